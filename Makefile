@@ -1,0 +1,56 @@
+# `make demo` and `make test` set up all they need: a virtual environment in .venv, from python3 and pip
+# (or uv, where it is installed).
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: help demo test lint types bench clean
+
+help:
+	@echo "make demo   mine, compile and check a model; results in demo-out/"
+	@echo "make test   the tests"
+	@echo "make lint   ruff"
+	@echo "make types  mypy --strict"
+	@echo "make bench  the benchmarks, one table"
+	@echo "make clean  remove .venv and what was made"
+
+demo: $(VENV)/.core
+	$(BIN)/gbfl demo --out demo-out
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.test
+	$(BIN)/mypy
+
+bench: $(VENV)/.test
+	$(BIN)/python -m tests.bench
+
+clean:
+	rm -rf $(VENV) demo-out build dist
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "gbfl-compile needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12 ..."; exit 1; }
+	@if command -v uv >/dev/null 2>&1; then uv venv -q --python "$$(command -v $(PYTHON))" $(VENV); else \
+	  $(PYTHON) -m venv $(VENV) || \
+	  { rm -rf $(VENV); echo "python3 has no venv module here: install it (Debian: apt-get install python3-venv) or uv"; exit 1; }; fi
+
+# A stamp a set of extras: what is installed is not installed again until pyproject.toml changes.
+$(VENV)/.core: pyproject.toml | $(BIN)/python
+	@$(call install,.)
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(BIN)/python
+	@$(call install,.[test])
+	@touch $@ $(VENV)/.core
+
+define install
+if command -v uv >/dev/null 2>&1; then uv pip install -q --python $(BIN)/python -e '$(1)'; \
+else $(BIN)/python -m pip install -q --disable-pip-version-check -e '$(1)'; fi
+endef

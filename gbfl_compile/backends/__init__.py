@@ -1,0 +1,37 @@
+"""The targets: one row each. A new one is a backend file, a template and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gbfl_compile.backends.base import Artifact, Backend, Options, artifact_name
+from gbfl_compile.backends.python import BACKEND as PYTHON
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.nodes import Program
+from gbfl_compile.ir.validate import validate
+
+BACKENDS: Mapping[str, Backend] = {
+    PYTHON.target: PYTHON,
+}
+
+
+def backend(target: str) -> Backend:
+    """The row of a target, or an error that lists those there are."""
+    if target not in BACKENDS:
+        raise BadInput(f"unknown target {target!r}: there is {', '.join(BACKENDS)}")
+    return BACKENDS[target]
+
+
+def emit(program: Program, target: str, name: str = "model", options: Options | None = None) -> Artifact:
+    """The program written down for one target; nothing is put on disk."""
+    return backend(target).emit(validate(program), artifact_name(name), options or {})
+
+
+def folder_name(target: str) -> str:
+    """Where a target's artifacts go below an output folder: `sql:duckdb` goes to `sql-duckdb`."""
+    return target.replace(":", "-")
+
+
+def target_of_folder(name: str) -> str | None:
+    """The target whose artifacts a folder of this name holds, or None."""
+    return next((target for target in BACKENDS if folder_name(target) == name), None)

@@ -1,0 +1,101 @@
+"""What a target is: a Backend emits an Artifact from a Program and loads one as a Predictor."""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from gbfl_compile.errors import BadInput
+
+if TYPE_CHECKING:  # numpy is loaded by whoever runs a predictor, not by whoever lists the targets
+    from gbfl_compile.ir.batch import Answers, Matrix
+    from gbfl_compile.ir.nodes import Label, Program
+
+Options: TypeAlias = Mapping[str, str]
+"""A target's own settings, as `--set c.dtype=float32` gives them: names and texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """What a target emitted: a few files that belong in one folder, and the digest of their source."""
+
+    target: str
+    name: str
+    files: Mapping[str, bytes]
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Predictor:
+    """A loaded artifact. `answer` takes a float64 matrix (NaN is missing), columns in the order of `features`."""
+
+    target: str
+    engine: str
+    """What runs it, with its version: it stands in every verdict."""
+    digest: str
+    """The digest the artifact itself carries."""
+    features: tuple[str, ...]
+    classes: tuple[Label, ...]
+    answer: Callable[[Matrix], Answers]
+
+
+@dataclass(frozen=True, slots=True)
+class Availability:
+    """Whether a target can be emitted and run here. A reason says what is missing and how to get it."""
+
+    engine: str
+    cannot_emit: str | None = None
+    cannot_run: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """One target: how to write a program down in its language, and how to run what was written."""
+
+    target: str
+    summary: str
+    extension: str
+    emit: Callable[[Program, str, Options], Artifact]
+    load: Callable[[Path], Predictor]
+    available: Callable[[], Availability]
+
+
+def take_options(target: str, options: Options, known: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
+    """The options, checked against the `known` names and their allowed values (the first one is the default)."""
+    for key, value in options.items():
+        if key not in known:
+            have = f"it has {', '.join(sorted(known))}" if known else "it has none"
+            raise BadInput(f"target {target}: unknown option {key!r}, {have}")
+        if value not in known[key]:
+            raise BadInput(f"target {target}: {key}={value!r} is not one of {', '.join(known[key])}")
+    return {key: options.get(key, values[0]) for key, values in known.items()}
+
+
+LONGEST_ARTIFACT_NAME = 64
+
+
+def artifact_name(name: str) -> str:
+    """The name itself where it can name a file, a Python module and a C prefix; anything else is refused."""
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or len(name) > LONGEST_ARTIFACT_NAME:
+        raise BadInput(f"the name {name!r}: use letters, digits and _, {LONGEST_ARTIFACT_NAME} at most, no digit first")
+    if keyword.iskeyword(name):
+        raise BadInput(f"the name {name!r} is a Python keyword: choose another")
+    return name
+
+
+def only_file(folder: Path, extension: str, name: str | None = None) -> Path:
+    """The one file with this ending in an artifact's folder, or the one called `name`."""
+    if not folder.is_dir():
+        raise BadInput(f"{folder}: there is no such folder")
+    found = sorted(path for path in folder.glob(f"*{extension}") if path.is_file())
+    if name is not None:
+        found = [path for path in found if path.name == f"{name}{extension}"]
+    if not found:
+        raise BadInput(f"{folder}: holds no {name or '*'}{extension} file")
+    if len(found) > 1:
+        raise BadInput(f"{folder}: holds {len(found)} {extension} files, say which with --name")
+    return found[0]

@@ -1,0 +1,25 @@
+"""Renders a template. Names and labels only ever go in as values, so none of them can become template code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gbfl_compile.resources import folder
+
+
+def render(name: str, values: Mapping[str, Any]) -> bytes:
+    """The template `name` filled in, as UTF-8 with line feeds."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(folder("templates"), encoding="utf-8"),
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701 - the output is code; each backend quotes per target
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        newline_sequence="\n",
+    )
+    text: str = environment.get_template(name).render(**values)
+    return text.encode("utf-8")

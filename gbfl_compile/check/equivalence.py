@@ -1,0 +1,224 @@
+"""Runs an artifact beside its source and says where they differ.
+
+Three kinds of evidence are kept apart: a proof (for every input), execution (on so many rows, by this
+engine), and consistency (the same counts on x, PP and PN). What was not done is called "not run".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbfl_compile.backends.base import Predictor
+from gbfl_compile.check.witnesses import witnesses
+from gbfl_compile.consistency import Consistency, consistency
+from gbfl_compile.errors import CannotRun
+from gbfl_compile.ir.batch import Answers, Matrix, evaluate_many
+from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.nodes import Program, Tree
+from gbfl_compile.triplets import Triplets
+
+Outcome: TypeAlias = Literal["equal", "different", "not run"]
+
+NOT_RUN = "not run"
+
+PROBABILITY_BOUND = 1e-12
+"""How far a rule set's probabilities may lie apart: they go through exp, which engines round differently.
+
+Labels, scores, leaves and tree probabilities are compared with ==.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """What running an artifact showed."""
+
+    engine: str
+    rows: int
+    different: int
+    first: Mapping[str, Any] | None
+    """The first row on which it differs, and both answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConsistencyPair:
+    """Local consistency by the source's predictions and by the artifact's."""
+
+    source: Consistency
+    target: Consistency
+
+
+@dataclass(frozen=True, slots=True)
+class TargetVerdict:
+    """What is known of one artifact."""
+
+    target: str
+    verdict: Outcome
+    reason: str | None = None
+    """Why it was not run, or what is wrong with the artifact as a whole."""
+    digest: str | None = None
+    """The digest the artifact carries."""
+    execution: Execution | None = None
+    consistency: ConsistencyPair | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """The stable form scripts read."""
+        form: dict[str, Any] = {"verdict": self.verdict, "digest": self.digest, "proof": NOT_RUN}
+        form["execution"], form["consistency"] = NOT_RUN, NOT_RUN
+        if self.execution is not None:
+            run = self.execution
+            form["execution"] = {
+                "engine": run.engine,
+                "rows": run.rows,
+                "different": run.different,
+                "first": run.first,
+            }
+        if self.consistency is not None:
+            pair = self.consistency
+            form["consistency"] = {"source": pair.source.as_dict(), "target": pair.target.as_dict()}
+        if self.reason is not None:
+            form["reason"] = self.reason
+        return form
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is known of all artifacts of one program."""
+
+    program: str
+    """The source's digest."""
+    targets: tuple[TargetVerdict, ...]
+
+    @property
+    def verdict(self) -> Outcome:
+        """Different where one is; equal only where all were run and are."""
+        found = {target.verdict for target in self.targets}
+        if "different" in found:
+            return "different"
+        return "equal" if found == {"equal"} else "not run"
+
+    def as_json(self) -> dict[str, Any]:
+        """The stable form scripts read."""
+        targets = {target.target: target.as_json() for target in self.targets}
+        return {"verdict": self.verdict, "program": self.program, "targets": targets}
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """The source's side of a comparison, worked out once for all targets."""
+
+    program: Program
+    rows: Matrix
+    answers: Answers
+    triplets: Triplets | None
+
+
+def expectation(program: Program, data: Matrix | None = None, triplets: Triplets | None = None) -> Expectation:
+    """The rows to run (witnesses, given data, triplets) and what the source answers on them."""
+    parts = [witnesses(program)]
+    parts += [] if data is None else [data]
+    parts += [] if triplets is None else [triplets.x, triplets.pp, triplets.pn]
+    rows = np.concatenate(parts)
+    return Expectation(program, rows, evaluate_many(program, rows), triplets)
+
+
+def compare(expected: Expectation, predictor: Predictor) -> TargetVerdict:
+    """The verdict on one loaded artifact."""
+    program = expected.program
+    found = predictor.digest
+    if predictor.features != program.features or not _same_labels(predictor.classes, program.classes):
+        reason = "its features or classes are not the source's"
+        return TargetVerdict(predictor.target, "different", reason, found)
+    try:
+        answers = predictor.answer(expected.rows)
+        execution = _execution(expected, answers, predictor.engine)
+        pair = _consistency_pair(expected, answers)
+    except CannotRun as error:
+        return TargetVerdict(predictor.target, "not run", str(error), found)
+    except Exception as error:  # whatever an artifact raises is its own fault, and a finding
+        reason = f"running it raised {type(error).__name__}: {error}"
+        return TargetVerdict(predictor.target, "different", reason, found)
+    same_counts = pair is None or pair.source == pair.target
+    outcome: Outcome = "equal" if execution.different == 0 and same_counts else "different"
+    return TargetVerdict(predictor.target, outcome, None, found, execution, pair)
+
+
+def _same_labels(found: tuple[Any, ...], expected: tuple[Any, ...]) -> bool:
+    return [(type(label), label) for label in found] == [(type(label), label) for label in expected]
+
+
+def _execution(expected: Expectation, answers: Answers, engine: str) -> Execution:
+    differs = differing_rows(expected.program, expected.answers, answers)
+    first = None
+    if differs.any():
+        index = int(np.flatnonzero(differs)[0])
+        first = {
+            "row": {
+                name: _json_number(value)
+                for name, value in zip(expected.program.features, expected.rows[index].tolist(), strict=True)
+            },
+            "source": _answer_at(expected.answers, index),
+            "target": _answer_at(answers, index),
+        }
+    return Execution(engine, len(expected.rows), int(differs.sum()), first)
+
+
+def differing_rows(program: Program, source: Answers, target: Answers) -> NDArray[np.bool_]:
+    """Which rows got another label, probability, leaf or score. 1, True and '1' are different labels."""
+    if len(target.labels) != len(source.labels) or target.probabilities.shape != source.probabilities.shape:
+        raise ValueError(f"{len(target.labels)} answers for {len(source.labels)} rows")
+    pairs = zip(source.labels, target.labels, strict=True)
+    differs = np.array([type(a) is not type(b) or a != b for a, b in pairs], dtype=bool)
+    if isinstance(program.decision, Tree):
+        differs |= (source.probabilities != target.probabilities).any(axis=1)
+    else:
+        close = np.abs(source.probabilities - target.probabilities) <= PROBABILITY_BOUND  # False for NaN
+        differs |= ~close.all(axis=1)
+    if source.leaves is not None and target.leaves is not None:
+        differs |= source.leaves != target.leaves
+    if source.scores is not None and target.scores is not None:
+        differs |= (source.scores != target.scores).any(axis=1)
+    return differs
+
+
+def _answer_at(answers: Answers, index: int) -> dict[str, Any]:
+    form: dict[str, Any] = {
+        "label": answers.labels[index],
+        "probabilities": [_json_number(p) for p in answers.probabilities[index].tolist()],
+    }
+    if answers.leaves is not None:
+        form["leaf"] = int(answers.leaves[index])
+    if answers.scores is not None:
+        form["scores"] = answers.scores[index].tolist()
+    return form
+
+
+def _json_number(value: float) -> float | str | None:
+    """JSON has no NaN and no infinities: a missing value is null, an infinity its name."""
+    if math.isnan(value):
+        return None
+    return value if math.isfinite(value) else str(value)
+
+
+def _consistency_pair(expected: Expectation, answers: Answers) -> ConsistencyPair | None:
+    if expected.triplets is None:
+        return None
+    return ConsistencyPair(_on_triplets(expected.triplets, expected.answers), _on_triplets(expected.triplets, answers))
+
+
+def _on_triplets(triplets: Triplets, answers: Answers) -> Consistency:
+    """The triplets are the last rows that were run: x, then PP, then PN."""
+    count = len(triplets.x)
+    on_x, on_pp, on_pn = (answers.labels[len(answers.labels) - k * count :][:count] for k in (3, 2, 1))
+    return consistency(triplets.label, on_x, on_pp, on_pn, triplets.has_pp, triplets.has_pn)
+
+
+def check(expected: Expectation, predictors: Mapping[str, Predictor | TargetVerdict]) -> Verdict:
+    """One verdict over several artifacts; one that could not be loaded comes as the verdict that says so."""
+    verdicts = (item if isinstance(item, TargetVerdict) else compare(expected, item) for item in predictors.values())
+    return Verdict(digest(expected.program), tuple(verdicts))

@@ -1,0 +1,30 @@
+"""Checks every artifact in an output folder against its source program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gbfl_compile.artifacts import artifact_folders, load_artifact
+from gbfl_compile.backends import target_of_folder
+from gbfl_compile.backends.base import Predictor
+from gbfl_compile.check.equivalence import Expectation, TargetVerdict, Verdict, check
+from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.version import GENERATOR
+
+
+def check_folder(expected: Expectation, out: Path, name: str | None = None) -> Verdict:
+    """One verdict over all that lies in `out`; what cannot be run is named, never left out."""
+    found = {folder: _loaded(path, name) for folder, path in artifact_folders(out).items()}
+    return check(expected, found)
+
+
+def _loaded(folder: Path, name: str | None) -> Predictor | TargetVerdict:
+    target = target_of_folder(folder.name)
+    if target is None:
+        return TargetVerdict(folder.name, "not run", f"{GENERATOR} has no target of this name")
+    try:
+        return load_artifact(folder, name)
+    except CannotRun as error:
+        return TargetVerdict(target, "not run", str(error))
+    except BadInput as error:
+        return TargetVerdict(target, "different", str(error))

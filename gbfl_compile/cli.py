@@ -1,0 +1,269 @@
+"""`gbfl`: arguments in, one verb called, text or JSON out.
+
+Each command imports what it needs when it runs, so that `gbfl --help` costs next to nothing.
+Exit codes: 0 equal or done, 1 different, 2 bad usage or input, 3 could not run.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gbfl_compile.errors import BadInput, GbflError
+from gbfl_compile.version import VERSION
+
+EQUAL, DIFFERENT, BAD_USAGE, COULD_NOT_RUN, INTERRUPTED = 0, 1, 2, 3, 130
+
+
+FILE = click.Path(path_type=Path, readable=False)
+"""A path. Whether it can be read or written is found out, and said, by whoever does so."""
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(VERSION, prog_name="gbfl")
+def gbfl() -> None:
+    """Rules mined from a black box, compiled to where they run, and checked against their source.
+
+    Start with: gbfl demo --out demo-out
+    """
+
+
+@gbfl.command()
+@click.option("--out", "-o", type=FILE, default=Path("demo-out"), show_default=True, help="Where the results go.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the split, the black box and the tree.")
+@as_json
+def demo(out: Path, seed: int, as_json: bool) -> int:
+    """Walk the whole way on breast cancer data: mine, fit, compile to every target, check.
+
+    Example: gbfl demo --out demo-out
+    """
+    from gbfl_compile import screen
+    from gbfl_compile.demo import STEPS, run_demo
+
+    with screen.progress(len(STEPS), quiet=as_json) as step:
+        found = run_demo(out, seed=seed, step=step)
+    if as_json:
+        screen.print_json(found.as_json())
+    else:
+        screen.print_demo(found, out)
+    return DIFFERENT if found.lowered_different else _exit_code(found.verdict.verdict)
+
+
+@gbfl.command()
+@click.argument("program", type=FILE)
+@as_json
+def show(program: Path, as_json: bool) -> int:
+    """Print a program's rules as people read them.
+
+    Example: gbfl show demo-out/program.json
+    """
+    from gbfl_compile import screen
+    from gbfl_compile.ir.digest import digest
+    from gbfl_compile.ir.json_form import load
+    from gbfl_compile.ir.readable import readable
+
+    loaded = load(program)
+    if as_json:
+        screen.print_json({"digest": digest(loaded), "rules": readable(loaded).split("\n")})
+    else:
+        screen.print_lines(readable(loaded), "", f"digest {digest(loaded)}")
+    return EQUAL
+
+
+@gbfl.command("compile")
+@click.argument("program", type=FILE)
+@click.option("--to", "targets", required=True, help="Targets, separated by commas.")
+@click.option("--out", "-o", type=FILE, required=True, help="The folder that gets a folder a target.")
+@click.option("--name", default="model", show_default=True, help="What the artifacts are called.")
+@click.option("--set", "settings", multiple=True, metavar="TARGET.OPTION=VALUE", help="An option of one target.")
+@as_json
+def compile_(program: Path, targets: str, out: Path, name: str, settings: tuple[str, ...], as_json: bool) -> int:
+    """Write a program down for one or more targets, as OUT/<target>/NAME.<ext>.
+
+    Example: gbfl compile demo-out/program.json --to python -o build
+    """
+    from gbfl_compile import screen
+    from gbfl_compile.artifacts import write_artifact
+    from gbfl_compile.backends import emit
+    from gbfl_compile.ir.json_form import load
+
+    wanted = [target.strip() for target in targets.split(",")]
+    options = _target_options(wanted, settings)
+    loaded = load(program)
+    artifacts = [emit(loaded, target, name, options[target]) for target in wanted]  # all of them, before any is written
+    written = {artifact.target: [str(path) for path in write_artifact(artifact, out)] for artifact in artifacts}
+    if as_json:
+        screen.print_json({"program": artifacts[0].digest, "targets": written})
+    else:
+        screen.print_lines(*(f"{target}: {path}" for target, paths in written.items() for path in paths))
+        screen.print_lines("not checked yet: gbfl check does that")
+    return EQUAL
+
+
+def _target_options(targets: list[str], settings: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    """`c.dtype=float32` goes to target c, `sql.form=view` to every sql:… target."""
+    options: dict[str, dict[str, str]] = {target: {} for target in targets}
+    for setting in settings:
+        path, equals, value = setting.partition("=")
+        family, dot, option = path.partition(".")
+        matching = [target for target in targets if target.partition(":")[0] == family]
+        if not equals or not dot or not option:
+            raise BadInput(f"--set {setting!r}: write it as TARGET.OPTION=VALUE")
+        if not matching:
+            raise BadInput(f"--set {setting!r}: {family!r} is not among the targets {', '.join(targets)}")
+        for target in matching:
+            options[target][option] = value
+    return options
+
+
+@gbfl.command()
+@click.argument("program", type=FILE)
+@click.argument("out", type=FILE, required=False)
+@click.option("--data", type=FILE, help="A table whose rows are run too (CSV or Parquet).")
+@click.option("--triplets", type=FILE, help="An NPZ file of x, PP and PN, to compare local consistency.")
+@click.option("--name", help="The artifacts' name, where a folder holds several.")
+@click.option(
+    "--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]", help="JSON to a file, or instead of text."
+)
+def check(
+    program: Path, out: Path | None, data: Path | None, triplets: Path | None, name: str | None, json_to: str | None
+) -> int:
+    """Compare every artifact below OUT with its source, on rows made to tell them apart.
+
+    Exit code: 0 equal, 1 different, 2 bad usage or input, 3 could not run.
+
+    Example: gbfl check demo-out/program.json demo-out --triplets demo-out/triplets.npz
+    """
+    if out is None and json_to not in (None, "-"):  # `check --json PROGRAM OUT`: --json took the program for its file
+        program, out, json_to = Path(str(json_to)), program, "-"
+    if out is None:
+        raise click.UsageError("Missing argument 'OUT'.")
+    import json
+
+    from gbfl_compile import screen
+    from gbfl_compile.check.equivalence import expectation
+    from gbfl_compile.check.folder import check_folder
+    from gbfl_compile.files import write_whole
+    from gbfl_compile.ir.json_form import load
+
+    loaded = load(program)
+    expected = expectation(loaded, _rows(data, loaded), _triplets(triplets, loaded))
+    verdict = check_folder(expected, out, name)
+    if json_to not in (None, "-"):
+        write_whole(Path(str(json_to)), (json.dumps(verdict.as_json(), indent=1) + "\n").encode("ascii"))
+    if json_to == "-":
+        screen.print_json(verdict.as_json())
+    else:
+        screen.print_verdict(verdict)
+    return _exit_code(verdict.verdict)
+
+
+def _rows(path: Path | None, program: Any) -> Any:
+    if path is None:
+        return None
+    from gbfl_compile.tables import feature_matrix, read_table
+
+    return feature_matrix(read_table(path), program.features, str(path))
+
+
+def _triplets(path: Path | None, program: Any) -> Any:
+    if path is None:
+        return None
+    from gbfl_compile.triplets import load_triplets
+
+    triplets = load_triplets(path)
+    if triplets.features != program.features:
+        raise BadInput(f"{path}: its features are not the program's, make triplets for this program")
+    return triplets
+
+
+@gbfl.command()
+@click.argument("folder", type=FILE)
+@click.argument("data", type=FILE)
+@click.option("--out", "-o", type=FILE, required=True, help="Where the scored table goes (CSV or Parquet).")
+@click.option("--key", "keys", multiple=True, metavar="COLUMN", help="A column of DATA to carry over; may be repeated.")
+@click.option("--name", help="The artifact's name, where the folder holds several.")
+@as_json
+def score(folder: Path, data: Path, out: Path, keys: tuple[str, ...], name: str | None, as_json: bool) -> int:
+    """Score a table with the artifact in FOLDER: `label`, then one `p_<class>` a class.
+
+    Example: gbfl score demo-out/python new.csv -o scored.csv
+    """
+    from gbfl_compile import screen
+    from gbfl_compile.artifacts import load_artifact
+    from gbfl_compile.scoring import score_table
+    from gbfl_compile.tables import read_table, write_table
+
+    predictor = load_artifact(folder, name)
+    scored = score_table(predictor, read_table(data), keys, str(data))
+    write_table(scored, out)
+    if as_json:
+        told = {"rows": len(scored), "out": str(out), "engine": predictor.engine, "digest": predictor.digest}
+        screen.print_json(told)
+    else:
+        screen.print_lines(f"{len(scored)} rows scored by {predictor.engine}: {out}")
+    return EQUAL
+
+
+@gbfl.command()
+@as_json
+def doctor(as_json: bool) -> int:
+    """Say what is installed, which targets can be emitted and which can be run.
+
+    Example: gbfl doctor
+    """
+    from gbfl_compile import screen
+    from gbfl_compile.doctor import examine
+
+    found = examine()
+    if as_json:
+        screen.print_json(found)
+    else:
+        screen.print_doctor(found)
+    return EQUAL
+
+
+def _exit_code(verdict: str) -> int:
+    return {"equal": EQUAL, "different": DIFFERENT, "not run": COULD_NOT_RUN}[verdict]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; the exit code. What a user can mend is one line on standard error."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        code = gbfl.main(arguments, prog_name="gbfl", standalone_mode=False)
+        return int(code or 0)
+    except GbflError as error:
+        click.echo(f"gbfl: {' '.join(str(error).split())}", err=True)
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return BAD_USAGE
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("gbfl: interrupted", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        sys.stderr.close()
+        return COULD_NOT_RUN
+    except Exception:  # a defect of ours must not look like a verdict
+        import traceback
+
+        traceback.print_exc()
+        click.echo("gbfl: this is a defect in gbfl, nothing was decided", err=True)
+        return COULD_NOT_RUN
+
+
+def run() -> None:
+    """The installed command."""
+    sys.exit(main())
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,89 @@
+"""The living definition of the rule language: what every target must agree with.
+
+One row, plain Python, nothing clever. `ir.batch` says the same for many rows at once and is tested
+equal to this file.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from gbfl_compile.ir.nodes import Clause, Interval, Label, Leaf, Program, Scorecard, Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A prediction and its reason."""
+
+    label: Label
+    probabilities: tuple[float, ...]
+    leaf: int | None
+    """The leaf reached, numbered from 0 in reading order; None for a rule set."""
+    scores: tuple[int, ...] | None
+    """Integer points per class; None for a tree."""
+    held: tuple[int, ...]
+    """The clauses that held: those asked on the way to the leaf, or all of a rule set's."""
+
+
+def evaluate(program: Program, row: Sequence[float | None]) -> Answer:
+    """What `program` answers for one row; NaN and None are missing."""
+    match program.decision:
+        case Tree():
+            return _walk(program, program.decision, row)
+        case Scorecard():
+            return _add_up(program, program.decision, row)
+        case _:
+            assert_never(program.decision)
+
+
+def _walk(program: Program, tree: Tree, row: Sequence[float | None]) -> Answer:
+    held = []
+    index = 0
+    while not isinstance(node := tree.nodes[index], Leaf):
+        if clause_holds(program.clauses[node.clause], row):
+            held.append(node.clause)
+            index = node.then
+        else:
+            index = node.otherwise
+    leaf = sum(isinstance(node, Leaf) for node in tree.nodes[:index])
+    label = program.classes[winner(node.probabilities)]
+    return Answer(label, node.probabilities, leaf, None, tuple(sorted(held)))
+
+
+def _add_up(program: Program, card: Scorecard, row: Sequence[float | None]) -> Answer:
+    held = tuple(i for i, clause in enumerate(program.clauses) if clause_holds(clause, row))
+    scores = tuple(card.bias[c] + sum(card.points[i][c] for i in held) for c in range(len(program.classes)))
+    return Answer(program.classes[winner(scores)], softmax(scores, card.scale), None, scores, held)
+
+
+def clause_holds(clause: Clause, row: Sequence[float | None]) -> bool:
+    """Whether every atom of `clause` holds on `row`."""
+    return all(atom_holds(atom, row[atom.feature]) for atom in clause.atoms)
+
+
+def atom_holds(atom: Interval, value: float | None) -> bool:
+    """Whether one value lies in the interval; -0.0 equals 0.0, and a missing value answers `if_missing`."""
+    if value is None or math.isnan(value):
+        return atom.if_missing
+    if atom.lo is not None and not (value >= atom.lo if atom.lo_closed else value > atom.lo):
+        return False
+    return atom.hi is None or (value <= atom.hi if atom.hi_closed else value < atom.hi)
+
+
+def winner(scores: Sequence[float]) -> int:
+    """The highest score's index; ties go to the lower index."""
+    return max(range(len(scores)), key=lambda c: (scores[c], -c))
+
+
+def softmax(scores: Sequence[int], scale: int) -> tuple[float, ...]:
+    """Probabilities of integer scores worth 2**-scale logits each.
+
+    The only inexact numbers in the language: they go through exp, so targets agree to a stated bound.
+    """
+    top = max(scores)
+    weights = [math.exp(math.ldexp(score - top, -scale)) for score in scores]
+    total = math.fsum(weights)
+    return tuple(weight / total for weight in weights)

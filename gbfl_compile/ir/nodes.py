@@ -1,0 +1,113 @@
+"""The rule language: what a rule program is made of.
+
+A program is features, classes, clauses and one decision over the clauses::
+
+    Interval   lo <= x < hi on one feature, and what a missing value answers
+    Clause     all of its intervals hold; the empty clause is true
+    Tree       Split(clause, then, otherwise) nodes ending in Leaf(probabilities)
+    Scorecard  integer points per class for each clause that holds
+
+Nodes are plain frozen data. `evaluate` says what they mean, `validate` which of them are legal,
+`text` how they are written down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+Label: TypeAlias = str | int | float | bool
+"""A class label as the user has it."""
+
+Closed: TypeAlias = Literal["left", "right", "both", "neither"]
+"""Which ends of an interval belong to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """One feature lies between two bounds; `None` is no bound on that side.
+
+    What the miner makes is half-open, `lo <= x < hi` (closed="left"). A missing value (NaN, None,
+    NULL) answers `if_missing`, here and nowhere else: above this atom logic has two values.
+    With no bound at all it asks only whether the value is there.
+    """
+
+    feature: int
+    lo: float | None = None
+    hi: float | None = None
+    closed: Closed = "left"
+    if_missing: bool = False
+
+    @property
+    def lo_closed(self) -> bool:
+        """Whether x == lo is inside."""
+        return self.closed in ("left", "both")
+
+    @property
+    def hi_closed(self) -> bool:
+        """Whether x == hi is inside."""
+        return self.closed in ("right", "both")
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A conjunction of intervals, at most one a feature; `Clause(())` is true."""
+
+    atoms: tuple[Interval, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """An answer: one probability a class. `rows` is how many training rows ended here, for readers only."""
+
+    probabilities: tuple[float, ...]
+    rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Go to node `then` where the clause holds, to node `otherwise` where it does not."""
+
+    clause: int
+    then: int
+    otherwise: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A decision tree as one flat tuple of nodes in preorder: node, its `then` side, its `otherwise` side.
+
+    Flat, because a rule list of a thousand rules is a thousand levels deep, and because preorder makes
+    a walk down a loop forwards and a walk up a loop backwards. `ir.trees` builds and numbers them.
+    """
+
+    nodes: tuple[Split | Leaf, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scorecard:
+    """A weighted rule set: class c scores bias[c] plus points[i][c] for each clause i that holds.
+
+    Points are integers, and a point is worth 2**-scale of a logit: sums are exact in any order.
+    Probabilities are the softmax of the scores in logits, so a binary rule set is
+    bias (0, b) and points (0, w).
+    """
+
+    bias: tuple[int, ...]
+    points: tuple[tuple[int, ...], ...]
+    scale: int = 0
+
+
+Decision: TypeAlias = Tree | Scorecard
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A whole rule model. `metadata` is JSON about it (seed, figures, histograms) and never changes an answer."""
+
+    features: tuple[str, ...]
+    classes: tuple[Label, ...]
+    clauses: tuple[Clause, ...]
+    decision: Decision
+    metadata: Mapping[str, Any] = field(default_factory=dict, compare=False)

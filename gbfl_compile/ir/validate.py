@@ -1,0 +1,220 @@
+"""Which programs are legal. Each illegal one is refused by name, so that no later step has to wonder."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any, assert_never
+
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
+
+EXACT = 2**53
+"""Integers below this are doubles too, so a sum of points is the same number in every target."""
+
+LARGEST_SCALE = 1000
+"""2**-scale must stay an ordinary double."""
+
+LONGEST_NAME = 1_000
+MOST_FEATURES = 100_000
+MOST_CLASSES = 10_000
+MOST_CLAUSES = 1_000_000
+MOST_NODES = 4_000_000
+DEEPEST_METADATA = 32
+
+
+def validate(program: Program) -> Program:
+    """The program itself, or a BadInput that names what is wrong with it."""
+    _check_names(program.features)
+    _check_classes(program)
+    _check_count("clauses", len(program.clauses), MOST_CLAUSES)
+    for number, clause in enumerate(program.clauses):
+        _check_clause(number, clause, len(program.features))
+    match program.decision:
+        case Tree():
+            _check_tree(program.decision, program)
+        case Scorecard():
+            _check_scorecard(program.decision, program)
+        case _:
+            assert_never(program.decision)
+    _check_json(program.metadata, "metadata", DEEPEST_METADATA)
+    return program
+
+
+def _check_count(what: str, count: int, most: int) -> None:
+    if count > most:
+        raise BadInput(f"{count} {what}: at most {most} are supported")
+
+
+def _check_names(features: tuple[str, ...]) -> None:
+    if not features:
+        raise BadInput("a program needs at least one feature")
+    _check_count("features", len(features), MOST_FEATURES)
+    for index, name in enumerate(features):
+        if type(name) is not str:
+            raise BadInput(f"feature {index}: the name {name!r} is not a string")
+        _check_text(f"feature {index}", name)
+    _check_unique("feature", features)
+
+
+def _check_text(where: str, text: str) -> None:
+    if not text:
+        raise BadInput(f"{where}: the name is empty")
+    if len(text) > LONGEST_NAME:
+        raise BadInput(f"{where}: the name has {len(text)} characters, at most {LONGEST_NAME} are supported")
+    if "\0" in text:
+        raise BadInput(f"{where}: {text!r} has a NUL character, which no target can write")
+    if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise BadInput(f"{where}: {text!r} has a lone surrogate, which is not valid Unicode")
+
+
+def _check_unique(what: str, names: tuple[Any, ...]) -> None:
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        raise BadInput(f"duplicate {what} {name!r}: rename one of the {count}")
+
+
+def _check_classes(program: Program) -> None:
+    classes = program.classes
+    if not classes:
+        raise BadInput("a program needs at least one class")
+    _check_count("classes", len(classes), MOST_CLASSES)
+    kinds = {type(label) for label in classes}
+    if len(kinds) > 1:
+        raise BadInput(f"classes mix {' and '.join(sorted(kind.__name__ for kind in kinds))}: use one type")
+    if (kind := kinds.pop()) not in (str, int, float, bool):
+        raise BadInput(f"class labels are {kind.__module__}.{kind.__qualname__}: use str, int, float or bool")
+    for index, label in enumerate(classes):
+        if isinstance(label, str):
+            _check_text(f"class {index}", label)
+        elif not -(2**63) <= label < 2**63:  # false for NaN too
+            raise BadInput(f"class {index}: {label!r} is not a number of 64 bits")
+    _check_unique("class", classes)
+
+
+def _check_clause(number: int, clause: Clause, features: int) -> None:
+    where = f"clause {number}"
+    for atom in clause.atoms:
+        _check_atom(where, atom, features)
+    if clause.atoms:
+        feature, count = Counter(atom.feature for atom in clause.atoms).most_common(1)[0]
+        if count > 1:
+            raise BadInput(f"{where}: feature {feature} stands in {count} atoms, write them as one interval")
+
+
+def _check_atom(where: str, atom: Interval, features: int) -> None:
+    if type(atom.feature) is not int or not 0 <= atom.feature < features:
+        raise BadInput(f"{where}: unknown feature {atom.feature!r}, there are {features}")
+    if atom.closed not in ("left", "right", "both", "neither"):
+        raise BadInput(f"{where}: closed is {atom.closed!r}, use left, right, both or neither")
+    if type(atom.if_missing) is not bool:
+        raise BadInput(f"{where}: if_missing is {atom.if_missing!r}, use True or False")
+    for side, bound in (("lo", atom.lo), ("hi", atom.hi)):
+        if bound is not None:
+            _check_bound(f"{where}: {side}", bound)
+    if atom.lo is None or atom.hi is None:
+        return
+    if atom.lo > atom.hi or (atom.lo == atom.hi and atom.closed != "both"):
+        raise BadInput(f"{where}: lo {atom.lo!r} is not below hi {atom.hi!r}")
+    if atom.closed == "neither" and math.nextafter(atom.lo, math.inf) == atom.hi:
+        raise BadInput(f"{where}: no double lies between lo {atom.lo!r} and hi {atom.hi!r}")
+
+
+def _check_bound(where: str, bound: float) -> None:
+    if type(bound) is not float:
+        raise BadInput(f"{where} is a {type(bound).__module__}.{type(bound).__qualname__}, give a Python float")
+    if math.isnan(bound):
+        raise BadInput(f"{where} is NaN: a missing value is decided by if_missing, not by a bound")
+    if math.isinf(bound):
+        raise BadInput(f"{where} is {bound!r}: leave an open bound out")
+    if bound == 0.0 and math.copysign(1.0, bound) < 0:
+        raise BadInput(f"{where} is -0.0: write 0.0, they are equal")
+
+
+def _check_tree(tree: Tree, program: Program) -> None:
+    if not tree.nodes:
+        raise BadInput("the tree has no nodes")
+    _check_count("nodes", len(tree.nodes), MOST_NODES)
+    for index, node in enumerate(tree.nodes):
+        if isinstance(node, Leaf):
+            _check_leaf(index, node, len(program.classes))
+        else:
+            _check_split(index, node, tree, program)
+    _check_preorder(tree)
+
+
+def _check_leaf(index: int, leaf: Leaf, classes: int) -> None:
+    where = f"node {index}"
+    if len(leaf.probabilities) != classes:
+        raise BadInput(f"{where}: {len(leaf.probabilities)} probabilities for {classes} classes")
+    for probability in leaf.probabilities:
+        if type(probability) is not float or not 0.0 <= probability <= 1.0:
+            raise BadInput(f"{where}: probability {probability!r} is not a Python float from 0 to 1")
+        if math.copysign(1.0, probability) < 0:
+            raise BadInput(f"{where}: probability -0.0, write 0.0")
+    if not math.isclose(math.fsum(leaf.probabilities), 1.0, abs_tol=1e-6):
+        raise BadInput(f"{where}: the probabilities add up to {math.fsum(leaf.probabilities)!r}, not 1")
+    if leaf.rows is not None and (type(leaf.rows) is not int or leaf.rows < 0):
+        raise BadInput(f"{where}: rows is {leaf.rows!r}, give a count or leave it out")
+
+
+def _check_split(index: int, split: Split, tree: Tree, program: Program) -> None:
+    if type(split.clause) is not int or not 0 <= split.clause < len(program.clauses):
+        raise BadInput(f"node {index}: unknown clause {split.clause!r}, there are {len(program.clauses)}")
+    for child in (split.then, split.otherwise):
+        if type(child) is not int or not 0 <= child < len(tree.nodes):
+            raise BadInput(f"node {index}: unknown node {child!r}, there are {len(tree.nodes)}")
+        if child <= index:
+            raise BadInput(f"node {index}: points back to node {child}, a tree has no cycles")
+
+
+def _check_preorder(tree: Tree) -> None:
+    """Each node stands where a walk (node, then, otherwise) meets it: nothing shared, nothing unreached."""
+    leads = Counter(child for node in tree.nodes if isinstance(node, Split) for child in (node.then, node.otherwise))
+    for index in range(1, len(tree.nodes)):
+        if leads[index] == 0:
+            raise BadInput(f"node {index}: no node leads to it")
+        if leads[index] > 1:
+            raise BadInput(f"node {index}: {leads[index]} nodes lead to it, a tree shares nothing")
+    waiting = [0]
+    for index, node in enumerate(tree.nodes):
+        if (due := waiting.pop()) != index:
+            raise BadInput(f"node {index}: expected node {due} here, number the nodes with ir.trees.preorder")
+        if isinstance(node, Split):
+            waiting += (node.otherwise, node.then)
+
+
+def _check_scorecard(card: Scorecard, program: Program) -> None:
+    classes = len(program.classes)
+    if type(card.scale) is not int or not 0 <= card.scale <= LARGEST_SCALE:
+        raise BadInput(f"scale is {card.scale!r}: use a whole number from 0 to {LARGEST_SCALE}")
+    if len(card.points) != len(program.clauses):
+        raise BadInput(f"points for {len(card.points)} clauses, there are {len(program.clauses)}")
+    columns = (("bias", card.bias), *((f"clause {i}: points", row) for i, row in enumerate(card.points)))
+    for where, row in columns:
+        if len(row) != classes:
+            raise BadInput(f"{where}: {len(row)} numbers for {classes} classes")
+        for points in row:
+            if type(points) is not int:
+                raise BadInput(f"{where}: {points!r} is not a whole number")
+    for c, label in enumerate(program.classes):
+        if sum(abs(row[c]) for _, row in columns) >= EXACT:
+            raise BadInput(f"class {label!r}: the points may add up past 2^53, where sums stop being exact")
+
+
+def _check_json(value: Any, where: str, depth: int) -> None:
+    if depth < 0:
+        raise BadInput(f"{where}: nested more than {DEEPEST_METADATA} levels deep")
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if type(key) is not str:
+                raise BadInput(f"{where}: the key {key!r} is not a string")
+            _check_json(item, f"{where}.{key}", depth - 1)
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            _check_json(item, f"{where}[{index}]", depth - 1)
+    elif type(value) is float:
+        if not math.isfinite(value):
+            raise BadInput(f"{where}: {value!r} cannot be written as JSON")
+    elif value is not None and type(value) not in (str, int, bool):
+        raise BadInput(f"{where}: a {type(value).__module__}.{type(value).__qualname__} cannot be written as JSON")

@@ -1,0 +1,146 @@
+"""The model to be explained, whatever it is: asked in large blocks, its answers checked, its queries counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbfl_compile.errors import BadInput
+
+Matrix: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+
+BLOCK_ROWS = 65_536
+BLOCK_CELLS = 2**22
+"""A block never holds more numbers than this (32 MB), however wide the rows are."""
+
+
+@dataclass(slots=True)
+class BlackBox:
+    """A function from rows to probabilities, and what is known about it.
+
+    Not frozen for the sake of `queries` alone: the number of rows asked so far.
+    """
+
+    model: Any
+    """What the user gave: an object with `predict_proba`, or a callable."""
+    classes: NDArray[Any]
+    """The original labels, one a column of the answer; 0, 1, .. where the model names none."""
+    names_classes: bool
+    n_features: int
+    columns: tuple[str, ...] | None = None
+    """The DataFrame columns the model was fitted on, if it was; `order` finds them among ours."""
+    order: tuple[int, ...] = ()
+    block_rows: int = BLOCK_ROWS
+    queries: int = 0
+
+
+def as_black_box(
+    model: Any, sample: Matrix, *, features: Sequence[str] | None = None, block_rows: int = BLOCK_ROWS
+) -> BlackBox:
+    """The black box in `model`: an object with `predict_proba`, or a callable from rows to probabilities.
+
+    One row of `sample` is asked to learn how many classes there are, so a model that cannot answer is
+    refused here. `features` names the columns of `sample`; a model fitted on a DataFrame is handed one
+    with its own columns in its own order. A callable may answer P(class 1) alone, as one number a row.
+    """
+    if block_rows < 1:
+        raise BadInput(f"block_rows {block_rows} is not a positive number of rows")
+    if len(sample) == 0:
+        raise BadInput("a black box needs at least one sample row, to see what it answers")
+    columns: tuple[str, ...] | None = None
+    order: tuple[int, ...] = ()
+    if hasattr(model, "predict_proba"):
+        columns, order = _own_columns(model, sample.shape[1], features)
+    elif not callable(model):
+        name = type(model).__name__
+        raise BadInput(f"black box {name} has no predict_proba and is not callable: give one of the two")
+    width = _as_table(_ask(model, sample[:1], columns, order), 1).shape[1]
+    named = getattr(model, "classes_", None)
+    classes = np.arange(width) if named is None else np.asarray(named)
+    if classes.ndim != 1 or len(classes) != width:
+        raise BadInput(f"the black box names {np.size(classes)} classes and answers {width} columns")
+    return BlackBox(model, classes, named is not None, sample.shape[1], columns, order, block_rows, queries=1)
+
+
+def probabilities(black_box: BlackBox, rows: Matrix) -> Matrix:
+    """One probability a class for each row, asked in blocks."""
+    if rows.ndim != 2 or rows.shape[1] != black_box.n_features:
+        raise BadInput(f"rows of shape {rows.shape} for a black box of {black_box.n_features} features")
+    width = len(black_box.classes)
+    answer = np.empty((len(rows), width))
+    step = rows_in_a_block(black_box)
+    for begin in range(0, len(rows), step):
+        block = rows[begin : begin + step]
+        table = _as_table(_ask(black_box.model, block, black_box.columns, black_box.order), len(block))
+        black_box.queries += len(block)
+        if table.shape[1] != width:
+            raise BadInput(f"the black box answered {table.shape[1]} classes where it answered {width} before")
+        answer[begin : begin + step] = table
+    return answer
+
+
+def classes_of(black_box: BlackBox, rows: Matrix) -> Ints:
+    """The black box's class of each row, as an index into `classes`; ties go to the lower index."""
+    winner: Ints = probabilities(black_box, rows).argmax(axis=1)
+    return winner
+
+
+def rows_in_a_block(black_box: BlackBox) -> int:
+    """How many rows are asked at once."""
+    return max(1, min(black_box.block_rows, BLOCK_CELLS // black_box.n_features))
+
+
+def _own_columns(
+    model: Any, width: int, features: Sequence[str] | None
+) -> tuple[tuple[str, ...] | None, tuple[int, ...]]:
+    """The columns the model was fitted on, if it remembers, and where each of them is among `features`."""
+    expected = getattr(model, "n_features_in_", width)
+    if expected != width:
+        raise BadInput(f"the black box was fitted on {expected} features, the data has {width}")
+    names = getattr(model, "feature_names_in_", None)
+    if names is None:
+        return None, ()
+    own = tuple(str(name) for name in names)
+    given = own if features is None else tuple(str(name) for name in features)
+    absent = sorted(set(own) - set(given))
+    if absent:
+        raise BadInput(f"the black box was fitted on a column {absent[0]!r} that the data does not have")
+    return own, tuple(given.index(name) for name in own)
+
+
+def _ask(model: Any, rows: Matrix, columns: tuple[str, ...] | None, order: tuple[int, ...]) -> Any:
+    if not hasattr(model, "predict_proba"):
+        return model(rows)
+    if columns is None:
+        return model.predict_proba(rows)
+    import pandas as pd  # only a model fitted on a DataFrame needs it
+
+    return model.predict_proba(pd.DataFrame(rows[:, order], columns=list(columns)))
+
+
+def _as_table(answer: Any, n_rows: int) -> Matrix:
+    """The answer as probabilities [n, classes], or an error that says what came back instead."""
+    try:
+        table = np.asarray(answer, dtype=np.float64)
+    except (TypeError, ValueError) as trouble:
+        raise BadInput(f"the black box answered {type(answer).__name__}, not numbers: {trouble}") from None
+    if table.shape == (n_rows,):
+        table = np.column_stack((1.0 - table, table))
+    if table.ndim != 2 or len(table) != n_rows or table.shape[1] < 2:
+        raise BadInput(
+            f"the black box answered shape {table.shape} for {n_rows} rows: "
+            f"it must be [{n_rows}, classes] with two classes or more, or P(class 1) a row"
+        )
+    wrong = np.flatnonzero(~((table >= -1e-9) & (table <= 1 + 1e-6)).all(axis=1))
+    if wrong.size:
+        raise BadInput(
+            f"the black box answered {table[wrong[0]].tolist()} on row {wrong[0]} of a block: "
+            "probabilities are finite numbers from 0 to 1"
+        )
+    return table

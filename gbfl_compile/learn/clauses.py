@@ -1,0 +1,236 @@
+"""The clause miner (Algorithm 1): one conjunction from each row, its PP and its PN, merged over all rows.
+
+`faithful` is Algorithm 1 with the resolutions of the method page: a clause is true at x and at its PP and
+false at its PN, by construction. `literal` is Algorithm 1 to the letter, for comparison with the paper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, assert_never
+
+import numpy as np
+
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.nodes import Clause, Interval
+from gbfl_compile.learn.black_box import Bools, Ints, Matrix
+from gbfl_compile.learn.explanations import Domain, Explanations
+from gbfl_compile.learn.grid import Grid
+
+Mode: TypeAlias = Literal["faithful", "literal"]
+MODES: tuple[Mode, ...] = ("faithful", "literal")
+
+
+@dataclass(frozen=True, slots=True)
+class Mined:
+    """The clauses of some explanations, each with the rows it came from, and how the mining went."""
+
+    clauses: tuple[Clause, ...]
+    sources: tuple[tuple[int, ...], ...]
+    off_grid: int
+    """Rows that needed a cut off the grid, for want of a grid point between x and its PN (resolution 5)."""
+    pp_only: int
+    """Rows without a PN whose clause says something (resolution 13)."""
+    always_true: int
+    """Rows whose clause has no bound left; dropped (resolution 16)."""
+    never_true: int
+    """Rows whose bounds cross, or whose PN lies between x and the PP; dropped. Only literal bounds cross."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Boxes:
+    """Per row and feature the bounds lo <= z < hi; -inf and inf are none. `strict` makes it lo < z."""
+
+    lo: Matrix
+    hi: Matrix
+    strict: Bools
+
+    def raise_lo(self, where: Bools, feature: int, bound: Matrix) -> None:
+        """Ask z >= bound as well; NaN is no bound."""
+        higher = where & (bound > self.lo[:, feature])
+        self.lo[higher, feature] = bound[higher]
+        self.strict[higher, feature] = False
+
+    def raise_lo_strictly(self, where: Bools, feature: int, bound: Matrix) -> None:
+        """Ask z > bound as well; NaN is no bound."""
+        higher = where & (bound >= self.lo[:, feature])
+        self.lo[higher, feature] = bound[higher]
+        self.strict[higher, feature] = True
+
+    def lower_hi(self, where: Bools, feature: int, bound: Matrix) -> None:
+        """Ask z < bound as well; NaN is no bound."""
+        lower = where & (bound < self.hi[:, feature])
+        self.hi[lower, feature] = bound[lower]
+
+
+def mine(explanations: Explanations, domain: Domain, grid: Grid, skip: int, mode: Mode = "faithful") -> Mined:
+    """The clauses of all rows. `skip` is the paper's Delta: how many grid points a clause reaches beyond its row."""
+    if skip < 0:
+        raise BadInput(f"skip {skip} is negative: it counts grid points")
+    shape = explanations.x.shape
+    boxes = _Boxes(np.full(shape, -np.inf), np.full(shape, np.inf), np.zeros(shape, dtype=bool))
+    off_grid, impossible = np.zeros(shape[0], dtype=bool), np.zeros(shape[0], dtype=bool)
+    match mode:
+        case "faithful":
+            off_grid, impossible = _bound_faithfully(boxes, explanations, domain, grid, skip)
+        case "literal":
+            _bound_literally(boxes, explanations, domain, grid, skip)
+        case _:
+            if mode not in MODES:
+                raise BadInput(f"mode {mode!r} is none of {', '.join(MODES)}")
+            assert_never(mode)
+    return _merge(boxes, explanations.has_pn, off_grid, impossible)
+
+
+def _bound_faithfully(
+    boxes: _Boxes, explanations: Explanations, domain: Domain, grid: Grid, skip: int
+) -> tuple[Bools, Bools]:
+    """Fill in the bounds; say which rows needed an off-grid cut, and which no box can separate from their PN."""
+    x, n = explanations.x, explanations.pn
+    p = np.where(explanations.has_pp[:, None], explanations.pp, x)
+    first, last = np.minimum(x, p), np.maximum(x, p)
+    separated = ~explanations.has_pn
+    for j, points in enumerate(grid):
+        base = domain.base[j]
+        reach_lo, reach_hi = _reach(points, first[:, j], last[:, j], skip)
+        above, below = explanations.has_pp & (p[:, j] > base), explanations.has_pp & (p[:, j] < base)
+        boxes.raise_lo(above, j, _largest(points, first[:, j], more_than=base, or_equal=True))
+        boxes.lower_hi(above, j, reach_hi)
+        boxes.lower_hi(below, j, _smallest(points, last[:, j], less_than=base))
+        boxes.raise_lo(below, j, reach_lo)
+        rises, falls = explanations.has_pn & (n[:, j] > x[:, j]), explanations.has_pn & (n[:, j] < x[:, j])
+        cut_hi = _largest(points, n[:, j], more_than=last[:, j], or_equal=True)
+        cut_lo = _smallest(points, n[:, j], less_than=first[:, j], or_equal=True)
+        boxes.lower_hi(rises, j, cut_hi)
+        boxes.raise_lo(rises, j, reach_lo)
+        boxes.raise_lo(falls, j, cut_lo)
+        boxes.lower_hi(falls, j, reach_hi)
+        separated |= (rises & ~np.isnan(cut_hi)) | (falls & ~np.isnan(cut_lo))
+    # a bound that came from the PP or a reach may separate the PN too: then no extra cut is needed
+    separated |= ((n < boxes.lo) | (n >= boxes.hi)).any(axis=1)
+    scale = np.where(domain.upper > domain.lower, domain.upper - domain.lower, 1.0)
+    impossible = _cut_off_grid(boxes, np.flatnonzero(~separated), first, last, n, scale)
+    return ~separated & ~impossible, impossible
+
+
+def _reach(points: Matrix, first: Matrix, last: Matrix, skip: int) -> tuple[Matrix, Matrix]:
+    """The regularising bounds: `skip` grid points below the row and its PP, and above them.
+
+    NaN where that is at or beyond the grid's end: a clause must not reject points outside the training range.
+    """
+    down = np.searchsorted(points, first, side="right") - 1 - skip
+    up = np.searchsorted(points, last, side="right") + skip
+    end = len(points) - 1
+    lo = np.where(down > 0, points[np.clip(down, 0, end)], np.nan)
+    hi = np.where(up < end, points[np.clip(up, 0, end)], np.nan)
+    return lo, hi
+
+
+def _largest(points: Matrix, value: Matrix, *, more_than: Matrix | float, or_equal: bool = False) -> Matrix:
+    """The largest grid point in (more_than, value), or (more_than, value]; NaN where there is none."""
+    index = np.searchsorted(points, value, side="right" if or_equal else "left") - 1
+    found = points[np.maximum(index, 0)]
+    return np.where((index >= 0) & (found > more_than), found, np.nan)
+
+
+def _smallest(points: Matrix, value: Matrix, *, less_than: Matrix | float, or_equal: bool = False) -> Matrix:
+    """The smallest grid point in (value, less_than), or (value, less_than]; NaN where there is none."""
+    index = np.searchsorted(points, value, side="right")
+    found = points[np.minimum(index, len(points) - 1)]
+    fits = (found <= less_than) if or_equal else (found < less_than)
+    return np.where((index < len(points)) & fits, found, np.nan)
+
+
+def _cut_off_grid(boxes: _Boxes, rows: Ints, first: Matrix, last: Matrix, n: Matrix, scale: Matrix) -> Bools:
+    """One cut half way to the PN, on the feature with the largest scaled gap; says where no gap exists at all."""
+    impossible = np.zeros(len(n), dtype=bool)
+    gap = np.maximum(n[rows] - last[rows], first[rows] - n[rows]) / scale
+    feature = gap.argmax(axis=1)
+    each = np.arange(len(rows))
+    apart = gap[each, feature] > 0
+    impossible[rows[~apart]] = True
+    rows, feature = rows[apart], feature[apart]
+    there, low, high = n[rows, feature], first[rows, feature], last[rows, feature]
+    rises = there > high
+    middle = np.where(rises, high, low) / 2 + there / 2
+    # between neighbouring floats there is no middle: cut at the upper one of the two
+    cut = np.where(rises, np.where(middle > high, middle, there), np.where(middle > there, middle, low)) + 0.0
+    boxes.hi[rows[rises], feature[rises]] = cut[rises]
+    boxes.lo[rows[~rises], feature[~rises]] = cut[~rises]
+    return impossible
+
+
+def _bound_literally(boxes: _Boxes, explanations: Explanations, domain: Domain, grid: Grid, skip: int) -> None:
+    """Algorithm 1, line by line. Empty argmin sets add no bound; an index beyond the grid stops at its end.
+
+    The listings show the latter: bounds at the very minimum and maximum of a feature.
+    """
+    for j, points in enumerate(grid):
+        x, p, n = explanations.x[:, j], explanations.pp[:, j], explanations.pn[:, j]
+        base = domain.base[j]
+        above = _stepped(points, np.searchsorted(points, x, side="right"), skip)
+        at_or_above = _stepped(points, np.searchsorted(points, x, side="left"), skip)
+        below = _stepped(points, np.searchsorted(points, x, side="left") - 1, -skip)
+        boxes.raise_lo(p > base, j, _largest(points, p, more_than=base))
+        boxes.lower_hi(p > base, j, above)
+        boxes.lower_hi(p <= base, j, _smallest(points, p, less_than=base))
+        boxes.raise_lo(p <= base, j, below)
+        boxes.lower_hi(x > base, j, _largest(points, n, more_than=x))
+        boxes.raise_lo(x > base, j, below)
+        boxes.raise_lo_strictly(x <= base, j, _smallest(points, n, less_than=x))
+        boxes.lower_hi(x <= base, j, at_or_above)
+
+
+def _stepped(points: Matrix, index: Ints, skip: int) -> Matrix:
+    """The grid point `skip` further on, at most the last; NaN where there was no point to step from."""
+    end = len(points) - 1
+    return np.where((index >= 0) & (index <= end), points[np.clip(index + skip, 0, end)], np.nan)
+
+
+def _merge(boxes: _Boxes, has_pn: Bools, off_grid: Bools, impossible: Bools) -> Mined:
+    bare = ~(np.isfinite(boxes.lo) | np.isfinite(boxes.hi)).any(axis=1) & ~impossible
+    least = np.where(boxes.strict, np.nextafter(boxes.lo, np.inf), boxes.lo)
+    crossed = (least >= boxes.hi).any(axis=1) | impossible
+    kept = np.flatnonzero(~bare & ~crossed)
+    keys = np.concatenate((boxes.lo[kept], boxes.hi[kept], boxes.strict[kept].astype(np.float64)), axis=1)
+    groups: dict[bytes, list[int]] = {}
+    for row, key in zip(kept.tolist(), keys + 0.0, strict=True):
+        groups.setdefault(key.tobytes(), []).append(row)
+    return Mined(
+        clauses=tuple(_clause(boxes, rows[0]) for rows in groups.values()),
+        sources=tuple(tuple(rows) for rows in groups.values()),
+        off_grid=int(off_grid.sum()),
+        pp_only=int((~has_pn[kept]).sum()),
+        always_true=int(bare.sum()),
+        never_true=int(crossed.sum()),
+    )
+
+
+def _clause(boxes: _Boxes, row: int) -> Clause:
+    lo, hi, strict = boxes.lo[row] + 0.0, boxes.hi[row] + 0.0, boxes.strict[row]
+    atoms = []
+    for j in np.flatnonzero(np.isfinite(lo) | np.isfinite(hi)).tolist():
+        low = float(lo[j]) if np.isfinite(lo[j]) else None
+        high = float(hi[j]) if np.isfinite(hi[j]) else None
+        atoms.append(Interval(j, low, high, closed="neither" if strict[j] else "left"))
+    return Clause(tuple(atoms))
+
+
+def single_bounds(clauses: Iterable[Clause]) -> tuple[Clause, ...]:
+    """Each bound of each clause as a clause of its own, none twice.
+
+    >>> [c.atoms[0] for c in single_bounds([Clause((Interval(0, 1.0, 2.0),))])]  # doctest: +NORMALIZE_WHITESPACE
+    [Interval(feature=0, lo=1.0, hi=None, closed='left', if_missing=False),
+     Interval(feature=0, lo=None, hi=2.0, closed='left', if_missing=False)]
+    """
+    found: dict[Clause, None] = {}
+    for clause in clauses:
+        for atom in clause.atoms:
+            if atom.lo is not None:
+                closed: Literal["left", "neither"] = "left" if atom.lo_closed else "neither"
+                found[Clause((Interval(atom.feature, atom.lo, None, closed, atom.if_missing),))] = None
+            if atom.hi is not None:
+                ends: Literal["right", "left"] = "right" if atom.hi_closed else "left"
+                found[Clause((Interval(atom.feature, None, atom.hi, ends, atom.if_missing),))] = None
+    return tuple(found)

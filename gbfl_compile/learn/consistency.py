@@ -1,0 +1,113 @@
+"""Local consistency (equations 3-4): counts of predictions, so that any model and any target is measured alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gbfl_compile.errors import BadInput
+
+
+@dataclass(frozen=True, slots=True)
+class Consistency:
+    """How often a model agrees with the black box at x, at the PP and (by differing) at the PN.
+
+    Each `.._right` has its `.._of` or one of the row counts as denominator; percentages are None over nothing.
+    """
+
+    rows: int
+    with_pp: int
+    with_pn: int
+    fidelity_right: int
+    """T(x) = B(x)."""
+    c_pp_right: int
+    """T(PP) = B(x), over rows with a PP."""
+    c_pn_right: int
+    """T(PN) != B(x), over rows with a PN."""
+    c_tb_right: int
+    """All three, over rows with a PN."""
+    c_tb_all_right: int
+    """All three, over all rows; where there is no PN its condition is left out."""
+
+    @property
+    def fidelity(self) -> float | None:
+        """Per cent of rows with the black box's class."""
+        return _percent(self.fidelity_right, self.rows)
+
+    @property
+    def c_pp(self) -> float | None:
+        """Per cent of PPs that get the class of their row."""
+        return _percent(self.c_pp_right, self.with_pp)
+
+    @property
+    def c_pn(self) -> float | None:
+        """Per cent of PNs that get another class than their row's."""
+        return _percent(self.c_pn_right, self.with_pn)
+
+    @property
+    def c_tb(self) -> float | None:
+        """Per cent of rows with a PN that are consistent whole."""
+        return _percent(self.c_tb_right, self.with_pn)
+
+    @property
+    def c_tb_all(self) -> float | None:
+        """Per cent of all rows that are consistent whole."""
+        return _percent(self.c_tb_all_right, self.rows)
+
+    def as_dict(self) -> dict[str, int | float | None]:
+        """Percentages and counts, ready for JSON."""
+        return {
+            "c_tb": self.c_tb,
+            "c_tb_right": self.c_tb_right,
+            "c_tb_of": self.with_pn,
+            "c_tb_all": self.c_tb_all,
+            "c_tb_all_right": self.c_tb_all_right,
+            "c_tb_all_of": self.rows,
+            "c_pp": self.c_pp,
+            "c_pp_right": self.c_pp_right,
+            "c_pp_of": self.with_pp,
+            "c_pn": self.c_pn,
+            "c_pn_right": self.c_pn_right,
+            "c_pn_of": self.with_pn,
+            "fidelity": self.fidelity,
+            "fidelity_right": self.fidelity_right,
+            "fidelity_of": self.rows,
+        }
+
+
+def _percent(right: int, of: int) -> float | None:
+    return 100.0 * right / of if of else None
+
+
+def consistency(
+    label: ArrayLike, on_x: ArrayLike, on_pp: ArrayLike, on_pn: ArrayLike, has_pp: ArrayLike, has_pn: ArrayLike
+) -> Consistency:
+    """Count agreement with `label`, the black box's class of x. Any labels do, as long as all five use the same."""
+    wanted = np.asarray(label)
+    given = {"on_x": on_x, "on_pp": on_pp, "on_pn": on_pn, "has_pp": has_pp, "has_pn": has_pn}
+    arrays = {name: np.asarray(values) for name, values in given.items()}
+    for name, array in arrays.items():
+        if array.shape != wanted.shape or wanted.ndim != 1:
+            raise BadInput(f"{name} has shape {array.shape} where label has {wanted.shape}: one value a row")
+    pp, pn = arrays["has_pp"].astype(bool), arrays["has_pn"].astype(bool)
+    right_x = _same(arrays["on_x"], wanted)
+    right_pp = _same(arrays["on_pp"], wanted)
+    right_pn = ~_same(arrays["on_pn"], wanted)
+    whole = right_x & (right_pp | ~pp) & (right_pn | ~pn)
+    return Consistency(
+        rows=len(wanted),
+        with_pp=int(pp.sum()),
+        with_pn=int(pn.sum()),
+        fidelity_right=int(right_x.sum()),
+        c_pp_right=int((right_pp & pp).sum()),
+        c_pn_right=int((right_pn & pn).sum()),
+        c_tb_right=int((whole & pn).sum()),
+        c_tb_all_right=int(whole.sum()),
+    )
+
+
+def _same(left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.asarray(left == right, dtype=bool)

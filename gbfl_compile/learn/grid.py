@@ -1,0 +1,127 @@
+"""Grid points for each feature (Algorithm 2): the only numbers a clause may cut at, off-grid cuts aside."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias, assert_never
+
+import numpy as np
+from scipy.special import ndtr
+
+from gbfl_compile.errors import BadInput
+from gbfl_compile.learn.black_box import Matrix
+
+GridKind: TypeAlias = Literal["kde", "uniform"]
+GRIDS: tuple[GridKind, ...] = ("kde", "uniform")
+
+Grid: TypeAlias = tuple[Matrix, ...]
+"""One ascending array of distinct points a feature, from its lower to its upper bound."""
+
+MOST_VALUES = 20_000
+"""A density uses at most this many distinct values; beyond it neighbours are pooled into their mean."""
+
+BLOCK_CELLS = 2**20
+
+
+def grid_of(x: Matrix, lower: Matrix, upper: Matrix, points: int, kind: GridKind = "kde") -> Grid:
+    """`points` grid points a feature (the paper's N + 1), both bounds among them; equal ones are merged."""
+    if points < 2:
+        raise BadInput(f"grid_points {points}: a grid needs its two bounds at least, so 2 or more")
+    if kind not in GRIDS:
+        raise BadInput(f"grid {kind!r} is none of {', '.join(GRIDS)}")
+    features = range(x.shape[1])
+    return tuple(_points(x[:, j], float(lower[j]), float(upper[j]), points, kind) for j in features)
+
+
+def _points(values: Matrix, lower: float, upper: float, points: int, kind: GridKind) -> Matrix:
+    match kind:
+        case "kde":
+            inner = kde_quantiles(values, lower, upper, points - 1)
+        case "uniform":
+            inner = np.linspace(lower, upper, points)[1:-1]
+        case _:
+            assert_never(kind)
+    # + 0.0 turns -0.0 into 0.0: a clause never prints a minus zero
+    return np.unique(np.clip(np.concatenate(([lower], inner, [upper])), lower, upper) + 0.0)
+
+
+def kde_quantiles(values: Matrix, lower: float, upper: float, parts: int) -> Matrix:
+    """Where the density of `values`, renormalised on [lower, upper], reaches 1/parts, 2/parts, .. of its mass.
+
+    A column without spread has no density: its one value is every quantile. A density with no mass
+    between the bounds says nothing about them, so they are divided evenly.
+    """
+    bandwidth = scott_bandwidth(values)
+    shares = np.arange(1, parts) / parts
+    if not bandwidth > 0:
+        return np.full(len(shares), values[0])
+    places, weights = _pooled(values)
+    ends = _cdf(np.array([lower, upper]), places, weights, bandwidth)
+    if not ends[1] - ends[0] > 1e-12:
+        return np.linspace(lower, upper, parts + 1)[1:-1]
+    return _roots(ends[0] + shares * (ends[1] - ends[0]), lower, upper, places, weights, bandwidth)
+
+
+def scott_bandwidth(values: Matrix) -> float:
+    """Scott's rule for one dimension: the standard deviation times n^(-1/5); 0 without spread."""
+    if len(values) < 2 or values.min() == values.max():
+        return 0.0
+    # scaled first: squares of values near 1e-200 or 1e200 are 0 or infinite
+    size = np.abs(values).max()
+    return float(np.std(values / size, ddof=1) * len(values) ** -0.2 * size)
+
+
+def _pooled(values: Matrix) -> tuple[Matrix, Matrix]:
+    """Distinct values and their shares of the rows, neighbours pooled where there are too many.
+
+    A tenth at either end stays as it is: neighbours lie far apart there, and the mass beyond the bounds hangs on them.
+    """
+    places, counts = np.unique(values, return_counts=True)
+    weights = counts / counts.sum()
+    if len(places) <= MOST_VALUES:
+        return places, weights
+    tail, total = MOST_VALUES // 10, len(places)
+    middle = np.linspace(tail, total - tail, MOST_VALUES - 2 * tail, endpoint=False).astype(np.int64)
+    begins = np.concatenate((np.arange(tail), middle, np.arange(total - tail, total)))
+    pooled = np.add.reduceat(weights, begins)
+    return np.add.reduceat(places * weights, begins) / pooled, pooled
+
+
+def _cdf(points: Matrix, places: Matrix, weights: Matrix, bandwidth: float) -> Matrix:
+    return _kernel_sums(points, places, weights, bandwidth)[0]
+
+
+def _kernel_sums(points: Matrix, places: Matrix, weights: Matrix, bandwidth: float) -> tuple[Matrix, Matrix]:
+    """The distribution and the density of the Gaussian mixture at each point."""
+    below, density = np.empty(len(points)), np.empty(len(points))
+    step = max(1, BLOCK_CELLS // len(places))
+    for begin in range(0, len(points), step):
+        part = slice(begin, begin + step)
+        away = (points[part, None] - places) / bandwidth
+        below[part] = ndtr(away) @ weights
+        density[part] = np.exp(-0.5 * away * away) @ weights / (bandwidth * np.sqrt(2 * np.pi))
+    return below, density
+
+
+def _roots(targets: Matrix, lower: float, upper: float, places: Matrix, weights: Matrix, bandwidth: float) -> Matrix:
+    """Where the distribution reaches each target: Newton's steps, and a bisection wherever one leaves its bracket.
+
+    Heavy tails leave stretches with no density at all, where Newton alone jumps away.
+    """
+    low, high = np.full(len(targets), lower), np.full(len(targets), upper)
+    at = np.clip(np.interp(targets, np.cumsum(weights), places), lower, upper)
+    open_ = np.arange(len(targets))
+    for _ in range(200):
+        below, density = _kernel_sums(at[open_], places, weights, bandwidth)
+        short = targets[open_] - below
+        low[open_] = np.where(short > 0, at[open_], low[open_])
+        high[open_] = np.where(short > 0, high[open_], at[open_])
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            step = at[open_] + short / density
+        middle = low[open_] / 2 + high[open_] / 2
+        inside = (step > low[open_]) & (step < high[open_])
+        done = (np.abs(short) < 1e-12) | (middle <= low[open_]) | (middle >= high[open_])
+        at[open_] = np.where(done, at[open_], np.where(inside, step, middle))
+        open_ = open_[~done]
+        if not len(open_):
+            break
+    return at

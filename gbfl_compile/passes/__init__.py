@@ -1,0 +1,40 @@
+"""Passes make a program smaller and leave every answer as it was.
+
+Each is Program -> Program in a file of its own, with its before and after. `PASSES` is their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gbfl_compile.ir.batch import Matrix
+from gbfl_compile.ir.nodes import Program
+from gbfl_compile.ir.validate import validate
+from gbfl_compile.passes.collapse_splits import collapse_splits
+from gbfl_compile.passes.decide_by_path import decide_by_path
+from gbfl_compile.passes.drop_true_bounds import drop_true_bounds
+from gbfl_compile.passes.drop_unused_clauses import drop_unused_clauses
+from gbfl_compile.passes.merge_equal_clauses import merge_equal_clauses
+from gbfl_compile.passes.order_atoms import order_atoms
+
+PASSES: tuple[Callable[[Program], Program], ...] = (
+    merge_equal_clauses,  # so that equal questions have equal numbers
+    decide_by_path,  # before bounds are dropped: it needs the facts they state
+    collapse_splits,
+    drop_true_bounds,
+    drop_unused_clauses,  # last: it numbers the clauses in reading order
+)
+
+
+def optimise(program: Program, rows: Matrix | None = None) -> Program:
+    """All passes until none finds anything more; with `rows`, atoms are ordered by how few of them they keep."""
+    validate(program)
+    while (smaller := _one_round(program)) != program:
+        program = smaller
+    return program if rows is None else validate(order_atoms(program, rows))
+
+
+def _one_round(program: Program) -> Program:
+    for run in PASSES:
+        program = validate(run(program))
+    return program

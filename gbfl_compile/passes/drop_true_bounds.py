@@ -1,0 +1,59 @@
+"""A bound that always holds where it is asked is not written.
+
+    before   IF x >= 5 THEN (IF x >= 3 AND y < 2 THEN a ELSE b) ELSE c
+    after    IF x >= 5 THEN (IF y < 2 THEN a ELSE b) ELSE c
+
+A clause asked in two places may lose a bound in one and keep it in the other: it becomes two clauses.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.regions import NOTHING_KNOWN, Facts, implied, values_of, with_failed, with_held
+
+
+def drop_true_bounds(program: Program) -> Program:
+    """The program with each clause as short as what is known on its path allows."""
+    match program.decision:
+        case Tree():
+            return _shorter_tree(program, program.decision)
+        case Scorecard():
+            return replace(program, clauses=tuple(shorter(clause, NOTHING_KNOWN) for clause in program.clauses))
+        case _:
+            assert_never(program.decision)
+
+
+def _shorter_tree(program: Program, tree: Tree) -> Program:
+    clauses = list(program.clauses)
+    number = {clause: i for i, clause in reversed(list(enumerate(clauses)))}
+    nodes = list(tree.nodes)
+    facts: dict[int, Facts] = {0: NOTHING_KNOWN}
+    for index, node in enumerate(tree.nodes):
+        if not isinstance(node, Split):
+            continue
+        clause = program.clauses[node.clause]
+        asked = shorter(clause, facts[index])
+        if asked not in number:
+            number[asked] = len(clauses)
+            clauses.append(asked)
+        nodes[index] = replace(node, clause=number[asked])
+        facts[node.then] = with_held(clause, facts[index])
+        facts[node.otherwise] = with_failed(clause, facts[index])
+    return replace(program, clauses=tuple(clauses), decision=Tree(tuple(nodes)))
+
+
+def shorter(clause: Clause, facts: Facts) -> Clause:
+    """The clause without the bounds that the facts imply."""
+    return Clause(tuple(_shorter_atom(atom, facts) for atom in clause.atoms if not implied(atom, facts)))
+
+
+def _shorter_atom(atom: Interval, facts: Facts) -> Interval:
+    known, asked = facts.values(atom.feature), values_of(atom)
+    if atom.lo is not None and known.least >= asked.least:
+        atom = replace(atom, lo=None, closed="right" if atom.hi_closed else "left")
+    if atom.hi is not None and known.most <= asked.most:
+        atom = replace(atom, hi=None, closed="left" if atom.lo_closed else "right")
+    return atom

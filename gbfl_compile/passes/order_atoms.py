@@ -1,0 +1,25 @@
+"""Within a clause, the atom that rejects most rows is asked first.
+
+before   x >= 1 AND y < 2      (x >= 1 keeps 90 % of the rows, y < 2 keeps 5 %)
+after    y < 2 AND x >= 1
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gbfl_compile.ir.batch import Matrix, atom_column
+from gbfl_compile.ir.nodes import Clause, Interval, Program
+
+
+def order_atoms(program: Program, rows: Matrix) -> Program:
+    """The program with each clause's atoms sorted by how few of `rows` they hold on; ties by feature."""
+    kept: dict[Interval, int] = {}
+
+    def selectivity(atom: Interval) -> tuple[int, int]:
+        if atom not in kept:
+            kept[atom] = int(atom_column(atom, rows[:, atom.feature]).sum())
+        return kept[atom], atom.feature
+
+    ordered = (Clause(tuple(sorted(clause.atoms, key=selectivity))) for clause in program.clauses)
+    return replace(program, clauses=tuple(ordered))

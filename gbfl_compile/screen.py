@@ -1,0 +1,146 @@
+"""What the command line shows: plain text, tables with colour on a terminal only, and JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from gbfl_compile.ir.readable import printable, readable
+
+if TYPE_CHECKING:
+    from gbfl_compile.check.equivalence import TargetVerdict, Verdict
+    from gbfl_compile.consistency import Consistency
+    from gbfl_compile.demo import Demo
+
+COLOURS = {"equal": "green", "different": "bold red", "not run": "yellow"}
+
+
+def _console() -> Console:
+    return Console(highlight=False, soft_wrap=True)
+
+
+def print_lines(*lines: str) -> None:
+    """Text as it is: names in it are never taken for markup."""
+    for line in lines:
+        _console().print(line, markup=False)
+
+
+def print_json(form: Any) -> None:
+    """JSON on standard output, and nothing else."""
+    print(json.dumps(form, indent=1, allow_nan=False))  # noqa: T201 - this is the printing module
+
+
+@contextlib.contextmanager
+def progress(steps: int, *, quiet: bool) -> Iterator[Callable[[str], None]]:
+    """A progress bar on standard error, on a terminal only; call what it yields at the start of each step."""
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    count, what = TextColumn("{task.completed}/{task.total}"), TextColumn("{task.description}")
+    columns = (BarColumn(), count, what, TimeElapsedColumn())
+    bar = Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal)
+    with bar:
+        task = bar.add_task("", total=steps)
+        started = 0
+
+        def step(description: str) -> None:
+            nonlocal started
+            bar.update(task, description=description, completed=started)
+            started += 1
+
+        yield step
+
+
+def print_verdict(verdict: Verdict) -> None:
+    """One line a target and kind of evidence; then, for each that differs, the first row that shows it."""
+    table = Table("target", "verdict", "proof", "execution", "local consistency", box=None, pad_edge=False)
+    for target in verdict.targets:
+        table.add_row(
+            Text(printable(target.target)),
+            Text(target.verdict, style=COLOURS[target.verdict]),
+            "not run",
+            Text(_execution_text(target)),
+            Text(_consistency_text(target)),
+        )
+    console = Console(highlight=False)
+    console.print(table)
+    for target in verdict.targets:
+        for line in _remarks(target, verdict.program):
+            print_lines(line)
+    console.print(Text.assemble("verdict: ", (verdict.verdict, COLOURS[verdict.verdict])))
+
+
+def _execution_text(target: TargetVerdict) -> str:
+    if target.execution is None:
+        return "not run"
+    run = target.execution
+    return f"{run.different} different of {run.rows} rows, {run.engine}"
+
+
+def _consistency_text(target: TargetVerdict) -> str:
+    if target.consistency is None:
+        return "not run"
+    pair = target.consistency
+    return "same counts" if pair.source == pair.target else "other counts"
+
+
+def _remarks(target: TargetVerdict, program: str) -> Iterator[str]:
+    name = printable(target.target)
+    if target.reason is not None:
+        yield f"{name}: {target.reason}"
+    if target.digest is not None and target.digest != program:
+        yield f"{name}: carries the digest {printable(str(target.digest))}, the source has {program}"
+    if target.execution is not None and target.execution.first is not None:
+        first = target.execution.first
+        yield f"{name}: first difference on {json.dumps(first['row'])}"
+        yield f"{name}: source {json.dumps(first['source'])}"
+        yield f"{name}: target {json.dumps(first['target'], default=repr)}"
+
+
+def print_demo(demo: Demo, out: Path) -> None:
+    """The rules, how consistent they are, and a verdict a target."""
+    print_lines(readable(demo.program), "")
+    table = Table("on the test rows", "", "", box=None, pad_edge=False)
+    for what, percent, count in _figures(demo.consistency):
+        table.add_row(what, percent, count)
+    table.add_row("accuracy", f"{100 * demo.accuracy:.1f} %", f"black box {100 * demo.black_box_accuracy:.1f} %")
+    Console(highlight=False).print(table)
+    print_lines("", f"program against classifier: {demo.lowered_different} different of {demo.lowered_rows} rows")
+    print_verdict(demo.verdict)
+    print_lines(*(f"{target}: not emitted: {reason}" for target, reason in demo.not_emitted.items()))
+    print_lines(f"everything is in {out}")
+
+
+def _figures(found: Consistency) -> Iterator[tuple[str, str, str]]:
+    for what, percent, right, of in (
+        ("C_TB, rows with a PN", found.c_tb, found.c_tb_right, found.with_pn),
+        ("C_TB, all rows", found.c_tb_all, found.c_tb_all_right, found.rows),
+        ("C_PP", found.c_pp, found.c_pp_right, found.with_pp),
+        ("C_PN", found.c_pn, found.c_pn_right, found.with_pn),
+        ("same class as the black box", found.fidelity, found.fidelity_right, found.rows),
+    ):
+        yield what, "-" if percent is None else f"{percent:.1f} %", f"{right} of {of}"
+
+
+def print_doctor(found: dict[str, Any]) -> None:
+    """What is here, what is not and how to get it."""
+    print_lines(f"{found['generator']}, {found['python']}, {found['platform']}")
+    print_lines(f"C compiler: {found['compiler'] or 'none found (install gcc or clang for the C target)'}", "")
+    libraries = Table("library", "version", box=None, pad_edge=False)
+    for name, row in found["libraries"].items():
+        where = "gbfl-compile" if row["extra"] == "core" else f"gbfl-compile[{row['extra']}]"
+        libraries.add_row(name, row["version"] or Text(f"not installed: pip install '{where}'", style="yellow"))
+    targets = Table("target", "emit", "run", "engine", "", box=None, pad_edge=False)
+    for name, row in found["targets"].items():
+        targets.add_row(name, Text(row["emit"]), Text(row["run"]), Text(row["engine"]), Text(row["summary"]))
+    console = Console(highlight=False)
+    console.print(libraries)
+    print_lines("")
+    console.print(targets)

@@ -1,0 +1,114 @@
+"""Tables in and out, CSV or Parquet by their ending: doubles stay the doubles they are."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.files import whole_file
+
+if TYPE_CHECKING:
+    from gbfl_compile.ir.batch import Matrix
+
+ENDINGS = (".csv", ".csv.gz", ".parquet")
+
+
+def read_table(path: Path) -> Any:
+    """The table in a file, as a pandas DataFrame."""
+    import pandas as pd
+
+    ending = _ending(path)
+    try:
+        if ending == ".parquet":
+            return _with_pyarrow(pd.read_parquet, path)
+        _refuse_repeated_columns(path, ending)
+        return pd.read_csv(path, low_memory=False, **_exact_reading(pd.__version__))
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror or error}") from None
+    except (ValueError, UnicodeError, csv.Error) as error:
+        raise BadInput(f"{path}: cannot be read as {ending[1:]}: {_first_line(error)}") from None
+
+
+def write_table(table: Any, path: Path) -> None:
+    """Write a DataFrame, whole or not at all."""
+    ending = _ending(path)
+    with whole_file(path) as partial:
+        if ending == ".parquet":
+            _with_pyarrow(table.to_parquet, partial, index=False)
+        else:
+            table.to_csv(partial, index=False, lineterminator="\n", compression="gzip" if ending == ".csv.gz" else None)
+
+
+def feature_matrix(table: Any, features: tuple[str, ...], where: str) -> Matrix:
+    """The columns `features` as float64, missing as NaN; a column that is absent or not numbers is an error."""
+    import numpy as np
+
+    if absent := [name for name in features if name not in table.columns]:
+        more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
+        raise BadInput(f"{where}: has no column {absent[0]!r}{more}")
+    columns = [_numbers(table[name], name, where) for name in features]
+    return np.column_stack(columns) if len(table) else np.empty((0, len(features)))
+
+
+def _numbers(column: Any, name: str, where: str) -> Any:
+    import numpy as np
+    import pandas as pd
+
+    if pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    try:
+        return np.array([np.nan if value is None or value is pd.NA else _number(value) for value in column])
+    except (TypeError, ValueError, OverflowError):
+        row, value = next(((r, v) for r, v in enumerate(column) if not _reads_as_number(v)), (0, column.iloc[0]))
+        raise BadInput(f"{where}: column {name!r}, row {row + 1}: {value!r} is not a number") from None
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, str | bytes):
+        raise TypeError("text is not a number")
+    return float(value)
+
+
+def _reads_as_number(value: Any) -> bool:
+    """One stray word makes text of a whole CSV column: the word is what to name, not the numbers before it."""
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):
+        return value is None
+    return True
+
+
+def _ending(path: Path) -> str:
+    for ending in ENDINGS:
+        if path.name.lower().endswith(ending):
+            return ending
+    raise BadInput(f"{path}: the ending says nothing about the format, use {', '.join(ENDINGS)}")
+
+
+def _exact_reading(pandas_version: str) -> dict[str, str]:
+    """Before 3.1 the default reader of pandas was off by an ulp now and then; from then on it is exact."""
+    major, minor = (int(part) for part in pandas_version.split(".")[:2])
+    return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
+
+
+def _refuse_repeated_columns(path: Path, ending: str) -> None:
+    """pandas would rename the second of two equal columns without a word."""
+    open_ = gzip.open if ending == ".csv.gz" else open
+    with open_(path, "rt", newline="", encoding="utf-8-sig") as file:
+        header = next(csv.reader(file), [])
+    if repeated := sorted({name for name in header if header.count(name) > 1}):
+        raise BadInput(f"{path}: the column {repeated[0]!r} stands {header.count(repeated[0])} times in the header")
+
+
+def _with_pyarrow(function: Any, *arguments: Any, **options: Any) -> Any:
+    try:
+        return function(*arguments, engine="pyarrow", **options)
+    except ImportError:
+        raise CannotRun("Parquet needs pyarrow: pip install 'gbfl-compile[parquet]'") from None
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,97 @@
+"""Triplets on disk: rows x with their PP and PN, so that any target's local consistency can be measured."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbfl_compile.errors import BadInput
+from gbfl_compile.files import whole_file
+
+ARRAYS = ("x", "pp", "pn", "has_pp", "has_pn", "label", "features")
+
+
+@dataclass(frozen=True, slots=True)
+class Triplets:
+    """x, PP and PN row by row. Where no PP or PN was found its flag is False and the row repeats x."""
+
+    x: NDArray[np.float64]
+    pp: NDArray[np.float64]
+    pn: NDArray[np.float64]
+    has_pp: NDArray[np.bool_]
+    has_pn: NDArray[np.bool_]
+    label: NDArray[Any]
+    """The black box's class of x, as the original label."""
+    features: tuple[str, ...]
+
+
+def save_triplets(path: Path, triplets: Triplets) -> None:
+    """Write triplets as NPZ, whole or not at all, readable without pickle."""
+    label = np.asarray(triplets.label)
+    if label.dtype.kind == "O":
+        kinds = {type(value) for value in label.tolist()}
+        if len(kinds) == 1 and kinds <= {int, bool, str, float}:
+            label = np.array(label.tolist())
+    if label.dtype.kind not in "iubUf":
+        raise BadInput(f"labels of type {label.dtype} cannot be stored: use numbers or text")
+    with whole_file(path) as partial, partial.open("wb") as file:
+        np.savez_compressed(
+            file,
+            x=triplets.x,
+            pp=triplets.pp,
+            pn=triplets.pn,
+            has_pp=triplets.has_pp,
+            has_pn=triplets.has_pn,
+            label=label,
+            features=np.array(triplets.features, dtype=np.str_),
+        )
+
+
+def load_triplets(path: Path) -> Triplets:
+    """Read a triplet file, strictly: every array there, of its kind, of one shape, and nothing else."""
+    found = _arrays(path)
+    for name in ARRAYS:
+        if name not in found:
+            raise BadInput(f"{path}: lacks the array {name!r}, it needs {', '.join(ARRAYS)}")
+    for name in found:
+        if name not in ARRAYS:
+            raise BadInput(f"{path}: holds an array {name!r} that triplets do not have")
+    _check_arrays(path, found)
+    x, pp, pn = (found[name].astype(np.float64) for name in ("x", "pp", "pn"))
+    features = tuple(str(name) for name in found["features"])
+    return Triplets(x, pp, pn, found["has_pp"], found["has_pn"], found["label"], features)
+
+
+def _arrays(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        archive = np.load(path, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise BadInput(f"{path}: holds one array, triplets are an NPZ file")
+        with archive:
+            return {name: archive[name] for name in archive.files}
+    except BadInput:
+        raise
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror or error}") from None
+    except (ValueError, EOFError, zipfile.BadZipFile, AttributeError, KeyError) as error:
+        raise BadInput(f"{path}: not an NPZ file of triplets: {error}") from None
+
+
+def _check_arrays(path: Path, found: dict[str, NDArray[Any]]) -> None:
+    if found["x"].ndim != 2:
+        raise BadInput(f"{path}: x has shape {found['x'].shape}, not [rows, features]")
+    rows, width = found["x"].shape
+    shapes = {"pp": (rows, width), "pn": (rows, width), "features": (width,)}
+    for name in ARRAYS[1:]:
+        shape = shapes.get(name, (rows,))
+        if found[name].shape != shape:
+            raise BadInput(f"{path}: {name} has shape {found[name].shape} where x asks for {shape}")
+    kinds = {"x": "fiu", "pp": "fiu", "pn": "fiu", "has_pp": "b", "has_pn": "b", "label": "iubUf", "features": "U"}
+    for name, allowed in kinds.items():
+        if found[name].dtype.kind not in allowed:
+            raise BadInput(f"{path}: {name} is of type {found[name].dtype}, which triplets cannot have")

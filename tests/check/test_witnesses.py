@@ -1,0 +1,153 @@
+"""A program that is wrong anywhere is wrong on a witness. Judged by brute force over every combination of values."""
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+
+from gbfl_compile.check.reach import find_box, representative
+from gbfl_compile.check.witnesses import witnesses
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.batch import evaluate_many
+from gbfl_compile.ir.evaluate import clause_holds
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Split, Tree
+from gbfl_compile.ir.regions import ANYTHING, above, below
+from gbfl_compile.ir.trees import leaf_numbers
+from gbfl_compile.ir.validate import validate
+from gbfl_compile.passes import optimise
+from tests.programs import clauses, interesting_values, programs
+
+FLIPPED = {
+    "left": ("both", "neither"),
+    "right": ("neither", "both"),
+    "both": ("right", "left"),
+    "neither": ("left", "right"),
+}
+
+
+def atom_mutants(atom):
+    """One slip each: a bound one ulp off, an end open instead of closed, a bound lost, a missing value treated otherwise."""
+    for side in ("lo", "hi"):
+        bound = getattr(atom, side)
+        if bound is not None:
+            yield replace(atom, **{side: above(bound)})
+            yield replace(atom, **{side: below(bound)})
+            yield replace(atom, **{side: None})
+    for closed in FLIPPED[atom.closed]:
+        yield replace(atom, closed=closed)
+    yield replace(atom, if_missing=not atom.if_missing)
+
+
+def mutants(program):
+    """Every program one slip away, as far as it is legal."""
+    for c, clause in enumerate(program.clauses):
+        for a, atom in enumerate(clause.atoms):
+            for wrong in atom_mutants(atom):
+                changed = Clause((*clause.atoms[:a], wrong, *clause.atoms[a + 1 :]))
+                yield replace(program, clauses=(*program.clauses[:c], changed, *program.clauses[c + 1 :]))
+    if isinstance(program.decision, Tree):
+        nodes = program.decision.nodes
+        for n, node in enumerate(nodes):
+            if (
+                isinstance(node, Split)
+                and isinstance(nodes[node.then], Leaf)
+                and isinstance(nodes[node.otherwise], Leaf)
+            ):
+                swapped = list(nodes)
+                swapped[node.then], swapped[node.otherwise] = nodes[node.otherwise], nodes[node.then]
+                yield replace(program, decision=Tree(tuple(swapped)))
+            if isinstance(node, Leaf):
+                moved = Leaf((*node.probabilities[1:], node.probabilities[0]))
+                yield replace(program, decision=Tree((*nodes[:n], moved, *nodes[n + 1 :])))
+    else:
+        card = program.decision
+        for i, row in enumerate(card.points):
+            for c, points in enumerate(row):
+                changed = (*row[:c], points + 1, *row[c + 1 :])
+                yield replace(
+                    program, decision=replace(card, points=(*card.points[:i], changed, *card.points[i + 1 :]))
+                )
+        yield replace(program, decision=replace(card, bias=(card.bias[0] + 1, *card.bias[1:])))
+
+
+def observed(program, rows):
+    answers = evaluate_many(program, rows)
+    reason = answers.leaves[:, None] if answers.leaves is not None else answers.scores
+    return np.concatenate([answers.probabilities, reason], axis=1)
+
+
+@settings(max_examples=150, deadline=None)
+@given(programs())
+def test_every_slip_that_brute_force_sees_a_witness_sees(program):
+    program = optimise(program)
+    pools = [sorted(set(pool), key=str) for pool in interesting_values(program)]
+    assume(math.prod(len(pool) for pool in pools) <= 60_000)
+    everything = np.array(list(itertools.product(*pools)))
+    rows = witnesses(program)
+    right_everywhere, right_here = observed(program, everything), observed(program, rows)
+    for wrong in mutants(program):
+        try:
+            validate(wrong)
+        except BadInput:
+            continue
+        if (observed(wrong, everything) != right_everywhere).any():
+            assert (observed(wrong, rows) != right_here).any(), wrong
+
+
+@settings(max_examples=100, deadline=None)
+@given(programs(kinds=("tree",)))
+def test_every_leaf_that_can_be_reached_is_reached(program):
+    pools = interesting_values(program)
+    assume(math.prod(len(pool) for pool in pools) <= 60_000)
+    reachable = set(evaluate_many(program, np.array(list(itertools.product(*pools)))).leaves.tolist())
+    assert set(evaluate_many(program, witnesses(program)).leaves.tolist()) == reachable
+    assert reachable <= set(leaf_numbers(program.decision).values())
+
+
+def test_witnesses_are_the_same_every_time_and_never_twice():
+    program = Program(
+        ("a", "b"), (0, 1), (Clause((Interval(0, 1.0), Interval(1, None, 2.0))),), Tree((Split(0, 1, 2), Leaf((1.0, 0.0)), Leaf((0.0, 1.0))))
+    )  # fmt: skip
+    rows = witnesses(program)
+    assert rows.tobytes() == witnesses(program).tobytes()
+    assert len({row.tobytes() for row in rows}) == len(rows)
+    for value in (1.0, above(1.0), below(1.0), math.inf, -math.inf, 0.0):
+        assert (rows[:, 0] == value).any()
+    assert np.isnan(rows[:, 0]).any()
+    assert np.signbit(rows[:, 0][rows[:, 0] == 0.0]).any()
+
+
+@settings(max_examples=500, deadline=None)
+@given(held=clauses(2), failed=clauses(2), also=clauses(2))
+def test_a_box_holds_what_it_should_and_fails_the_rest(held, failed, also):
+    box = find_box([held], [failed, also], {})
+    pools = interesting_values(Program(("a", "b"), (0,), (held, failed, also), Tree((Leaf((1.0,)),))))
+    wanted = [
+        row for row in itertools.product(*pools)
+        if clause_holds(held, row) and not clause_holds(failed, row) and not clause_holds(also, row)
+    ]  # fmt: skip
+    assert (box is not None) == bool(wanted)
+    if box is not None:
+        row = [representative(box.get(feature, ANYTHING)) for feature in (0, 1)]
+        assert clause_holds(held, row)
+        assert not clause_holds(failed, row)
+        assert not clause_holds(also, row)
+
+
+def test_a_long_rule_list_has_witnesses_for_every_rule():
+    rules = 150
+    nodes = []
+    for i in range(rules):
+        nodes += [Split(i, 2 * i + 1, 2 * i + 2), Leaf((1.0, 0.0) if i % 2 else (0.0, 1.0))]
+    made = tuple(Clause((Interval(0, float(i)), Interval(1, None, float(i)))) for i in range(rules))
+    program = validate(Program(("a", "b"), (0, 1), made, Tree((*nodes, Leaf((0.5, 0.5))))))
+    assert len(set(evaluate_many(program, witnesses(program)).leaves.tolist())) == rules + 1
+
+
+@pytest.mark.parametrize("classes", [1, 3])
+def test_a_program_without_clauses_has_witnesses_too(classes):
+    program = Program(("a",), tuple(range(classes)), (), Tree((Leaf((1.0, *[0.0] * (classes - 1))),)))
+    assert len(witnesses(program)) > 0

@@ -1,0 +1,107 @@
+"""Random programs and rows for property tests: small enough to shrink, nasty enough to matter."""
+
+import math
+
+from hypothesis import strategies as st
+
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
+from gbfl_compile.ir.regions import above, below
+from gbfl_compile.ir.trees import leaf, split
+
+# Few values, many of them neighbours: clauses meet, imply and contradict each other all the time.
+CUTS = (-1e308, -2.0, -5e-324, 0.0, 5e-324, 0.1, 1.0, 1.0000000000000002, 1.0000000000000004, 2.0, 1e308)
+
+cuts = st.sampled_from(CUTS) | st.floats(allow_nan=False, allow_infinity=False).map(lambda value: value + 0.0)
+
+NAMES = (
+    "age",
+    "income",
+    "class",
+    "x1",
+    "x 0",
+    "a'b",
+    'say "hi"',
+    "line\nbreak",
+    "größe",
+    "# comment",
+    "{{ 7*7 }}",
+    "*/",
+)
+
+LABELS = (
+    ("no", "yes"),
+    (0, 1),
+    (False, True),
+    (0.0, 1.5),
+    ("a", "b", "c"),
+    (3, 1, 2),
+    ("one",),
+    ("it's", "\u2028", "%s"),
+)
+
+
+@st.composite
+def intervals(draw, feature):
+    lo, hi = draw(st.none() | cuts), draw(st.none() | cuts)
+    closed = draw(st.sampled_from(("left", "left", "left", "right", "both", "neither")))
+    if lo is not None and hi is not None:
+        lo, hi = min(lo, hi), max(lo, hi)
+        if lo == hi:
+            closed = "both"
+        elif closed == "neither" and math.nextafter(lo, math.inf) == hi:
+            closed = "left"
+    return Interval(feature, lo, hi, closed, draw(st.booleans() if draw(st.booleans()) else st.just(False)))
+
+
+@st.composite
+def clauses(draw, features):
+    used = draw(st.lists(st.integers(0, features - 1), unique=True, max_size=3))
+    return Clause(tuple(draw(intervals(feature)) for feature in used))
+
+
+@st.composite
+def leaves(draw, classes):
+    weights = draw(st.lists(st.integers(0, 3), min_size=classes, max_size=classes).filter(any))
+    return leaf(*(weight / sum(weights) for weight in weights), rows=draw(st.none() | st.integers(0, 50)))
+
+
+@st.composite
+def trees(draw, clause_count, classes, depth=4):
+    if depth == 0 or clause_count == 0 or draw(st.integers(0, 4)) == 0:
+        return draw(leaves(classes))
+    then, otherwise = draw(trees(clause_count, classes, depth - 1)), draw(trees(clause_count, classes, depth - 1))
+    return split(draw(st.integers(0, clause_count - 1)), then, otherwise)
+
+
+@st.composite
+def scorecards(draw, clause_count, classes):
+    points = st.lists(st.integers(-6, 6), min_size=classes, max_size=classes).map(tuple)
+    return Scorecard(draw(points), tuple(draw(points) for _ in range(clause_count)), draw(st.integers(0, 12)))
+
+
+@st.composite
+def programs(draw, kinds=("tree", "scorecard")):
+    features = draw(st.lists(st.sampled_from(NAMES), unique=True, min_size=1, max_size=4))
+    labels = draw(st.sampled_from(LABELS))
+    made = tuple(draw(clauses(len(features))) for _ in range(draw(st.integers(0, 5))))
+    kind = draw(st.sampled_from(kinds))
+    build = trees if kind == "tree" else scorecards
+    return Program(tuple(features), labels, made, draw(build(len(made), len(labels))))
+
+
+def interesting_values(program):
+    """Per feature: each cut and its neighbours, infinities, zeros, missing."""
+    pools = [[0.0, -0.0, math.inf, -math.inf, math.nan, 0.5] for _ in program.features]
+    for clause in program.clauses:
+        for atom in clause.atoms:
+            for cut in (atom.lo, atom.hi):
+                if cut is not None:
+                    pools[atom.feature] += [cut, above(cut), below(cut)]
+    return pools
+
+
+@st.composite
+def programs_with_rows(draw, kinds=("tree", "scorecard"), rows=12):
+    program = draw(programs(kinds))
+    row = st.tuples(*(st.sampled_from(pool) for pool in interesting_values(program)))
+    return program, [list(draw(row)) for _ in range(rows)]

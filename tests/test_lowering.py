@@ -1,0 +1,139 @@
+"""A lowered program agrees with its classifier on every assignment of its clauses."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer, load_iris, make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from gbfl_compile.check.witnesses import witnesses
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.batch import evaluate_many
+from gbfl_compile.ir.evaluate import evaluate
+from gbfl_compile.ir.json_form import from_json, to_json
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program
+from gbfl_compile.learn.classifier import GBFLClassifier
+from gbfl_compile.lowering import _tree, lower
+from gbfl_compile.passes import optimise
+from gbfl_compile.provenance import histogram
+
+
+def programs_clauses(count):
+    """One feature a clause, held where the feature is 1: rows are assignments."""
+    return tuple(Clause((Interval(i, 0.5),)) for i in range(count))
+
+
+def assignments(count, rng):
+    if count <= 10:
+        return np.array(list(itertools.product((0.0, 1.0), repeat=count)))
+    return rng.integers(0, 2, (5000, count)).astype(float)
+
+
+@pytest.mark.parametrize(("clauses", "classes"), [(1, 2), (4, 2), (7, 3), (10, 4), (40, 3)])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_tree_agrees_on_every_assignment_of_its_clauses(clauses, classes, seed):
+    rng = np.random.default_rng(seed)
+    columns = rng.integers(0, 2, (300, clauses)).astype(bool)
+    fitted = DecisionTreeClassifier(max_depth=5, random_state=seed).fit(columns, rng.integers(0, classes, 300))
+    names = tuple(f"f{i}" for i in range(clauses))
+    program = Program(names, tuple(range(classes)), programs_clauses(clauses), _tree(fitted, classes))
+    rows = assignments(clauses, rng)
+    answers = evaluate_many(program, rows)
+    assert (answers.labels == fitted.predict(rows)).all()
+    assert (answers.probabilities == fitted.predict_proba(rows)).all()
+
+
+def test_a_class_no_row_had_gets_probability_zero():
+    fitted = DecisionTreeClassifier().fit([[0], [1], [1]], [0, 2, 2])
+    tree = _tree(fitted, 3)
+    assert [node.probabilities for node in tree.nodes if isinstance(node, Leaf)] == [(0.0, 0.0, 1.0), (1.0, 0.0, 0.0)]
+
+
+CASES = {
+    "iris, a forest, names": (load_iris(as_frame=True), RandomForestClassifier(20, random_state=0), {}),
+    "breast cancer, logistic": (load_breast_cancer(), LogisticRegression(max_iter=10000), {"fit_on": "x"}),
+    "literal mode": (
+        load_iris(as_frame=True),
+        LogisticRegression(max_iter=1000),
+        {"mode": "literal", "single_bounds": False},
+    ),
+    "default black box": (load_iris(as_frame=True), None, {"max_depth": 3}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_program_is_the_classifier_on_every_witness_and_row(case):
+    data, black_box, settings = CASES[case]
+    x, y = data.data, np.asarray(data.target_names)[data.target]
+    if black_box is not None:
+        black_box.fit(x, y)
+    model = GBFLClassifier(black_box, random_state=0, **settings).fit(x, y)
+    for program in (lower(model), optimise(lower(model), np.asarray(x, dtype=float))):
+        rows = np.concatenate([witnesses(program), np.asarray(x, dtype=float)])
+        answers = evaluate_many(program, rows)
+        given = pd.DataFrame(rows, columns=x.columns) if hasattr(x, "columns") else rows
+        assert (model.predict(given) == answers.labels).all()
+        assert (model.predict_proba(given) == answers.probabilities).all()
+        assert evaluate(program, rows[0].tolist()).label == answers.labels[0]
+
+
+def test_labels_stay_what_they_are():
+    x, y = make_classification(200, random_state=0)
+    for labels in (
+        y,
+        y.astype(bool),
+        y.astype(float),
+        np.array(["no", "yes"])[y],
+        np.array(["no", "yes"], dtype=object)[y],
+    ):
+        model = GBFLClassifier(LogisticRegression().fit(x, labels), max_depth=2).fit(x, labels)
+        program = lower(model)
+        assert program.classes == tuple(np.unique(labels).tolist())
+        assert {type(label) for label in program.classes} == {type(labels.tolist()[0])}
+
+
+def test_a_program_knows_where_it_came_from():
+    data = load_iris(as_frame=True)
+    black_box = LogisticRegression(max_iter=1000).fit(data.data, data.target)
+    model = GBFLClassifier(black_box, max_depth=2, random_state=7).fit(data.data, data.target)
+    program = lower(model, {"test": {"accuracy": 0.5}})
+    told = from_json(to_json(program)).metadata
+    assert told["parameters"]["random_state"] == 7
+    assert told["black_box"]["kind"].endswith("LogisticRegression")
+    assert told["black_box"]["fingerprint"].startswith("joblib-sha1:")
+    assert told["training"]["rows"] == 150
+    assert len(told["training"]["histograms"]) == 4
+    assert told["figures"]["test"] == {"accuracy": 0.5}
+    assert told["figures"]["training"]["fidelity_of"] == 150
+    again = lower(GBFLClassifier(black_box, max_depth=2, random_state=7).fit(data.data, data.target)).metadata
+    assert again["training"] == told["training"]
+    assert again["black_box"] == told["black_box"]
+
+
+def test_leaf_counts_are_training_rows():
+    data = load_iris(as_frame=True)
+    model = GBFLClassifier(LogisticRegression(max_iter=1000).fit(data.data, data.target)).fit(data.data, data.target)
+    for program in (lower(model), optimise(lower(model))):
+        assert sum(node.rows for node in program.decision.nodes if isinstance(node, Leaf)) == 150
+
+
+def test_a_classifier_that_is_not_fitted_is_refused():
+    with pytest.raises(BadInput, match="call fit first"):
+        lower(GBFLClassifier())
+
+
+def test_a_histogram_counts_every_value_once():
+    for values in (
+        np.arange(100.0),
+        np.zeros(5),
+        np.array([1.0, 1.0, 2.0]),
+        np.array([np.nan, 1.0]),
+        np.array([np.nan]),
+    ):
+        found = histogram(values)
+        assert sum(found["counts"]) + found["missing"] == len(values)
+        assert found["edges"] == sorted(found["edges"])
