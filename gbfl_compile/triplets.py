@@ -69,10 +69,10 @@ def load_triplets(path: Path) -> Triplets:
 
 def _arrays(path: Path) -> dict[str, NDArray[Any]]:
     try:
-        archive = np.load(path, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise BadInput(f"{path}: holds one array, triplets are an NPZ file")
-        with archive:
+        with path.open("rb") as file:  # np.load leaves a file it opened itself open when the file is broken
+            archive = np.load(file, allow_pickle=False)
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise BadInput(f"{path}: holds one array, triplets are an NPZ file")
             return {name: archive[name] for name in archive.files}
     except BadInput:
         raise
@@ -95,3 +95,6 @@ def _check_arrays(path: Path, found: dict[str, NDArray[Any]]) -> None:
     for name, allowed in kinds.items():
         if found[name].dtype.kind not in allowed:
             raise BadInput(f"{path}: {name} is of type {found[name].dtype}, which triplets cannot have")
+    for name in ("x", "pp", "pn"):
+        if not np.isfinite(found[name]).all():
+            raise BadInput(f"{path}: {name} holds a value that is not a finite number")

@@ -18,11 +18,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it ships no types
 
+from gbfl_compile.consistency import Consistency, consistency
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Clause
 from gbfl_compile.learn.black_box import BlackBox, Ints, Matrix, as_black_box
 from gbfl_compile.learn.clauses import MODES, Mined, Mode, mine, single_bounds
-from gbfl_compile.learn.consistency import Consistency, consistency
 from gbfl_compile.learn.explanations import Explainer, Explanations, domain_of
 from gbfl_compile.learn.greedy import Greedy, explain_greedily
 from gbfl_compile.learn.grid import GRIDS, GridKind, grid_of

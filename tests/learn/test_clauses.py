@@ -110,6 +110,12 @@ def test_resolution_8_every_faithful_interval_is_half_open():
     assert not clause_holds(Clause((atom,)), [80.0])
 
 
+def test_a_grid_point_at_x_itself_separates_a_pn_below_it():
+    found = mined([40.0], None, [33.0], skip=20)
+    assert only(found) == (Interval(0, 40.0, None),)
+    assert found.off_grid == 0
+
+
 def test_resolution_9_at_the_base_the_branch_follows_the_pn():
     assert only(mined([50.0], None, [78.0])) == (Interval(0, 40.0, 70.0),)
     assert only(mined([50.0], None, [22.0])) == (Interval(0, 30.0, 70.0),)
@@ -149,6 +155,10 @@ def test_literal_mode_follows_algorithm_1_above_the_base():
 def test_literal_mode_keeps_the_strict_bound_of_line_20():
     # x <= b: z > 20 from the PN at 15, which meets z >= 10 of the PP's reach and is the tighter
     assert only(mined([25.0], [45.0], [15.0], mode="literal", skip=0)) == (Interval(0, 20.0, 30.0, closed="neither"),)
+
+
+def test_literal_mode_counts_from_x_itself_in_line_19_and_from_below_it_in_line_11():
+    assert only(mined([30.0], [50.0], [30.0], mode="literal")) == (Interval(0, 10.0, 40.0),)
 
 
 def test_literal_mode_stops_at_the_end_of_the_grid():

@@ -184,6 +184,28 @@ def test_a_pp_gives_back_what_it_does_not_need():
     assert abs(e.pp[4, 0] - (1 + np.log(3) / 4)) < 4e-6
 
 
+def test_the_shortest_move_that_suffices_is_taken():
+    x = np.zeros((1, 2))
+    domain = domain_of(x, base=0.0, bounds=(0.0, 10.0))
+    box = as_black_box(lambda rows: np.where((rows[:, 0] >= 8) | (rows[:, 1] >= 1), 0.9, 0.1), x)
+    e = explain_greedily(box, x, domain)
+    assert e.pn.tolist() == [[0.0, 1.0]]
+
+
+def test_once_the_class_holds_the_best_margin_is_taken_not_the_best_ratio():
+    table = {
+        (0, 0): (0.4, 0.3, 0.3, 0.0),
+        (1, 0): (0.4, 0.2, 0.2, 0.2),  # the better ratio, 2 to 1
+        (0, 1): (0.6, 0.35, 0.05, 0.0),  # the better margin, 0.25
+        (1, 1): (0.4, 0.3, 0.3, 0.0),
+    }
+    x = np.ones((1, 2))
+    box = as_black_box(lambda rows: np.array([table[a, b] for a, b in rows.astype(int).tolist()]), x)
+    e = explain_greedily(box, x, domain_of(x, base=0.0, bounds=(0.0, 1.0)), Greedy(kappa=0.9, bisections=0))
+    assert e.pp.tolist() == [[0.0, 1.0]]
+    assert e.pp_margin.tolist() == [0.25]
+
+
 def test_the_black_box_is_asked_in_few_large_blocks():
     sizes = []
 

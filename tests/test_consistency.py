@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
+from gbfl_compile.consistency import consistency
 from gbfl_compile.errors import BadInput
-from gbfl_compile.learn.consistency import consistency
 
 LABEL = np.array([0, 0, 1, 1, 1])
 
@@ -53,6 +53,6 @@ def test_arrays_of_other_lengths_are_refused():
 
 
 def test_measuring_needs_numpy_alone():
-    code = "import sys, gbfl_compile.learn.consistency; print('sklearn' in sys.modules, 'scipy' in sys.modules)"
+    code = "import sys, gbfl_compile.consistency; print('sklearn' in sys.modules, 'scipy' in sys.modules)"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.split() == ["False", "False"]
