@@ -29,7 +29,7 @@ types: $(VENV)/.test
 	$(BIN)/mypy
 
 bench: $(VENV)/.test
-	$(BIN)/python -m tests.bench
+	$(BIN)/python -m tests.bench $(GROUPS)
 
 clean:
 	rm -rf $(VENV) demo-out build dist

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it ships no types
+from threadpoolctl import threadpool_limits
 
 from gbfl_compile.consistency import Consistency, consistency
 from gbfl_compile.errors import BadInput

@@ -1,0 +1,33 @@
+"""Group `python`: the emitted module against the definition, its batch form and scikit-learn, on the demo's data."""
+
+import numpy as np
+
+from gbfl_compile.backends import emit
+from gbfl_compile.demo import breast_cancer
+from gbfl_compile.ir.batch import evaluate_many
+from gbfl_compile.ir.evaluate import evaluate
+from gbfl_compile.learn.classifier import GBFLClassifier
+from gbfl_compile.lowering import lower
+from gbfl_compile.passes import optimise
+from tests.bench.timing import Timed, race
+
+
+def run() -> list[Timed]:
+    """A fitted tree, one row at a time and in a batch of 100,000."""
+    x, _, y, _ = breast_cancer(0)
+    model = GBFLClassifier(random_state=0).fit(x, y)
+    program = optimise(lower(model), np.asarray(x))
+    module: dict = {}
+    exec(emit(program, "python").files["model.py"].decode(), module)
+    few = np.asarray(x)[:200].tolist()
+    many = np.tile(np.asarray(x), (240, 1))[:100_000]
+    one_by_one = {
+        "emitted module": (lambda: [module["predict"](row) for row in few], len(few)),
+        "evaluate": (lambda: [evaluate(program, row) for row in few], len(few)),
+        "scikit-learn": (lambda: [model.predict_proba(x.iloc[i : i + 1]) for i in range(20)], 20),
+    }
+    batch = {
+        "evaluate_many": (lambda: evaluate_many(program, many), len(many)),
+        "emitted module": (lambda: module["predict_many"](few), len(few)),
+    }
+    return race("python", "one row a call", one_by_one) + race("python", "a batch", batch)
