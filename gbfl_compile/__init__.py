@@ -31,19 +31,25 @@ if TYPE_CHECKING:
     from gbfl_compile.ir.nodes import Scorecard as Scorecard
     from gbfl_compile.ir.nodes import Tree as Tree
     from gbfl_compile.ir.readable import readable as readable
+    from gbfl_compile.learn.baselines import AugmentedTree as AugmentedTree
+    from gbfl_compile.learn.baselines import DistilledTree as DistilledTree
+    from gbfl_compile.learn.baselines import StandardTree as StandardTree
     from gbfl_compile.learn.classifier import GBFLClassifier as GBFLClassifier
     from gbfl_compile.lowering import lower as lower
     from gbfl_compile.passes import optimise as optimise
 
 _HOMES = {
+    "AugmentedTree": "learn.baselines:AugmentedTree",
     "BadInput": "errors:BadInput",
     "CannotRun": "errors:CannotRun",
     "Clause": "ir.nodes:Clause",
+    "DistilledTree": "learn.baselines:DistilledTree",
     "GBFLClassifier": "learn.classifier:GBFLClassifier",
     "GbflError": "errors:GbflError",
     "Interval": "ir.nodes:Interval",
     "Program": "ir.nodes:Program",
     "Scorecard": "ir.nodes:Scorecard",
+    "StandardTree": "learn.baselines:StandardTree",
     "Tree": "ir.nodes:Tree",
     "compare": "check.equivalence:compare",
     "digest": "ir.digest:digest",

@@ -20,6 +20,7 @@ from gbfl_compile.backends import BACKENDS, emit
 from gbfl_compile.check.equivalence import Expectation, Verdict, expectation
 from gbfl_compile.check.folder import check_folder
 from gbfl_compile.consistency import Consistency, consistency_on
+from gbfl_compile.files import make_folder
 from gbfl_compile.ir.json_form import save
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.learn.classifier import GBFLClassifier
@@ -70,6 +71,7 @@ class Demo:
 
 def run_demo(out: Path, *, seed: int = 0, step: Callable[[str], None] = lambda _: None) -> Demo:
     """Walk the whole way and leave program.json, triplets.npz and every target's artifact in `out`."""
+    make_folder(out)
     steps = iter(STEPS)
     step(next(steps))
     x, x_test, y, y_test = breast_cancer(seed)
@@ -86,7 +88,7 @@ def run_demo(out: Path, *, seed: int = 0, step: Callable[[str], None] = lambda _
     program = optimise(lower(model, figures), np.asarray(x, dtype=np.float64))
     expected = expectation(program, np.asarray(x_test, dtype=np.float64), triplets)
     step(next(steps))
-    not_emitted = write_everything(program, triplets, out)
+    emitted, not_emitted = write_everything(program, triplets, out)
     step(next(steps))
     return Demo(
         program=program,
@@ -95,7 +97,7 @@ def run_demo(out: Path, *, seed: int = 0, step: Callable[[str], None] = lambda _
         black_box_accuracy=float(black_box.score(x_test, y_test)),
         lowered_rows=len(expected.rows),
         lowered_different=lowering_differences(model, expected),
-        verdict=check_folder(expected, out, ARTIFACT_NAME),
+        verdict=check_folder(expected, out, ARTIFACT_NAME, emitted),
         not_emitted=not_emitted,
     )
 
@@ -117,8 +119,8 @@ def lowering_differences(model: GBFLClassifier, expected: Expectation) -> int:
     return int(differs.sum())
 
 
-def write_everything(program: Program, triplets: Triplets, out: Path) -> dict[str, str]:
-    """program.json, triplets.npz and an artifact a target; for each target that cannot be emitted here, why."""
+def write_everything(program: Program, triplets: Triplets, out: Path) -> tuple[list[str], dict[str, str]]:
+    """program.json, triplets.npz and an artifact a target; the targets emitted, and why each other one was not."""
     artifacts, not_emitted = [], {}
     for target, backend in BACKENDS.items():
         if (reason := backend.available().cannot_emit) is not None:
@@ -129,4 +131,4 @@ def write_everything(program: Program, triplets: Triplets, out: Path) -> dict[st
     save_triplets(out / "triplets.npz", triplets)
     for artifact in artifacts:
         write_artifact(artifact, out)
-    return not_emitted
+    return [artifact.target for artifact in artifacts], not_emitted

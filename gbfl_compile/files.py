@@ -17,6 +17,16 @@ def write_whole(path: Path, content: bytes) -> None:
         partial.write_bytes(content)
 
 
+def make_folder(path: Path) -> None:
+    """Make a folder where there is none, and find out now whether files can be put there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path):
+            pass
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
     """A temporary path beside `path` that takes its place when the block ends well, and vanishes when not."""

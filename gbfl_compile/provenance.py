@@ -9,20 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from gbfl_compile.learn.classifier import GBFLClassifier
 from gbfl_compile.version import GENERATOR
 
 HISTOGRAM_BINS = 10
 
 
-def provenance(model: GBFLClassifier, figures: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata of a program lowered from `model`."""
+def provenance(model: Any, figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata of a program lowered from `model`: what is known of it. A tree from elsewhere says little."""
     import pandas
     import scipy
     import sklearn
 
-    rows = model.explanations_.x
-    return {
+    told: dict[str, Any] = {
         "generator": GENERATOR,
         "versions": {
             "python": platform.python_version(),
@@ -31,17 +29,32 @@ def provenance(model: GBFLClassifier, figures: Mapping[str, Any]) -> dict[str, A
             "scikit-learn": sklearn.__version__,
             "pandas": pandas.__version__,
         },
+        "model": _kind(model),
         "parameters": {
             name: _as_json(value) for name, value in sorted(model.get_params(deep=False).items()) if name != "black_box"
         },
-        "black_box": {"kind": _kind(model.black_box_.model), "fingerprint": _fingerprint(model.black_box_.model)},
-        "training": {
-            "rows": len(rows),
-            "fingerprint": data_fingerprint(rows, model.domain_.features),
-            "histograms": [histogram(rows[:, feature]) for feature in range(rows.shape[1])],
-        },
-        "explanations": model.explanations_.counts(),
-        "figures": {"training": model.consistency_.as_dict(), **figures},
+    }
+    if hasattr(model, "black_box_"):
+        asked = model.black_box_.model
+        told["black_box"] = {"kind": _kind(asked), "fingerprint": _fingerprint(asked)}
+    known = dict(figures)
+    if hasattr(model, "explanations_"):
+        told["explanations"] = model.explanations_.counts()
+    rows = model.explanations_.x if hasattr(model, "explanations_") else getattr(model, "x_", None)
+    if rows is not None:
+        told["training"] = _training(rows, model)
+    if hasattr(model, "consistency_"):
+        known = {"training": model.consistency_.as_dict(), **known}
+    return {**told, "figures": known}
+
+
+def _training(rows: Any, model: Any) -> dict[str, Any]:
+    names = getattr(model, "feature_names_in_", None)
+    features = tuple(f"x{j}" for j in range(rows.shape[1])) if names is None else tuple(str(name) for name in names)
+    return {
+        "rows": len(rows),
+        "fingerprint": data_fingerprint(rows, features),
+        "histograms": [histogram(rows[:, feature]) for feature in range(rows.shape[1])],
     }
 
 

@@ -129,6 +129,28 @@ def _figures(found: Consistency) -> Iterator[tuple[str, str, str]]:
         yield what, "-" if percent is None else f"{percent:.1f} %", f"{right} of {of}"
 
 
+def print_paper(result: dict[str, Any]) -> None:
+    """C_TB and accuracy of every model on every set, best in bold; then what could not be had."""
+    from gbfl_compile.paper.document import BASELINES, TITLES, TRANSPARENT, figures_of, number
+    from gbfl_compile.paper.models import MODELS
+    from gbfl_compile.paper.significance import best_of, mean
+
+    names = list(result["sets"])
+    for metric, title in (("c_tb", "C_TB (%)"), ("accuracy", "accuracy (%)")) if names else ():
+        table = Table(title, *names, box=None, pad_edge=False)
+        best = {n: best_of({m: figures_of(result, n, m, metric) for m in TRANSPARENT}) for n in names}
+        for model in MODELS if metric == "accuracy" else TRANSPARENT:
+            cells = [(number(mean(figures_of(result, n, model, metric))), model in best[n]) for n in names]
+            table.add_row(TITLES[model], *(Text(text, style="bold" if wins else "") for text, wins in cells))
+        for model in (*BASELINES, "gbfl"):
+            figures = result["published"][metric][model]
+            table.add_row(f"paper: {TITLES[model]}", *(Text(number(figures[n]), style="dim") for n in names))
+        Console(highlight=False).print(table)
+        print_lines("")
+    print_lines(*(f"{name}: not run: {reason}" for name, reason in result["not_available"].items()))
+    print_lines(f"{result['seconds']['whole'] / 60:.1f} minutes")
+
+
 def print_doctor(found: dict[str, Any]) -> None:
     """What is here, what is not and how to get it."""
     print_lines(f"{found['generator']}, {found['python']}, {found['platform']}")

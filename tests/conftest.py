@@ -2,7 +2,11 @@
 
 import os
 
-from hypothesis import settings
+# The suite runs on as many processes as there are cores: threads of theirs would only wait for each other.
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")
+
+from hypothesis import settings  # noqa: E402 - after the threads are set
 
 # In CI the examples are the same every time; on a developer's machine each run looks somewhere new.
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)

@@ -1,57 +1,22 @@
 """A lowered program agrees with its classifier on every assignment of its clauses."""
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.tree import DecisionTreeClassifier
 
 from gbfl_compile.check.witnesses import witnesses
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.json_form import from_json, to_json
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program
+from gbfl_compile.ir.nodes import Leaf, Scorecard
 from gbfl_compile.learn.classifier import GBFLClassifier
-from gbfl_compile.lowering import _tree, lower
+from gbfl_compile.lowering import lower
 from gbfl_compile.passes import optimise
 from gbfl_compile.provenance import histogram
-
-
-def programs_clauses(count):
-    """One feature a clause, held where the feature is 1: rows are assignments."""
-    return tuple(Clause((Interval(i, 0.5),)) for i in range(count))
-
-
-def assignments(count, rng):
-    if count <= 10:
-        return np.array(list(itertools.product((0.0, 1.0), repeat=count)))
-    return rng.integers(0, 2, (5000, count)).astype(float)
-
-
-@pytest.mark.parametrize(("clauses", "classes"), [(1, 2), (4, 2), (7, 3), (10, 4), (40, 3)])
-@pytest.mark.parametrize("seed", range(5))
-def test_a_tree_agrees_on_every_assignment_of_its_clauses(clauses, classes, seed):
-    rng = np.random.default_rng(seed)
-    columns = rng.integers(0, 2, (300, clauses)).astype(bool)
-    fitted = DecisionTreeClassifier(max_depth=5, random_state=seed).fit(columns, rng.integers(0, classes, 300))
-    names = tuple(f"f{i}" for i in range(clauses))
-    program = Program(names, tuple(range(classes)), programs_clauses(clauses), _tree(fitted, classes))
-    rows = assignments(clauses, rng)
-    answers = evaluate_many(program, rows)
-    assert (answers.labels == fitted.predict(rows)).all()
-    assert (answers.probabilities == fitted.predict_proba(rows)).all()
-
-
-def test_a_class_no_row_had_gets_probability_zero():
-    fitted = DecisionTreeClassifier().fit([[0], [1], [1]], [0, 2, 2])
-    tree = _tree(fitted, 3)
-    assert [node.probabilities for node in tree.nodes if isinstance(node, Leaf)] == [(0.0, 0.0, 1.0), (1.0, 0.0, 0.0)]
-
 
 CASES = {
     "iris, a forest, names": (load_iris(as_frame=True), RandomForestClassifier(20, random_state=0), {}),
@@ -62,6 +27,9 @@ CASES = {
         {"mode": "literal", "single_bounds": False},
     ),
     "default black box": (load_iris(as_frame=True), None, {"max_depth": 3}),
+    "a rule set, three classes": (load_iris(as_frame=True), LogisticRegression(max_iter=1000), {"head": "rules"}),
+    "a rule set, two classes": (load_breast_cancer(), LogisticRegression(max_iter=10000), {"head": "rules"}),
+    "a rule list": (load_iris(as_frame=True), LogisticRegression(max_iter=1000), {"head": "rule_list"}),
 }
 
 
@@ -121,9 +89,22 @@ def test_leaf_counts_are_training_rows():
         assert sum(node.rows for node in program.decision.nodes if isinstance(node, Leaf)) == 150
 
 
+def test_a_rule_set_is_a_scorecard_of_at_most_its_budget():
+    data = load_iris(as_frame=True)
+    black_box = LogisticRegression(max_iter=1000).fit(data.data, data.target)
+    program = lower(GBFLClassifier(black_box, head="rules", max_clauses=7).fit(data.data, data.target))
+    assert isinstance(program.decision, Scorecard)
+    assert 1 <= len(program.clauses) <= 7
+
+
 def test_a_classifier_that_is_not_fitted_is_refused():
     with pytest.raises(BadInput, match="call fit first"):
         lower(GBFLClassifier())
+
+
+def test_what_is_no_rule_model_is_refused_by_name():
+    with pytest.raises(BadInput, match="LogisticRegression cannot be lowered"):
+        lower(LogisticRegression())
 
 
 def test_a_histogram_counts_every_value_once():

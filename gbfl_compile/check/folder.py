@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from gbfl_compile.artifacts import artifact_folders, load_artifact
-from gbfl_compile.backends import target_of_folder
+from gbfl_compile.backends import folder_name, target_of_folder
 from gbfl_compile.backends.base import Predictor
 from gbfl_compile.check.equivalence import Expectation, TargetVerdict, Verdict, check
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.version import GENERATOR
 
 
-def check_folder(expected: Expectation, out: Path, name: str | None = None) -> Verdict:
-    """One verdict over all that lies in `out`; what cannot be run is named, never left out."""
-    found = {folder: _loaded(path, name) for folder, path in artifact_folders(out).items()}
-    return check(expected, found)
+def check_folder(
+    expected: Expectation, out: Path, name: str | None = None, targets: Collection[str] | None = None
+) -> Verdict:
+    """One verdict over all that lies in `out`; what cannot be run is named, never left out.
+
+    With `targets` only their folders are looked at.
+    """
+    folders = artifact_folders(out)
+    if targets is not None:
+        folders = {folder_name(target): out / folder_name(target) for target in targets}
+    return check(expected, {folder: _loaded(path, name) for folder, path in folders.items()})
 
 
 def _loaded(folder: Path, name: str | None) -> Predictor | TargetVerdict:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gbfl_compile.errors import BadInput
+from gbfl_compile.errors import BadInput, GbflError
 
 Matrix: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -18,6 +18,10 @@ Bools: TypeAlias = NDArray[np.bool_]
 BLOCK_ROWS = 65_536
 BLOCK_CELLS = 2**22
 """A block never holds more numbers than this (32 MB), however wide the rows are."""
+
+ASKED_TWICE = 8
+SAME_ANSWER = 1e-6
+"""Answers to the same row within this are the same: libraries round a row differently in different blocks."""
 
 
 @dataclass(slots=True)
@@ -45,9 +49,10 @@ def as_black_box(
 ) -> BlackBox:
     """The black box in `model`: an object with `predict_proba`, or a callable from rows to probabilities.
 
-    One row of `sample` is asked to learn how many classes there are, so a model that cannot answer is
-    refused here. `features` names the columns of `sample`; a model fitted on a DataFrame is handed one
-    with its own columns in its own order. A callable may answer P(class 1) alone, as one number a row.
+    A few rows of `sample` are asked, to learn how many classes there are, and asked again in another order:
+    a model that cannot answer, or answers otherwise each time, is refused here. `features` names the columns
+    of `sample`; a model fitted on a DataFrame is handed one with its own columns in its own order. A callable
+    may answer P(class 1) alone, as one number a row.
     """
     if block_rows < 1:
         raise BadInput(f"block_rows {block_rows} is not a positive number of rows")
@@ -60,12 +65,17 @@ def as_black_box(
     elif not callable(model):
         name = type(model).__name__
         raise BadInput(f"black box {name} has no predict_proba and is not callable: give one of the two")
-    width = _as_table(_ask(model, sample[:1], columns, order), 1).shape[1]
+    few = sample[np.unique(np.linspace(0, len(sample) - 1, ASKED_TWICE).astype(np.int64))]
+    answer = _as_table(_ask(model, few, columns, order, 0), len(few))
+    again = _as_table(_ask(model, few[::-1], columns, order, len(few)), len(few))
+    _refuse_fickle(answer, again[::-1])
+    width = answer.shape[1]
     named = getattr(model, "classes_", None)
     classes = np.arange(width) if named is None else np.asarray(named)
     if classes.ndim != 1 or len(classes) != width:
         raise BadInput(f"the black box names {np.size(classes)} classes and answers {width} columns")
-    return BlackBox(model, classes, named is not None, sample.shape[1], columns, order, block_rows, queries=1)
+    asked = 2 * len(few)
+    return BlackBox(model, classes, named is not None, sample.shape[1], columns, order, block_rows, queries=asked)
 
 
 def probabilities(black_box: BlackBox, rows: Matrix) -> Matrix:
@@ -77,7 +87,8 @@ def probabilities(black_box: BlackBox, rows: Matrix) -> Matrix:
     step = rows_in_a_block(black_box)
     for begin in range(0, len(rows), step):
         block = rows[begin : begin + step]
-        table = _as_table(_ask(black_box.model, block, black_box.columns, black_box.order), len(block))
+        answered = _ask(black_box.model, block, black_box.columns, black_box.order, black_box.queries)
+        table = _as_table(answered, len(block))
         black_box.queries += len(block)
         if table.shape[1] != width:
             raise BadInput(f"the black box answered {table.shape[1]} classes where it answered {width} before")
@@ -114,14 +125,34 @@ def _own_columns(
     return own, tuple(given.index(name) for name in own)
 
 
-def _ask(model: Any, rows: Matrix, columns: tuple[str, ...] | None, order: tuple[int, ...]) -> Any:
-    if not hasattr(model, "predict_proba"):
-        return model(rows)
-    if columns is None:
-        return model.predict_proba(rows)
-    import pandas as pd  # only a model fitted on a DataFrame needs it
+def _ask(model: Any, rows: Matrix, columns: tuple[str, ...] | None, order: tuple[int, ...], before: int) -> Any:
+    """The model's own answer; what it raises is said to be its own, and after how many rows."""
+    given: Any = rows
+    if columns is not None:
+        import pandas as pd  # only a model fitted on a DataFrame needs it
 
-    return model.predict_proba(pd.DataFrame(rows[:, order], columns=list(columns)))
+        given = pd.DataFrame(rows[:, order], columns=list(columns))
+    try:
+        return model.predict_proba(given) if hasattr(model, "predict_proba") else model(given)
+    except GbflError:
+        raise
+    except Exception as trouble:
+        raise BadInput(
+            f"the black box failed on a block of {len(rows)} rows, {before} rows into its answers: "
+            f"{type(trouble).__name__}: {trouble}"
+        ) from trouble
+
+
+def _refuse_fickle(answer: Matrix, again: Matrix) -> None:
+    if answer.shape != again.shape:
+        raise BadInput(f"the black box answered {again.shape[1]} classes where it answered {answer.shape[1]} before")
+    row = int(np.abs(answer - again).max(axis=1).argmax())
+    if np.abs(answer[row] - again[row]).max() > SAME_ANSWER:
+        raise BadInput(
+            f"the black box answers the same row differently each time: {answer[row].tolist()}, then "
+            f"{again[row].tolist()}. Fix its seed, switch dropout or sampling off, average it inside a function of "
+            "your own, and let no row's answer depend on the rows asked beside it"
+        )
 
 
 def _as_table(answer: Any, n_rows: int) -> Matrix:

@@ -2,42 +2,41 @@
 
 from __future__ import annotations
 
-import warnings
-from functools import partial
+import sys
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from gbfl_compile.consistency import Consistency, consistency
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.nodes import Clause
-from gbfl_compile.learn.black_box import BlackBox, Ints, Matrix, as_black_box
-from gbfl_compile.learn.clauses import MODES, Mined, Mode, mine, single_bounds
+from gbfl_compile.ir.batch import Answers, evaluate_many
+from gbfl_compile.ir.nodes import Clause, Program
+from gbfl_compile.learn.black_box import Ints, Matrix, as_black_box
+from gbfl_compile.learn.checkpoints import explain_in_chunks
+from gbfl_compile.learn.clauses import Mode
 from gbfl_compile.learn.explanations import Explainer, Explanations, domain_of
-from gbfl_compile.learn.greedy import Greedy, explain_greedily
-from gbfl_compile.learn.grid import GRIDS, GridKind, grid_of
-from gbfl_compile.learn.matrix import clause_matrix
+from gbfl_compile.learn.more_rows import rows_between
+from gbfl_compile.learn.options import check_parameters, explainer_of, recipe_of, seed_of
+from gbfl_compile.learn.recipe import HeadKind, Recipe, fit_head
+from gbfl_compile.learn.rule_table import changes, reasons, rule_table
+from gbfl_compile.learn.training import class_indices, default_black_box, shared_classes
+from gbfl_compile.learn.tuning import KAPPAS, tried_recipes
 
-MAX_DEPTH = 5
-"""The paper's limit: a deeper tree is no longer read."""
-
-MOST_CELLS = 2**27
-"""The tree is fitted on at most this many cells (scikit-learn copies them to 4 bytes each: 512 MB)."""
+CHUNK_ROWS = 1000
+"""Rows explained between two checkpoints."""
+FEW_ROWS = 2000
+"""Below this many training rows a rule set of 100 clauses learns them by heart."""
 
 
 # scikit-learn ships no types, so its bases are Any to mypy
 class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A tree of depth <= 5 over clauses mined from a black box's explanations.
+    """Rules over clauses built from a black box's explanations: a tree, a weighted rule set or a rule list.
 
     The black box is any object with `predict_proba`, or a callable from rows to probabilities; it is used
     as it is, never fitted. With None a small neural network is fitted to (X, y) first.
@@ -45,19 +44,32 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     black_box : object, callable or None
-    explainer : "greedy", or a callable (black_box, x, domain) -> Explanations
+    head : "tree" (of depth 5 or less, over mined clauses), "rules" (a weighted rule set) or "rule_list"
+        (IF, ELSE IF, .. ELSE). The tree is quickest to read, the rule set most consistent.
+    explainer : "greedy", "macem", or a callable (black_box, x, domain) -> Explanations
     kappa : the margin, in probability, that a PP and a PN should reach
     max_changes : how many features a PN may change
-    grid : "kde" or "uniform"
-    grid_points : points a feature, bounds included (the paper's N + 1)
-    skip : grid points a clause reaches beyond its row (the paper's Delta)
-    mode : "faithful" (the resolutions) or "literal" (Algorithm 1 to the letter)
+    max_queries : how many rows the black box may be asked for the training rows' explanations; None is no limit
+    immutable, directions, kinds : features a PN may not change, those it may only move "up" or "down", and those
+        kept on their values ("integer", or a tuple of codes); by name or place
+    checkpoint : a folder that keeps finished chunks of explanations, so that a fit that was stopped goes on
+    grid, grid_points, skip, mode, single_bounds : of the tree's clauses. The grid's kind and its points a feature,
+        bounds included (the paper's N + 1); how many grid points a clause reaches beyond its row (the paper's
+        Delta); "faithful" (the resolutions) or "literal" (Algorithm 1 to the letter); whether each bound of a
+        clause is a candidate of its own
+    max_depth, min_samples_leaf : of the tree; max_depth "cv" lets held-out rows choose
+    max_clauses : how many clauses a rule set or rule list may have
+    max_atoms : how many bounds a clause of theirs may have
+    C : inverse strength of the L2 penalty on a rule set's weights
     fit_on : "triplets" (x, PP and PN, each with the black box's class) or "x" (the paper's)
     labels : "black_box" or "true": what x is labelled in the fit; PP and PN have no true label
-    single_bounds : whether each bound of a clause is a candidate of its own
-    max_depth, min_samples_leaf : of the tree
+    role_weights : how much x, PP and PN count in a fit on triplets
+    extra_rows : how many made-up rows between training rows are explained too, for a rule set; None makes 2,000
+        where there are fewer training rows than that
+    search : whether N, Delta, depth, C and kappa are chosen by cross-validation on the training rows
     base, bounds : base values and (lower, upper); the median and the training range where None
-    random_state : for the default black box and the tree's ties (which None leaves fixed)
+    verbose : 1 tells on standard error how the search goes
+    random_state : for the default black box
 
     """
 
@@ -65,101 +77,232 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         black_box: Any = None,
         *,
+        head: HeadKind = "tree",
         explainer: str | Explainer = "greedy",
         kappa: float = 0.5,
         max_changes: int | None = 5,
-        grid: GridKind = "kde",
+        max_queries: int | None = None,
+        immutable: Any = (),
+        directions: Any = (),
+        kinds: Any = (),
+        checkpoint: Any = None,
+        grid: Any = "kde",
         grid_points: int = 10,
         skip: int = 4,
         mode: Mode = "faithful",
+        single_bounds: bool = True,
+        max_depth: int | str = 5,
+        min_samples_leaf: int = 1,
+        max_clauses: int = 32,
+        max_atoms: int = 4,
+        C: float = 1.0,
         fit_on: str = "triplets",
         labels: str = "black_box",
-        single_bounds: bool = True,
-        max_depth: int = 5,
-        min_samples_leaf: int = 1,
+        role_weights: tuple[float, float, float] = (1.0, 1.0, 1.0),
+        extra_rows: int | None = None,
+        search: bool = False,
         base: Any = None,
         bounds: Any = None,
+        verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         self.black_box = black_box
+        self.head = head
         self.explainer = explainer
         self.kappa = kappa
         self.max_changes = max_changes
+        self.max_queries = max_queries
+        self.immutable = immutable
+        self.directions = directions
+        self.kinds = kinds
+        self.checkpoint = checkpoint
         self.grid = grid
         self.grid_points = grid_points
         self.skip = skip
         self.mode = mode
-        self.fit_on = fit_on
-        self.labels = labels
         self.single_bounds = single_bounds
         self.max_depth = max_depth
         self.min_samples_leaf = min_samples_leaf
+        self.max_clauses = max_clauses
+        self.max_atoms = max_atoms
+        self.C = C
+        self.fit_on = fit_on
+        self.labels = labels
+        self.role_weights = role_weights
+        self.extra_rows = extra_rows
+        self.search = search
         self.base = base
         self.bounds = bounds
+        self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> GBFLClassifier:
-        """Explain the rows of X, mine their clauses, fit the tree.
+    def fit(self, X: Any, y: Any = None, *, explanations: Explanations | None = None) -> GBFLClassifier:
+        """Explain the rows of X, build clauses from the explanations, fit the head.
 
-        y may be left out when a black box is given and labels="black_box".
+        y may be left out when a black box is given and labels="black_box". `explanations` of these very rows,
+        where they are there already, save asking the black box again.
         """
-        _check_options(self)
+        check_parameters(self)
         x, y = _checked_training(self, X, y)
         names = getattr(self, "feature_names_in_", None)
-        self.domain_ = domain_of(x, base=self.base, bounds=self.bounds, features=names)
+        self.domain_ = domain_of(
+            x,
+            base=self.base,
+            bounds=self.bounds,
+            features=names,
+            immutable=self.immutable,
+            directions=self.directions,
+            kinds=self.kinds,
+        )
         self.base_ = self.domain_.base
         self.bounds_ = (self.domain_.lower, self.domain_.upper)
-        model = _default_black_box(x, y, self.random_state) if self.black_box is None else self.black_box
+        model = default_black_box(x, y, self.random_state) if self.black_box is None else self.black_box
         self.black_box_ = as_black_box(model, x, features=names)
-        self.classes_ = _classes(self.black_box_, y)
-        self.explainer_ = _explainer(self)
-        self.explanations_: Explanations = self.explainer_(self.black_box_, x, self.domain_)
-        self.grid_ = grid_of(x, *self.bounds_, self.grid_points, self.grid)
-        self.mined_ = mine(self.explanations_, self.domain_, self.grid_, self.skip, self.mode)
-        rows, target = _fitting_rows(self, y)
-        self.clauses_, self.n_clauses_left_out_ = _candidates(self.mined_, self.single_bounds, len(rows))
-        self.tree_ = DecisionTreeClassifier(
-            max_depth=self.max_depth,
-            min_samples_leaf=self.min_samples_leaf,
-            # None leaves the order in which equal splits are tried, and so the rules, to chance
-            random_state=0 if self.random_state is None else self.random_state,
-        ).fit(_columns(self.clauses_, rows), target)
-        self.consistency_ = _measured(self, self.explanations_)
+        self.classes_ = shared_classes(self.black_box_, y)
+        self.explainer_ = explainer_of(self, self.kappa)
+        self.explanations_ = self._training_explanations(x) if explanations is None else _fitting(explanations, x)
+        truth = None if y is None else class_indices(y, self.classes_)
+        own = truth if self.labels == "true" and truth is not None else self.explanations_.label
+        recipe, given = recipe_of(self), self.explanations_
+        if self.search:
+            recipe, given = self._searched(recipe, x, own)
+        self.extra_explanations_ = self._extra_explanations(x)
+        fitted = fit_head(
+            recipe, given, own, self.domain_, len(self.classes_), truth=truth, extra=self.extra_explanations_
+        )
+        self.head_, self.mined_, self.grid_ = fitted.head, fitted.mined, fitted.grid
+        self.path_ = pd.DataFrame([asdict(point) for point in fitted.path])
+        self.consistency_ = self._measured(self.explanations_)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row; missing values are allowed and answer False in every clause that asks them."""
-        winner = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[winner])
+        winners = self._answers(self._rows(X)).labels.astype(np.int64)
+        return np.asarray(self.classes_[winners])
 
     def predict_proba(self, X: Any) -> Matrix:
         """One probability a class, in the order of `classes_`."""
-        check_is_fitted(self)
-        x = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite=False)
-        return _tree_probabilities(self, x)
+        return self._answers(self._rows(X)).probabilities
 
     def explain_points(self, X: Any) -> Explanations:
         """The PP and PN of new rows, under the same black box, base and bounds."""
         check_is_fitted(self)
-        x = validate_data(self, X, reset=False, dtype=np.float64)
-        found: Explanations = self.explainer_(self.black_box_, x, self.domain_)
-        return found
+        return self._explained(validate_data(self, as_frame(X), reset=False, dtype=np.float64))
 
     def local_consistency(self, X: Any) -> Consistency:
         """How this model agrees with the black box on rows, their PPs and their PNs."""
-        return _measured(self, self.explain_points(X))
+        return self._measured(self.explain_points(X))
+
+    @property
+    def clauses_(self) -> tuple[Clause, ...]:
+        """The clauses the model asks."""
+        return self.head_.clauses
+
+    @property
+    def rules_(self) -> pd.DataFrame:
+        """One line a clause: text, support, precision a class, weight, and the rows whose explanations it is from."""
+        return rule_table(self._program(tuple(self.classes_.tolist())), self.explanations_, self.mined_)
+
+    def explain(self, X: Any) -> pd.DataFrame:
+        """One line a row: its class and why, what of it is sufficient (PP) and what would change the black box (PN)."""
+        e = self.explain_points(X)
+        features = self.domain_.features
+        base = np.broadcast_to(self.base_, e.x.shape)
+        pp, pn = changes(base, e.pp, features), changes(e.x, e.pn, features)
+        return pd.DataFrame(
+            {
+                "label": self.classes_[self._answers(e.x).labels.astype(np.int64)],
+                "because": reasons(self._program(tuple(self.classes_.tolist())), e.x),
+                "black_box": self.classes_[e.label],
+                "pp": [found if there else None for found, there in zip(pp, e.has_pp, strict=True)],
+                "pn": [found if there else None for found, there in zip(pn, e.has_pn, strict=True)],
+                "pn_label": [
+                    self.classes_[c] if there else None for c, there in zip(e.pn_label, e.has_pn, strict=True)
+                ],
+            }
+        )
+
+    def score_report(self, X: Any, y: Any) -> pd.DataFrame:
+        """Accuracy, fidelity and local consistency on rows, each with its count."""
+        measured = self.local_consistency(X)
+        right = int((self.predict(X) == np.asarray(y)).sum())
+        lines = {
+            "accuracy": (100.0 * right / measured.rows, right, measured.rows),
+            "fidelity": (measured.fidelity, measured.fidelity_right, measured.rows),
+            "c_tb": (measured.c_tb, measured.c_tb_right, measured.with_pn),
+            "c_tb_all": (measured.c_tb_all, measured.c_tb_all_right, measured.rows),
+            "c_pp": (measured.c_pp, measured.c_pp_right, measured.with_pp),
+            "c_pn": (measured.c_pn, measured.c_pn_right, measured.with_pn),
+        }
+        return pd.DataFrame.from_dict(lines, orient="index", columns=["percent", "right", "of"])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # clauses_ and rules_ are properties, so the usual look for a trailing underscore is no sign of a fit
+        return hasattr(self, "head_")
+
+    def _rows(self, X: Any) -> Matrix:
+        check_is_fitted(self)
+        # infinities are ordinary values to a rule, NaN is missing: nothing is refused here
+        rows: Matrix = validate_data(self, as_frame(X), reset=False, dtype=np.float64, ensure_all_finite=False)
+        return rows
+
+    def _program(self, classes: tuple[Any, ...]) -> Program:
+        return Program(self.domain_.features, classes, self.head_.clauses, self.head_.decision)
+
+    def _answers(self, x: Matrix) -> Answers:
+        """The head's answers, labels as class indices."""
+        return evaluate_many(self._program(tuple(range(len(self.classes_)))), x)
+
+    def _explained(self, x: Matrix) -> Explanations:
+        found: Explanations = self.explainer_(self.black_box_, x, self.domain_)
+        return found
+
+    def _training_explanations(self, x: Matrix) -> Explanations:
+        if self.checkpoint is None:
+            return self._explained(x)
+        return explain_in_chunks(
+            self.explainer_, self.black_box_, x, self.domain_, chunk_rows=CHUNK_ROWS, folder=self.checkpoint
+        )
+
+    def _extra_explanations(self, x: Matrix) -> Explanations | None:
+        """Explanations of made-up rows between the training rows, for a rule set on little data."""
+        wanted = self.extra_rows
+        if wanted is None:
+            wanted = FEW_ROWS if self.head == "rules" and self.fit_on == "triplets" and len(x) < FEW_ROWS else 0
+        if wanted == 0:
+            return None
+        return self._explained(rows_between(x, wanted, seed_of(self.random_state)))
+
+    def _measured(self, e: Explanations) -> Consistency:
+        on_x, on_pp, on_pn = (self._answers(points).labels for points in (e.x, e.pp, e.pn))
+        return consistency(e.label, on_x, on_pp, on_pn, e.has_pp, e.has_pn)
+
+    def _searched(self, recipe: Recipe, x: Matrix, own: Ints) -> tuple[Recipe, Explanations]:
+        """The recipe most consistent on held-out rows, and the explanations it is to be fitted to."""
+        kappas = {self.kappa: None} if callable(self.explainer) else dict.fromkeys((self.kappa, *KAPPAS))
+        explained = {
+            kappa: self.explanations_
+            if kappa == self.kappa
+            else explainer_of(self, kappa)(self.black_box_, x, self.domain_)
+            for kappa in kappas
+        }
+        tell = _to_standard_error if self.verbose else _to_nobody
+        tried = tried_recipes(recipe, explained, self.kappa, own, self.domain_, len(self.classes_), tell)
+        self.search_ = pd.DataFrame([{"kappa": t.kappa, **t.changes, "c_tb": t.c_tb} for t in tried])
+        return replace(recipe, **tried[0].changes), explained[tried[0].kappa]
 
 
-def _check_options(model: GBFLClassifier) -> None:
-    choices = {"grid": GRIDS, "mode": MODES, "fit_on": ("triplets", "x"), "labels": ("black_box", "true")}
-    for name, allowed in choices.items():
-        if getattr(model, name) not in allowed:
-            raise BadInput(f"{name}={getattr(model, name)!r} is none of {', '.join(allowed)}")
-    if not 1 <= model.max_depth <= MAX_DEPTH:
-        raise BadInput(f"max_depth={model.max_depth!r}: a readable tree is 1 to {MAX_DEPTH} levels deep")
+def as_frame(X: Any) -> Any:
+    """Arrow and Polars tables as pandas ones, names kept; everything else as it is."""
+    if hasattr(X, "column_names") and hasattr(X, "to_pandas"):
+        return X.to_pandas()
+    if hasattr(X, "to_numpy") and hasattr(X, "columns") and not hasattr(X, "iloc"):
+        return pd.DataFrame(X.to_numpy(), columns=list(X.columns))
+    return X
 
 
 def _checked_training(model: GBFLClassifier, X: Any, y: Any) -> tuple[Matrix, NDArray[Any] | None]:
+    X = as_frame(X)
     if y is None and model.black_box is not None and model.labels == "black_box":
         return validate_data(model, X, dtype=np.float64, ensure_min_samples=2), None
     if y is None:
@@ -172,98 +315,15 @@ def _checked_training(model: GBFLClassifier, X: Any, y: Any) -> tuple[Matrix, ND
     return x, target
 
 
-def _default_black_box(x: Matrix, y: NDArray[Any] | None, random_state: Any) -> Pipeline:
-    """A small neural network: full-batch on small data, where stochastic steps are too few to arrive."""
-    if len(np.unique(y)) < 2:  # type: ignore[arg-type]  # y was required above
-        raise BadInput("y has only one class: there is nothing to tell apart")
-    small = len(x) < 2000
-    network = MLPClassifier(
-        (40, 20),
-        solver="lbfgs" if small else "adam",
-        alpha=1.0 if small else 1e-4,
-        max_iter=300,
-        early_stopping=not small,
-        random_state=random_state,
-    )
-    # one thread: the steps are small, and on a busy machine threads that wait for each other took 40 times as long
-    with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
-        # stopping before it has converged is no defect in a model that is only to be explained
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return make_pipeline(StandardScaler(), network).fit(x, y)
+def _fitting(explanations: Explanations, x: Matrix) -> Explanations:
+    if not np.array_equal(explanations.x, x):
+        raise BadInput("explanations= holds other rows than X: explain these rows, or leave it out")
+    return explanations
 
 
-def _classes(black_box: BlackBox, y: NDArray[Any] | None) -> NDArray[Any]:
-    """The labels of the model: the black box's own, or y's where the black box names none."""
-    if y is None:
-        return black_box.classes
-    seen = np.unique(y)
-    if not black_box.names_classes:
-        if len(seen) > len(black_box.classes):
-            raise BadInput(f"y has {len(seen)} classes and the black box answers {len(black_box.classes)}")
-        if len(seen) < len(black_box.classes):
-            return black_box.classes if np.isin(seen, black_box.classes).all() else _refuse_unnamed(black_box, seen)
-        return seen
-    unknown = [label for label in seen.tolist() if label not in black_box.classes.tolist()]
-    if unknown:
-        raise BadInput(f"y has a class {unknown[0]!r} that the black box does not: {black_box.classes.tolist()}")
-    return black_box.classes
+def _to_standard_error(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
 
 
-def _refuse_unnamed(black_box: BlackBox, seen: NDArray[Any]) -> NDArray[Any]:
-    raise BadInput(
-        f"the black box answers {len(black_box.classes)} classes without names and y has only {len(seen)}: "
-        "give it a classes_ attribute, or rows of every class"
-    )
-
-
-def _explainer(model: GBFLClassifier) -> Explainer:
-    if callable(model.explainer):
-        return model.explainer
-    if model.explainer != "greedy":
-        raise BadInput(f"explainer={model.explainer!r} is neither 'greedy' nor a callable")
-    return partial(explain_greedily, settings=Greedy(kappa=model.kappa, max_moved=model.max_changes))
-
-
-def _fitting_rows(model: GBFLClassifier, y: NDArray[Any] | None) -> tuple[Matrix, Ints]:
-    """The rows the tree is fitted on and their classes, as indices into `classes_`."""
-    e = model.explanations_
-    own = e.label
-    if model.labels == "true":
-        place = {label: index for index, label in enumerate(model.classes_.tolist())}
-        own = np.array([place[label] for label in np.asarray(y).tolist()], dtype=np.int64)
-    if model.fit_on == "x":
-        return e.x, own
-    rows = np.concatenate((e.x, e.pp[e.has_pp], e.pn[e.has_pn]))
-    return rows, np.concatenate((own, e.label[e.has_pp], e.pn_label[e.has_pn]))
-
-
-def _candidates(mined: Mined, singles: bool, rows: int) -> tuple[tuple[Clause, ...], int]:
-    """The clauses the tree may use, and how many had to be left out to bound its memory.
-
-    Clauses that fewest rows gave are left out first; single bounds stay, being few and widely true.
-    """
-    mined_already = set(mined.clauses)
-    extra = tuple(c for c in single_bounds(mined.clauses) if c not in mined_already) if singles else ()
-    room = max(1, MOST_CELLS // rows - len(extra))
-    if len(mined.clauses) <= room:
-        return mined.clauses + extra, 0
-    support = np.array([len(rows) for rows in mined.sources])
-    kept = np.sort(np.argsort(-support, kind="stable")[:room])
-    return tuple(mined.clauses[i] for i in kept.tolist()) + extra, len(mined.clauses) - room
-
-
-def _columns(clauses: tuple[Clause, ...], x: Matrix) -> NDArray[np.bool_]:
-    """The clause matrix; one column of False where there is no clause, for a tree needs something to look at."""
-    return clause_matrix(clauses, x) if clauses else np.zeros((len(x), 1), dtype=bool)
-
-
-def _tree_probabilities(model: GBFLClassifier, x: Matrix) -> Matrix:
-    answer = np.zeros((len(x), len(model.classes_)))
-    # a class that no fitted row had is unknown to the tree
-    answer[:, model.tree_.classes_] = model.tree_.predict_proba(_columns(model.clauses_, x))
-    return answer
-
-
-def _measured(model: GBFLClassifier, e: Explanations) -> Consistency:
-    on_x, on_pp, on_pn = (_tree_probabilities(model, points).argmax(axis=1) for points in (e.x, e.pp, e.pn))
-    return consistency(e.label, on_x, on_pp, on_pn, e.has_pp, e.has_pn)
+def _to_nobody(line: str) -> None:
+    pass

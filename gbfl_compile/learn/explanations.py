@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,17 +12,10 @@ from numpy.typing import NDArray
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.learn.black_box import BlackBox, Bools, Ints, Matrix
+from gbfl_compile.learn.explain_domain import Domain as Domain
+from gbfl_compile.learn.explain_domain import domain_of as domain_of
+from gbfl_compile.learn.explain_domain import infer_kinds as infer_kinds
 from gbfl_compile.triplets import Triplets
-
-
-@dataclass(frozen=True, slots=True)
-class Domain:
-    """Where explanations may go: base values b, bounds [L, U] and a name for each feature."""
-
-    base: Matrix
-    lower: Matrix
-    upper: Matrix
-    features: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +39,8 @@ class Explanations:
     """The base point alone already has the class with its margin: an empty PP."""
     queries: int
     features: tuple[str, ...]
+    not_reached: int = 0
+    """Rows, the last ones, that the query budget did not reach: they have neither PP nor PN."""
 
     def counts(self) -> dict[str, int]:
         """How many were found, how many were not, and what it cost."""
@@ -57,8 +53,22 @@ class Explanations:
             "pp_is_base": int(self.pp_is_base.sum()),
             "pn_found": pn,
             "pn_not_found": rows - pn,
+            "not_reached": self.not_reached,
             "queries": self.queries,
         }
+
+    def save(self, path: str | Path) -> None:
+        """Write to `path`, Parquet or NPZ by its ending, whole or not at all."""
+        from gbfl_compile.learn.explain_files import save_explanations
+
+        save_explanations(Path(path), self)
+
+    @staticmethod
+    def load(path: str | Path) -> Explanations:
+        """What `save` wrote, to the bit."""
+        from gbfl_compile.learn.explain_files import load_explanations
+
+        return load_explanations(Path(path))
 
 
 class Explainer(Protocol):
@@ -67,47 +77,21 @@ class Explainer(Protocol):
     def __call__(self, black_box: BlackBox, x: Matrix, domain: Domain) -> Explanations: ...
 
 
-def domain_of(
-    x: Matrix,
-    *,
-    base: Any = None,
-    bounds: Any = None,
-    features: Sequence[str] | None = None,
-) -> Domain:
-    """The domain of training rows: the median as base, the smallest and largest value as bounds, unless given.
-
-    `base` is one value a feature; `bounds` a pair (lower, upper), each one number or one a feature.
-    """
-    width = x.shape[1]
-    lower, upper = (x.min(axis=0), x.max(axis=0)) if bounds is None else _pair(bounds, width)
-    middle = np.median(x, axis=0) if base is None else _one_a_feature(base, width, "base")
-    if base is None and bounds is not None:
-        middle = np.clip(middle, lower, upper)
-    names = tuple(f"x{j}" for j in range(width)) if features is None else tuple(str(name) for name in features)
-    for j in range(width):
-        if not lower[j] <= upper[j]:
-            raise BadInput(f"feature {names[j]}: lower bound {lower[j]} is above upper bound {upper[j]}")
-        if not lower[j] <= middle[j] <= upper[j]:
-            raise BadInput(f"feature {names[j]}: base {middle[j]} lies outside [{lower[j]}, {upper[j]}]")
-    return Domain(middle, lower, upper, names)
-
-
-def _pair(bounds: Any, width: int) -> tuple[Matrix, Matrix]:
-    try:
-        lower, upper = bounds
-    except (TypeError, ValueError):
-        raise BadInput("bounds must be a pair (lower, upper), each one number or one a feature") from None
-    return _one_a_feature(lower, width, "lower bound"), _one_a_feature(upper, width, "upper bound")
-
-
-def _one_a_feature(values: Any, width: int, what: str) -> Matrix:
-    try:
-        array = np.broadcast_to(np.asarray(values, dtype=np.float64), (width,)).copy()
-    except (TypeError, ValueError):
-        raise BadInput(f"{what} must be one number, or one number for each of the {width} features") from None
-    if not np.isfinite(array).all():
-        raise BadInput(f"{what} of feature {int(np.flatnonzero(~np.isfinite(array))[0])} is not a finite number")
-    return array
+def concatenate(parts: Sequence[Explanations]) -> Explanations:
+    """The rows of all parts, in order, as if explained at once."""
+    if not parts:
+        raise BadInput("no explanations to put together")
+    features = parts[0].features
+    for place, part in enumerate(parts):
+        if part.features != features:
+            raise BadInput(f"part {place} has features {part.features}, the first has {features}")
+    by_row = ("x", "pp", "pn", "has_pp", "has_pn", "label", "pn_label", "pp_margin", "pn_margin", "pp_is_base")
+    return Explanations(
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in by_row},
+        queries=sum(part.queries for part in parts),
+        features=features,
+        not_reached=sum(part.not_reached for part in parts),
+    )
 
 
 def triplets_of(explanations: Explanations, classes: NDArray[Any]) -> Triplets:

@@ -16,22 +16,16 @@ import numpy as np
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.learn.black_box import BlackBox, Bools, Ints, Matrix, probabilities, rows_in_a_block
-from gbfl_compile.learn.explanations import Domain, Explanations
-
-WINS = 1e-9
-"""A class wins by at least this much: less is a tie that rounding on another machine may turn."""
+from gbfl_compile.learn.explain_domain import Domain
+from gbfl_compile.learn.explain_rows import WINS, Found, Wanted, at_most, explain_rows, margins, widths
+from gbfl_compile.learn.explain_rules import moved, nearest_allowed, restored
+from gbfl_compile.learn.explanations import Explanations
 
 
 @dataclass(frozen=True, slots=True)
-class Greedy:
-    """How the greedy explainer searches."""
+class Greedy(Wanted):
+    """How the greedy explainer searches, beside what is wanted of it."""
 
-    kappa: float = 0.5
-    """The margin wanted, in probability."""
-    max_restored: int | None = None
-    """k of equation 1: how many features of a PP may differ from the base; None is no limit."""
-    max_moved: int | None = 5
-    """k of equation 2: how many features of a PN may differ from x; None is no limit."""
     steps: tuple[float, ...] = (1.0, 0.5, 0.25, 0.1)
     """Candidate moves of a PN, as shares of the way from x to the bound."""
     shortlist: int = 8
@@ -50,6 +44,7 @@ class _Search:
     """One search for every row: where it starts, what it may try, which class should win or lose."""
 
     black_box: BlackBox
+    domain: Domain
     start: Matrix
     options: Options
     n_options: int
@@ -61,7 +56,8 @@ class _Search:
     """The least margin that counts as found at all, row by row."""
     goal: Matrix
     """The margin at which a row stops searching: kappa, and never less than `enough`."""
-    scale: Matrix
+    all_or_nothing: tuple[int, ...]
+    """Features that are given back whole or not at all."""
     settings: Greedy
 
 
@@ -71,30 +67,15 @@ def explain_greedily(black_box: BlackBox, x: Matrix, domain: Domain, settings: G
     A feature of x outside [L, U] is restored up to the bound only (so such a row may have no PP), and is
     not moved for a PN.
     """
-    _check(x, domain, settings)
-    before = black_box.queries
-    answer = probabilities(black_box, x)
-    label: Ints = answer.argmax(axis=1)
-    margin_x, _ = _margins(answer, label)
-    positive = _search_for_pp(black_box, x, domain, settings, label, margin_x)
-    negative = _search_for_pn(black_box, x, domain, settings, label)
-    pp, pp_margin, _, pp_changes = _find(positive)
-    pn, pn_margin, pn_label, _ = _find(negative)
-    has_pp, has_pn = pp_margin >= positive.enough, pn_margin >= negative.enough
-    return Explanations(
-        x=x,
-        pp=np.where(has_pp[:, None], pp, x),
-        pn=np.where(has_pn[:, None], pn, x),
-        has_pp=has_pp,
-        has_pn=has_pn,
-        label=label,
-        pn_label=np.where(has_pn, pn_label, label),
-        pp_margin=np.where(has_pp, pp_margin, margin_x),
-        pn_margin=np.where(has_pn, pn_margin, -margin_x),
-        pp_is_base=has_pp & (pp_changes == 0),
-        queries=black_box.queries - before,
-        features=domain.features,
-    )
+    _check(settings)
+
+    def find(rows: Matrix, label: Ints, margin: Matrix) -> tuple[Found, Found]:
+        return (
+            _find(_search_for_pp(black_box, rows, domain, settings, label, margin)),
+            _find(_search_for_pn(black_box, rows, domain, settings, label)),
+        )
+
+    return explain_rows(black_box, x, domain, settings, _dearest(x.shape[-1], settings), find)
 
 
 def _search_for_pp(
@@ -104,15 +85,16 @@ def _search_for_pp(
     enough = np.minimum(WINS, margin_x)
     return _Search(
         black_box=black_box,
+        domain=domain,
         start=np.tile(domain.base, (len(x), 1)),
         options=lambda rows: _restored_values(x[rows], domain),
         n_options=1,
         label=label,
         sign=1,
-        limit=_limit(settings.max_restored, x.shape[1]),
+        limit=at_most(settings.max_restored, x.shape[1]),
         enough=enough,
         goal=np.maximum(settings.kappa, enough),
-        scale=_widths(domain),
+        all_or_nothing=domain.immutable,
         settings=settings,
     )
 
@@ -120,92 +102,51 @@ def _search_for_pp(
 def _search_for_pn(black_box: BlackBox, x: Matrix, domain: Domain, settings: Greedy, label: Ints) -> _Search:
     return _Search(
         black_box=black_box,
+        domain=domain,
         start=x,
-        options=lambda rows: _moved_values(x[rows], domain, settings.steps),
+        options=lambda rows: moved(x[rows], domain, settings.steps),
         n_options=2 * len(settings.steps),
         label=label,
         sign=-1,
-        limit=_limit(settings.max_moved, x.shape[1]),
+        limit=at_most(settings.max_moved, x.shape[1]),
         enough=np.full(len(x), WINS),
         goal=np.full(len(x), max(settings.kappa, WINS)),
-        scale=_widths(domain),
+        all_or_nothing=(),
         settings=settings,
     )
 
 
-def _widths(domain: Domain) -> Matrix:
-    """How wide each feature's range is, to compare moves by; 1 for a constant."""
-    width = domain.upper - domain.lower
-    return np.where(width > 0, width, 1.0)
-
-
-def _check(x: Matrix, domain: Domain, settings: Greedy) -> None:
-    if x.ndim != 2 or x.shape[1] != len(domain.base):
-        raise BadInput(f"rows of shape {x.shape} for a domain of {len(domain.base)} features")
-    if not np.isfinite(x).all():
-        row, feature = np.argwhere(~np.isfinite(x))[0]
-        raise BadInput(f"row {row}, feature {domain.features[feature]}: only finite values can be explained")
-    if not 0 <= settings.kappa < 1:
-        raise BadInput(f"kappa {settings.kappa} is not a margin in probability: 0 <= kappa < 1")
+def _check(settings: Greedy) -> None:
     if not all(0 < step <= 1 for step in settings.steps) or not settings.steps:
         raise BadInput(f"steps {settings.steps} are not shares of the way to the bound: 0 < step <= 1")
     if settings.shortlist < 1 or settings.bisections < 0:
         raise BadInput("shortlist must be at least 1 and bisections at least 0")
 
 
-def _limit(given: int | None, width: int) -> int:
-    if given is not None and given < 1:
-        raise BadInput(f"a limit of {given} changed features finds nothing: give 1 or more, or None")
-    return width if given is None else min(given, width)
+def _dearest(width: int, settings: Greedy) -> int:
+    """The most rows one row's PP and PN can ask: the start, each step's candidates, the way back, the end."""
+    total = 0
+    for given, options in ((settings.max_restored, 1), (settings.max_moved, 2 * len(settings.steps))):
+        limit = at_most(given, width)
+        candidates = options * (width + (limit - 1) * min(width, settings.shortlist))
+        total += 2 + candidates + limit * (1 + settings.bisections)
+    return total
 
 
 def _restored_values(x: Matrix, domain: Domain) -> Matrix:
-    """What a PP may take: the value of x, as far as the bounds allow; nothing where that is the base already."""
-    restored = np.clip(x, domain.lower, domain.upper)
-    return np.where(restored == domain.base, np.nan, restored)[:, :, None]
-
-
-def _moved_values(x: Matrix, domain: Domain, steps: tuple[float, ...]) -> Matrix:
-    """What a PN may take: points on the way to the bound that lies away from the base; both at the base itself."""
-    share = np.array(steps)
-    up, down = domain.upper - x, x - domain.lower
-    may_rise = (x >= domain.base) & (up > 0)
-    may_fall = (x <= domain.base) & (down > 0)
-    risen = np.minimum(x[:, :, None] + up[:, :, None] * share, domain.upper[:, None])
-    fallen = np.maximum(x[:, :, None] - down[:, :, None] * share, domain.lower[:, None])
-    values = np.concatenate(
-        (np.where(may_rise[:, :, None], risen, np.nan), np.where(may_fall[:, :, None], fallen, np.nan)), axis=2
-    )
-    return np.where(values == x[:, :, None], np.nan, values)
-
-
-def _margins(answer: Matrix, label: Ints) -> tuple[Matrix, Matrix]:
-    """C(y) - max of the others, as a difference of probabilities and as a log ratio.
-
-    The difference says how far a class holds. The ratio guides the search: where the black box is sure
-    of itself every difference rounds to the same 1.0, and the ratio still points the way.
-    """
-    rows = np.arange(len(answer))
-    own = answer[rows, label]
-    others = answer.copy()
-    others[rows, label] = -np.inf
-    other = others.max(axis=1)
-    difference = own - other
-    tiny = np.finfo(np.float64).tiny
-    ratio = np.log(np.maximum(own, tiny)) - np.log(np.maximum(other, tiny))
-    lost_tie = (difference == 0) & (others.argmax(axis=1) < label)
-    return np.where(lost_tie, -tiny, difference), ratio
+    """What a PP may try: the value of x, as far as allowed; nothing where that is the base already."""
+    values = restored(x, domain)
+    return np.where(values == domain.base, np.nan, values)[:, :, None]
 
 
 def _ask(search: _Search, points: Matrix, label: Ints) -> tuple[Matrix, Matrix, Ints]:
     """The margin of the wanted outcome at each point, the score that guides towards it, and the class there."""
     answer = probabilities(search.black_box, points)
-    margin, score = _margins(answer, label)
+    margin, score = margins(answer, label)
     return search.sign * margin, search.sign * score, answer.argmax(axis=1)
 
 
-def _find(search: _Search) -> tuple[Matrix, Matrix, Ints, Ints]:
-    """The point found for each row, its margin, its class, and how many features it changed."""
+def _find(search: _Search) -> Found:
     point, margin, order = _grow(search)
     found = np.flatnonzero(margin >= search.enough)
     # where kappa was out of reach, the margin that was reached is kept
@@ -213,8 +154,7 @@ def _find(search: _Search) -> tuple[Matrix, Matrix, Ints, Ints]:
     winner = search.label.copy()
     if len(found):
         margin[found], _, winner[found] = _ask(search, point[found], search.label[found])
-    changes: Ints = (point != search.start).sum(axis=1)
-    return point, margin, winner, changes
+    return Found(point, margin >= search.enough, margin, winner)
 
 
 def _grow(search: _Search) -> tuple[Matrix, Matrix, Ints]:
@@ -261,22 +201,22 @@ def _best_change(
     at, slot, option = np.nonzero(open_)
     candidates = point[rows[at]]
     candidates[np.arange(len(at)), listed[at, slot]] = values[at, slot, option]
-    margins = np.full(values.shape, -np.inf)
+    reached = np.full(values.shape, -np.inf)
     scores = np.full(values.shape, -np.inf)
     if len(at):
-        margins[at, slot, option], scores[at, slot, option], _ = _ask(search, candidates, search.label[rows[at]])
+        reached[at, slot, option], scores[at, slot, option], _ = _ask(search, candidates, search.label[rows[at]])
     known[rows[:, None], listed] = scores.max(axis=2)
     moves = np.abs(values - np.take_along_axis(search.start[rows], listed, axis=1)[:, :, None])
-    moves /= search.scale[listed][:, :, None]
+    moves /= widths(search.domain)[listed][:, :, None]
     holds = (margin[rows] >= search.enough[rows])[:, None, None]
-    reaches = margins >= search.goal[rows][:, None, None]
-    key = np.where(holds, margins, scores)
+    reaches = reached >= search.goal[rows][:, None, None]
+    key = np.where(holds, reached, scores)
     key = np.where(reaches.any(axis=(1, 2), keepdims=True), np.where(reaches, -moves, -np.inf), key)
     best = key.reshape(len(rows), -1).argmax(axis=1)
     slot, option = np.divmod(best, values.shape[2])
     each = np.arange(len(rows))
     feature = np.where(open_.any(axis=(1, 2)), listed[each, slot], -1)
-    return feature, values[each, slot, option], margins[each, slot, option]
+    return feature, values[each, slot, option], reached[each, slot, option]
 
 
 def _shrink(search: _Search, point: Matrix, order: Ints, goal: Matrix, found: Ints) -> None:
@@ -289,12 +229,15 @@ def _shrink(search: _Search, point: Matrix, order: Ints, goal: Matrix, found: In
         near, far = search.start[rows, feature], point[rows, feature]
         back = _keeps(search, point, rows, feature, near, goal)
         point[rows[back], feature[back]] = near[back]
-        rows, feature, near, far = rows[~back], feature[~back], near[~back], far[~back]
+        partly = ~back & ~np.isin(feature, search.all_or_nothing)
+        rows, feature, near, far = rows[partly], feature[partly], near[partly], far[partly]
         for _ in range(search.settings.bisections):
-            middle = near / 2 + far / 2
+            middle = nearest_allowed(near / 2 + far / 2, feature, search.domain)
+            between = (middle != near) & (middle != far)
+            rows, feature, near, far, middle = (a[between] for a in (rows, feature, near, far, middle))
             keeps = _keeps(search, point, rows, feature, middle, goal)
+            point[rows[keeps], feature[keeps]] = middle[keeps]
             far, near = np.where(keeps, middle, far), np.where(keeps, near, middle)
-        point[rows, feature] = far
 
 
 def _keeps(search: _Search, point: Matrix, rows: Ints, feature: Ints, value: Matrix, goal: Matrix) -> Bools:

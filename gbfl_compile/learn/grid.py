@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias, assert_never
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias, assert_never
 
 import numpy as np
 from scipy.special import ndtr
@@ -10,8 +11,11 @@ from scipy.special import ndtr
 from gbfl_compile.errors import BadInput
 from gbfl_compile.learn.black_box import Matrix
 
-GridKind: TypeAlias = Literal["kde", "uniform"]
-GRIDS: tuple[GridKind, ...] = ("kde", "uniform")
+GridKind: TypeAlias = Literal["kde", "uniform", "quantile"]
+GRIDS: tuple[GridKind, ...] = ("kde", "uniform", "quantile")
+
+Cuts: TypeAlias = Sequence[Any] | Mapping[int, Any]
+"""A user's own points: one array a feature, or a mapping from a feature's place to its array."""
 
 Grid: TypeAlias = tuple[Matrix, ...]
 """One ascending array of distinct points a feature, from its lower to its upper bound."""
@@ -22,26 +26,56 @@ MOST_VALUES = 20_000
 BLOCK_CELLS = 2**20
 
 
-def grid_of(x: Matrix, lower: Matrix, upper: Matrix, points: int, kind: GridKind = "kde") -> Grid:
-    """`points` grid points a feature (the paper's N + 1), both bounds among them; equal ones are merged."""
+def grid_of(x: Matrix, lower: Matrix, upper: Matrix, points: int, kind: GridKind | Cuts = "kde") -> Grid:
+    """`points` grid points a feature (the paper's N + 1), both bounds among them; equal ones are merged.
+
+    Cuts of one's own take the place of the points between the bounds; those at or beyond a bound divide no
+    row and fall away. Features that a mapping leaves out have a `kde` grid.
+    """
     if points < 2:
         raise BadInput(f"grid_points {points}: a grid needs its two bounds at least, so 2 or more")
-    if kind not in GRIDS:
-        raise BadInput(f"grid {kind!r} is none of {', '.join(GRIDS)}")
-    features = range(x.shape[1])
-    return tuple(_points(x[:, j], float(lower[j]), float(upper[j]), points, kind) for j in features)
+    given = {} if isinstance(kind, str) else _own_cuts(kind, x.shape[1])
+    by_kind = kind if isinstance(kind, str) else "kde"
+    if by_kind not in GRIDS:
+        raise BadInput(f"grid {kind!r} is none of {', '.join(GRIDS)}, nor cuts a feature")
+    grid = []
+    for j, (low, high) in enumerate(zip(lower.tolist(), upper.tolist(), strict=True)):
+        inner = given[j] if j in given else _inner_points(x[:, j], low, high, points, by_kind)
+        # + 0.0 turns -0.0 into 0.0: a clause never prints a minus zero
+        grid.append(np.unique(np.clip(np.concatenate(([low], inner, [high])), low, high) + 0.0))
+    return tuple(grid)
 
 
-def _points(values: Matrix, lower: float, upper: float, points: int, kind: GridKind) -> Matrix:
+def _inner_points(values: Matrix, lower: float, upper: float, points: int, kind: GridKind) -> Matrix:
     match kind:
         case "kde":
-            inner = kde_quantiles(values, lower, upper, points - 1)
+            return kde_quantiles(values, lower, upper, points - 1)
         case "uniform":
-            inner = np.linspace(lower, upper, points)[1:-1]
+            return np.linspace(lower, upper, points)[1:-1]
+        case "quantile":
+            inside = values[(values >= lower) & (values <= upper)]
+            # where no value lies between the bounds there is nothing to go by, and they are divided evenly
+            sample = inside if len(inside) else np.linspace(lower, upper, points)
+            return np.quantile(sample, np.arange(1, points - 1) / (points - 1))
         case _:
             assert_never(kind)
-    # + 0.0 turns -0.0 into 0.0: a clause never prints a minus zero
-    return np.unique(np.clip(np.concatenate(([lower], inner, [upper])), lower, upper) + 0.0)
+
+
+def _own_cuts(cuts: Cuts, width: int) -> dict[int, Matrix]:
+    if not isinstance(cuts, Mapping) and len(cuts) != width:
+        raise BadInput(f"grid has cuts for {len(cuts)} features, the data has {width}: give one array for each")
+    checked = {}
+    for j, own in cuts.items() if isinstance(cuts, Mapping) else enumerate(cuts):
+        if isinstance(j, bool) or not isinstance(j, int | np.integer) or not 0 <= j < width:
+            raise BadInput(f"grid has cuts for feature {j!r}: features are counted from 0 to {width - 1}")
+        try:
+            array = np.asarray(own, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise BadInput(f"grid cuts of feature {j} are not numbers: {own!r}") from None
+        if array.ndim != 1 or not np.isfinite(array).all():
+            raise BadInput(f"grid cuts of feature {j} must be a flat list of finite numbers")
+        checked[int(j)] = array
+    return checked
 
 
 def kde_quantiles(values: Matrix, lower: float, upper: float, parts: int) -> Matrix:

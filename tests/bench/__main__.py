@@ -5,9 +5,9 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-from tests.bench import group_python
+from tests.bench import group_explain, group_learn, group_python
 
-GROUPS = {"python": group_python.run}
+GROUPS = {"python": group_python.run, "explain": group_explain.run, "learn": group_learn.run}
 
 
 def main(wanted: list[str]) -> None:

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from gbfl_compile.backends import BACKENDS, folder_name
 from gbfl_compile.cli import main
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.json_form import load
@@ -25,7 +26,8 @@ def demo(tmp_path_factory):
 
 def test_it_leaves_what_it_promised(demo):
     out, _, _ = demo
-    assert sorted(path.name for path in out.iterdir()) == ["program.json", "python", "triplets.npz"]
+    emitted = {folder_name(target) for target, row in BACKENDS.items() if row.available().cannot_emit is None}
+    assert {path.name for path in out.iterdir()} == {"program.json", "triplets.npz", *emitted}
     assert [path.name for path in (out / "python").iterdir()] == ["model.py"]
     with np.load(out / "triplets.npz", allow_pickle=False) as archive:
         assert sorted(archive.files) == sorted(["x", "pp", "pn", "has_pp", "has_pn", "label", "features"])
@@ -78,6 +80,13 @@ def test_the_same_seed_gives_the_same_program(demo, tmp_path, capsys):
     assert "IF " in printed
     assert "C_TB" in printed
     assert f"0 different of {told['classifier']['rows']} rows" in printed
+
+
+def test_what_else_lies_in_the_folder_is_no_business_of_the_demo(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photographs").mkdir()
+    assert main(["demo", "--out", ".", "--json"]) == 0
+    assert (tmp_path / "python/model.py").is_file()
 
 
 def test_every_threshold_one_ulp_off_is_caught(demo, tmp_path):

@@ -45,7 +45,7 @@ def test_queries_are_the_rows_asked_and_blocks_are_large():
 
     box = as_black_box(watched, ROWS, block_rows=64)
     probabilities(box, ROWS)
-    assert sizes == [1, 64, 64, 64, 8]
+    assert sizes == [8, 8, 64, 64, 64, 8]
     assert box.queries == sum(sizes)
 
 
@@ -67,8 +67,8 @@ def test_a_model_fitted_on_a_frame_is_asked_with_its_own_columns_and_no_warning(
         (lambda rows: np.full((len(rows), 2), np.nan), "nan"),
         (lambda rows: np.full((len(rows), 2), np.inf), "inf"),
         (lambda rows: rows * 100, "from 0 to 1"),
-        (lambda rows: np.ones((len(rows), 1)), r"shape \(1, 1\)"),
-        (lambda rows: np.ones((len(rows) + 1, 2)), r"shape \(2, 2\) for 1 rows"),
+        (lambda rows: np.ones((len(rows), 1)), r"shape \(8, 1\) for 8 rows"),
+        (lambda rows: np.ones((len(rows) + 1, 2)), r"shape \(9, 2\) for 8 rows"),
         (lambda rows: [["a", "b"]] * len(rows), "not numbers"),
         (lambda rows: None, "black box answered"),
     ],
@@ -79,7 +79,7 @@ def test_an_answer_that_is_not_probabilities_is_refused_by_what_came_back(answer
 
 
 def test_a_changing_number_of_classes_is_refused():
-    box = as_black_box(lambda rows: np.full((len(rows), 2 if len(rows) == 1 else 3), 0.3), ROWS)
+    box = as_black_box(lambda rows: np.full((len(rows), 2 if len(rows) <= 8 else 3), 0.3), ROWS)
     with pytest.raises(BadInput, match="3 classes where it answered 2"):
         probabilities(box, ROWS)
 
@@ -93,3 +93,42 @@ def test_what_cannot_be_asked_is_refused():
         as_black_box(sigmoid, ROWS[:0])
     with pytest.raises(BadInput, match="for a black box of 3 features"):
         probabilities(as_black_box(sigmoid, ROWS), ROWS[:, :2])
+
+
+def test_a_black_box_that_answers_differently_each_time_is_refused_with_what_to_do():
+    rng = np.random.default_rng(0)
+    with pytest.raises(BadInput, match=r"differently each time: .*then.*switch dropout or sampling off"):
+        as_black_box(lambda rows: np.clip(sigmoid(rows) + 0.01 * rng.normal(size=len(rows)), 0, 1), ROWS)
+
+
+def test_a_black_box_whose_answer_hangs_on_the_rows_beside_is_refused():
+    with pytest.raises(BadInput, match="depend on the rows asked beside it"):
+        as_black_box(lambda rows: sigmoid(rows - rows[0]), ROWS)
+
+
+def test_rounding_is_not_another_answer():
+    rng = np.random.default_rng(0)
+    as_black_box(lambda rows: sigmoid(rows) * (1 - 1e-9 * rng.random(len(rows))), ROWS)
+
+
+def test_a_black_box_that_fails_half_way_is_named_with_its_reason_and_its_cause_is_kept():
+    answered = []
+
+    def failing(rows):
+        answered.append(len(rows))
+        if len(answered) == 4:
+            raise ConnectionError("line went dead")
+        return sigmoid(rows)
+
+    box = as_black_box(failing, ROWS, block_rows=50)
+    with pytest.raises(BadInput, match="failed on a block of 50 rows, 66 rows into its answers: ConnectionError: line"):
+        probabilities(box, ROWS)
+    with pytest.raises(BadInput) as caught:
+        as_black_box(lambda rows: 1 / 0, ROWS)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_nan_half_way_is_refused_too():
+    box = as_black_box(lambda rows: np.where(np.arange(len(rows)) == 99, np.nan, sigmoid(rows)), ROWS)
+    with pytest.raises(BadInput, match="on row 99 of a block"):
+        probabilities(box, ROWS)

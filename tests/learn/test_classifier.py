@@ -16,10 +16,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.evaluate import clause_holds
-from gbfl_compile.learn import classifier
+from gbfl_compile.ir.evaluate import evaluate
+from gbfl_compile.ir.nodes import Program
+from gbfl_compile.ir.trees import paths
 from gbfl_compile.learn.classifier import GBFLClassifier
-from gbfl_compile.learn.clauses import single_bounds
 from gbfl_compile.learn.explanations import Explanations
 
 X, Y = load_iris(return_X_y=True)
@@ -32,7 +32,10 @@ REASONS = {
 }
 
 
-@parametrize_with_checks([GBFLClassifier()], expected_failed_checks=lambda estimator: REASONS)
+@parametrize_with_checks(
+    [GBFLClassifier(), GBFLClassifier(head="rules", max_clauses=5, extra_rows=0), GBFLClassifier(head="rule_list")],
+    expected_failed_checks=lambda estimator: REASONS,
+)
 def test_scikit_learns_own_checks(estimator, check):
     check(estimator)
 
@@ -44,16 +47,10 @@ def fitted():
 
 def test_it_learns_a_readable_tree_in_the_original_labels(fitted):
     assert fitted.classes_.tolist() == ["setosa", "versicolor", "virginica"]
-    assert fitted.tree_.get_depth() <= 5
+    assert max(len(steps) for steps in paths(fitted.head_.decision).values()) <= 5
     assert fitted.score(X, NAMES) > 0.85
     assert set(fitted.predict(X)) <= set(NAMES)
     assert fitted.predict_proba(X).shape == (150, 3)
-
-
-def test_the_answers_are_those_of_the_clauses_one_by_one(fitted):
-    table = np.array([[clause_holds(clause, row) for clause in fitted.clauses_] for row in X.tolist()])
-    own = fitted.classes_[fitted.tree_.classes_[fitted.tree_.predict_proba(table).argmax(axis=1)]]
-    assert np.array_equal(own, fitted.predict(X))
 
 
 def test_a_given_black_box_is_used_as_it_is(fitted):
@@ -66,8 +63,8 @@ def test_a_given_black_box_is_used_as_it_is(fitted):
 def test_a_missing_value_at_predict_answers_false_and_at_fit_is_refused(fitted):
     x = X.copy()
     x[:, 2] = np.nan
-    table = np.array([[clause_holds(clause, row) for clause in fitted.clauses_] for row in x.tolist()])
-    assert np.array_equal(fitted.tree_.predict_proba(table), fitted.predict_proba(x)[:, fitted.tree_.classes_])
+    program = Program(("a", "b", "c", "d"), (0, 1, 2), fitted.head_.clauses, fitted.head_.decision)
+    assert fitted.predict_proba(x).tolist() == [list(evaluate(program, row).probabilities) for row in x.tolist()]
     with pytest.raises(ValueError, match="NaN"):
         GBFLClassifier(MODEL).fit(x, NAMES)
     with pytest.raises(ValueError, match="NaN"):
@@ -92,19 +89,6 @@ def test_resolution_14_the_trees_labels_are_the_black_boxs_or_the_true_ones():
     assert np.array_equal(ours.predict(X), same.predict(X))
     true = GBFLClassifier(MODEL, fit_on="x", labels="true").fit(X, wrong)
     assert (true.predict(X) == wrong).mean() > (ours.predict(X) == wrong).mean()
-
-
-def test_resolution_16_the_matrix_is_bounded_and_what_is_left_out_is_counted(monkeypatch, fitted):
-    rows = 150 + int(fitted.explanations_.has_pp.sum()) + int(fitted.explanations_.has_pn.sum())
-    singles = set(single_bounds(fitted.mined_.clauses)) - set(fitted.mined_.clauses)
-    monkeypatch.setattr(classifier, "MOST_CELLS", rows * (len(singles) + 7))
-    small = GBFLClassifier(MODEL).fit(X, NAMES)
-    assert len(small.clauses_) == len(singles) + 7
-    assert small.n_clauses_left_out_ == len(fitted.mined_.clauses) - 7
-    assert fitted.n_clauses_left_out_ == 0
-    support = dict(zip(fitted.mined_.clauses, map(len, fitted.mined_.sources), strict=True))
-    kept = [support[clause] for clause in small.clauses_ if clause in support]
-    assert min(kept) >= sorted(support.values())[-7]
 
 
 def test_fitting_to_triplets_is_more_consistent_than_fitting_to_x(fitted):
@@ -192,7 +176,12 @@ def test_an_explainer_of_ones_own_is_asked():
     [
         ({"max_depth": 6}, "max_depth=6: a readable tree is 1 to 5 levels"),
         ({"max_depth": 0}, "max_depth=0"),
-        ({"grid": "spline"}, "grid='spline' is none of kde, uniform"),
+        ({"max_depth": "deep"}, "max_depth='deep'"),
+        ({"grid": "spline"}, "spline"),
+        ({"head": "forest"}, "head='forest' is none of tree, rules, rule_list"),
+        ({"max_clauses": 0}, "max_clauses=0: at least 1"),
+        ({"C": 0}, "C=0"),
+        ({"role_weights": (0, 1, 1)}, "role_weights="),
         ({"mode": "loose"}, "mode='loose'"),
         ({"fit_on": "y"}, "fit_on='y'"),
         ({"labels": "mine"}, "labels='mine'"),

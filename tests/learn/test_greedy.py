@@ -1,4 +1,4 @@
-"""Every PP and PN returned satisfies equations 1 and 2, whatever the black box."""
+"""Every PP and PN returned satisfies equations 1 and 2, whatever the black box and the domain."""
 
 import numpy as np
 import pytest
@@ -6,119 +6,92 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.learn.black_box import as_black_box, classes_of, probabilities
+from gbfl_compile.learn.black_box import as_black_box, probabilities
 from gbfl_compile.learn.explanations import domain_of
 from gbfl_compile.learn.greedy import WINS, Greedy, explain_greedily
+from tests.learn.explaining import assert_keeps_the_equations, assert_same, problems
+
+HOW = st.builds(
+    Greedy,
+    kappa=st.sampled_from([0.0, 0.2, 0.5, 0.9]),
+    max_restored=st.sampled_from([None, 1, 3]),
+    max_moved=st.sampled_from([None, 1, 3]),
+    shortlist=st.sampled_from([1, 2, 8]),
+    bisections=st.sampled_from([0, 4]),
+)
 
 
-def random_network(rng, features, classes):
-    first, second = rng.normal(size=(features, 8)), 3 * rng.normal(size=(8, classes))
-    shift = rng.normal(size=8)
-
-    def answer(rows):
-        # einsum, not @: BLAS rounds a row differently in blocks of different sizes
-        hidden = np.tanh(np.einsum("nd,dh->nh", rows, first) + shift)
-        logits = np.einsum("nh,hk->nk", hidden, second)
-        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return weights / weights.sum(axis=1, keepdims=True)
-
-    return answer
+@settings(max_examples=250)
+@given(problems(), HOW)
+def test_every_explanation_keeps_the_constraints_of_the_equations_and_the_domain(problem, how):
+    train, domain, x, answer = problem
+    e = explain_greedily(as_black_box(answer, train), x, domain, how)
+    assert_keeps_the_equations(e, answer, train, domain, how)
 
 
-def random_steps(rng, features, classes):
-    """A black box of plateaus and exact ties, as forests are."""
-    cuts, feature = rng.normal(size=12), rng.integers(features, size=12)
-    votes = rng.integers(classes, size=(12, 2))
-
-    def answer(rows):
-        counts = np.zeros((len(rows), classes))
-        for cut, j, (low, high) in zip(cuts, feature, votes, strict=True):
-            counts[np.arange(len(rows)), np.where(rows[:, j] < cut, low, high)] += 1
-        return counts / 12
-
-    return answer
-
-
-@st.composite
-def problems(draw):
-    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    features, classes = draw(st.integers(1, 6)), draw(st.integers(2, 4))
-    x = rng.normal(size=(draw(st.integers(1, 25)), features))
-    if draw(st.booleans()):
-        x = x.round(0)  # many values equal to the base
-    answer = draw(st.sampled_from([random_network, random_steps]))(rng, features, classes)
-    given_settings = Greedy(
-        kappa=draw(st.sampled_from([0.0, 0.2, 0.5, 0.9])),
-        max_restored=draw(st.sampled_from([None, 1, 3])),
-        max_moved=draw(st.sampled_from([None, 1, 3])),
-        shortlist=draw(st.sampled_from([1, 2, 8])),
-        bisections=draw(st.sampled_from([0, 4])),
-    )
-    beyond = np.concatenate((x, 3 * x[:2]))  # and rows outside the training range
-    return x, beyond, answer, given_settings
-
-
-def margins(answer, points, label):
-    table = answer(points)
-    own = table[np.arange(len(points)), label].copy()
-    table[np.arange(len(points)), label] = -1
-    return own - table.max(axis=1)
-
-
-@settings(max_examples=150)
-@given(problems())
-def test_every_explanation_keeps_the_constraints_of_the_equations(problem):
-    train, x, answer, how = problem
-    domain = domain_of(train)
-    box = as_black_box(answer, train)
-    e = explain_greedily(box, x, domain, how)
-    base, lower, upper = domain.base, domain.lower, domain.upper
-    assert np.array_equal(e.label, classes_of(box, x))
-
-    pp, xp = e.pp[e.has_pp], x[e.has_pp]
-    assert ((pp >= lower) & (pp <= upper)).all()
-    assert ((pp >= np.minimum(base, xp)) & (pp <= np.maximum(base, xp))).all()
-    assert (classes_of(box, pp) == e.label[e.has_pp]).all()
-    assert np.array_equal(e.pp_margin[e.has_pp], margins(answer, pp, e.label[e.has_pp]))
-    if how.max_restored is not None:
-        assert ((pp != base).sum(axis=1) <= how.max_restored).all()
-
-    pn, xn = e.pn[e.has_pn], x[e.has_pn]
-    moved = pn != xn
-    assert (((pn >= lower) & (pn <= upper)) | ~moved).all()
-    assert (pn >= xn)[moved & (xn > base)].all()
-    assert (pn <= xn)[moved & (xn < base)].all()
-    assert (classes_of(box, pn) != e.label[e.has_pn]).all()
-    assert np.array_equal(classes_of(box, pn), e.pn_label[e.has_pn])
-    assert np.array_equal(e.pn_margin[e.has_pn], -margins(answer, pn, e.label[e.has_pn]))
-    if how.max_moved is not None:
-        assert (moved.sum(axis=1) <= how.max_moved).all()
-
-    assert np.array_equal(e.pp[~e.has_pp], x[~e.has_pp])
-    assert np.array_equal(e.pn[~e.has_pn], x[~e.has_pn])
-
-
-@settings(max_examples=40)
-@given(problems())
-def test_a_row_within_the_bounds_always_has_a_pp_when_any_number_of_features_may_differ(problem):
-    train, _, answer, how = problem
+@settings(max_examples=60)
+@given(problems(), HOW)
+def test_a_row_within_the_bounds_always_has_a_pp_when_any_number_of_features_may_differ(problem, how):
+    train, domain, _, answer = problem
     how = Greedy(how.kappa, None, how.max_moved, shortlist=how.shortlist)
-    assert explain_greedily(as_black_box(answer, train), train, domain_of(train), how).has_pp.all()
+    assert explain_greedily(as_black_box(answer, train), train, domain, how).has_pp.all()
 
 
 @settings(max_examples=40)
-@given(problems())
-def test_a_row_is_explained_alike_alone_and_among_others_and_in_small_blocks(problem):
-    train, x, answer, how = problem
-    domain = domain_of(train)
+@given(problems(), HOW)
+def test_a_row_is_explained_alike_alone_and_among_others_and_in_small_blocks(problem, how):
+    train, domain, x, answer = problem
     whole = explain_greedily(as_black_box(answer, train), x, domain, how)
-    blocks = explain_greedily(as_black_box(answer, train, block_rows=7), x, domain, how)
+    assert_same(whole, explain_greedily(as_black_box(answer, train, block_rows=7), x, domain, how))
     alone = explain_greedily(as_black_box(answer, train), x[-1:], domain, how)
-    assert np.array_equal(whole.pp, blocks.pp)
-    assert np.array_equal(whole.pn, blocks.pn)
-    assert whole.queries == blocks.queries
     assert np.array_equal(whole.pp[-1:], alone.pp)
     assert np.array_equal(whole.pn[-1:], alone.pn)
+
+
+@settings(max_examples=60)
+@given(problems(), HOW, st.floats(0, 1))
+def test_a_budget_is_never_overdrawn_and_explains_the_first_rows_as_if_it_were_not_there(problem, how, share):
+    train, domain, x, answer = problem
+    free = explain_greedily(as_black_box(answer, train), x, domain, how)
+    budget = len(x) + int(share * 3 * (free.queries - len(x)))
+    how = Greedy(how.kappa, how.max_restored, how.max_moved, budget, 0, how.steps, how.shortlist, how.bisections)
+    e = explain_greedily(as_black_box(answer, train), x, domain, how)
+    assert e.queries <= budget
+    reached = len(x) - e.not_reached
+    assert e.counts()["not_reached"] == e.not_reached
+    for name in ("pp", "pn", "has_pp", "has_pn", "pp_margin", "pn_margin", "pn_label"):
+        assert np.array_equal(getattr(e, name)[:reached], getattr(free, name)[:reached])
+    assert not e.has_pp[reached:].any()
+    assert not e.has_pn[reached:].any()
+    assert np.array_equal(e.label, free.label)
+    assert_same(e, explain_greedily(as_black_box(answer, train, block_rows=3), x, domain, how))
+
+
+def test_a_budget_that_does_not_cover_the_classes_is_refused():
+    with pytest.raises(BadInput, match="max_queries 4 does not even cover the classes of the 5 rows"):
+        explain_greedily(as_black_box(rises_with_the_first, LINE), LINE, domain_of(LINE), Greedy(max_queries=4))
+
+
+def test_an_immutable_feature_is_a_reason_but_never_a_change():
+    box = as_black_box(rises_with_the_first, LINE)
+    e = explain_greedily(box, LINE, domain_of(LINE, immutable=["x0"]))
+    assert not e.has_pn.any()
+    # x0 alone decides: the PP of the rows above 1 keeps its value whole, with no value nobody had
+    assert e.pp[3:].tolist() == [[2.0, 0.0], [4.0, 0.0]]
+
+
+def test_a_direction_closes_the_other_way():
+    box = as_black_box(lambda rows: 1 / (1 + np.exp(4 - 4 * np.abs(rows[:, 0]))), LINE)
+    middle = LINE[2:3]
+    down, up = (explain_greedily(box, middle, domain_of(LINE, directions={"x0": way})) for way in ("down", "up"))
+    assert down.pn[0, 0] < 0 < up.pn[0, 0]
+
+
+def test_codes_are_tried_by_their_rank_so_that_a_far_one_hides_none():
+    x = np.zeros((1, 1))
+    domain = domain_of(x, base=0.0, bounds=(0.0, 1000.0), kinds=[(0, 1, 2, 1000)])
+    box = as_black_box(lambda rows: np.where(rows[:, 0] == 1, 0.9, 0.1), x)
+    assert explain_greedily(box, x, domain).pn.tolist() == [[1.0]]
 
 
 LINE = np.array([[-4.0, 0.0], [-1.0, 3.0], [0.0, 0.0], [2.0, -3.0], [4.0, 0.0]])
@@ -215,7 +188,7 @@ def test_the_black_box_is_asked_in_few_large_blocks():
 
     x = np.random.default_rng(0).normal(size=(2000, 6))
     e = explain_greedily(as_black_box(watched, x), x, domain_of(x))
-    assert e.queries == sum(sizes[1:])
+    assert e.queries == sum(sizes[2:])  # after the few rows asked twice
     assert len(sizes) < 150
 
 

@@ -75,7 +75,7 @@ def test_many_distinct_values_are_pooled_without_moving_the_grid():
 @given(
     st.lists(st.floats(-1e9, 1e9, allow_subnormal=False), min_size=1, max_size=40),
     st.integers(2, 30),
-    st.sampled_from(["kde", "uniform"]),
+    st.sampled_from(["kde", "uniform", "quantile"]),
 )
 def test_a_grid_rises_from_bound_to_bound(values, points, kind):
     x = np.array(values)[:, None]
@@ -91,5 +91,70 @@ def test_an_impossible_grid_is_refused():
     x = np.zeros((3, 1))
     with pytest.raises(BadInput, match="grid_points 1"):
         grid_of(x, x[0], x[0], 1)
-    with pytest.raises(BadInput, match="'spline' is none of kde, uniform"):
+    with pytest.raises(BadInput, match="'spline' is none of kde, uniform, quantile, nor cuts"):
         grid_of(x, x[0], x[0], 5, "spline")
+
+
+def test_a_quantile_grid_divides_the_rows_between_the_bounds_evenly():
+    x = np.arange(101.0)[:, None]
+    assert grid_of(x, x[0], x[-1], 5, "quantile")[0].tolist() == [0, 25, 50, 75, 100]
+    assert grid_of(x, np.array([60.0]), np.array([100.0]), 3, "quantile")[0].tolist() == [60, 80, 100]
+    assert grid_of(x, np.array([200.0]), np.array([204.0]), 5, "quantile")[0].tolist() == [200, 201, 202, 203, 204]
+
+
+def test_own_cuts_stand_between_the_bounds_and_the_rest_has_a_kde_grid():
+    x = np.random.default_rng(1).uniform(0, 10, size=(100, 2))
+    lower, upper = np.zeros(2), np.full(2, 10.0)
+    both = grid_of(x, lower, upper, 6, [[5, 2, 2, 11, -1], []])
+    assert [points.tolist() for points in both] == [[0, 2, 5, 10], [0, 10]]
+    one = grid_of(x, lower, upper, 6, {1: np.array([7.5])})
+    assert one[1].tolist() == [0, 7.5, 10]
+    assert np.array_equal(one[0], grid_of(x, lower, upper, 6)[0])
+
+
+@pytest.mark.parametrize(
+    ("cuts", "says"),
+    [
+        ([[1.0]], "cuts for 1 features, the data has 2"),
+        ({2: [1.0]}, "cuts for feature 2: features are counted from 0 to 1"),
+        ({"age": [1.0]}, "cuts for feature 'age'"),
+        ({0: ["a"]}, "cuts of feature 0 are not numbers"),
+        ({0: [np.nan]}, "feature 0 must be a flat list of finite"),
+        ([1.0, 2.0], "feature 0 must be a flat list"),
+    ],
+)
+def test_own_cuts_that_cannot_be_are_refused(cuts, says):
+    x = np.zeros((3, 2))
+    with pytest.raises(BadInput, match=says):
+        grid_of(x, x[0], x[0] + 5, 5, cuts)
+
+
+def credit_like(rows):
+    """Columns as a bank has them: mostly zeros with a long tail, codes, a constant, money, and no moments at all."""
+    rng = np.random.default_rng(7)
+    return np.column_stack(
+        (
+            np.where(rng.random(rows) < 0.6, 0.0, rng.lognormal(8, 2, rows).round()),
+            rng.choice([-2.0, -1.0, 0.0, 1.0, 2.0, 8.0], rows, p=[0.1, 0.2, 0.5, 0.15, 0.04, 0.01]),
+            np.full(rows, 3.0),
+            rng.integers(1, 100, rows) * 10_000.0,
+            rng.standard_cauchy(rows),
+            np.where(np.arange(rows) == 0, 1e12, 0.0),
+        )
+    )
+
+
+@pytest.mark.parametrize("rows", [50, 5000])
+def test_kde_holds_on_columns_of_a_bank(rows):
+    x = credit_like(rows)
+    grid = grid_of(x, x.min(axis=0), x.max(axis=0), 30)
+    for j, points in enumerate(grid):
+        values, h = x[:, j], scott_bandwidth(x[:, j])
+        if h == 0:
+            assert points.tolist() == [3.0]
+            continue
+        assert len(points) == 30
+        below = np.array([ndtr((point - values) / h).mean() for point in points])
+        share = (below - below[0]) / (below[-1] - below[0])
+        # 1e-6 of the mass, as above; the float64 nearest to a root may itself miss by more only where h is tiny
+        assert np.abs(share - np.arange(30) / 29).max() < 1e-6

@@ -1,0 +1,51 @@
+"""The multinomial logistic model under the rules head: how wrong scores are, and the weights that are least so."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from gbfl_compile.learn.black_box import Matrix
+from gbfl_compile.learn.heads.triplet_rows import TripletRows
+
+CURVATURE_FLOOR = 1e-4
+"""A row the model is certain of still counts this much, so that a gain never divides by nothing."""
+
+
+def loss_of(scores: Matrix, rows: TripletRows) -> tuple[float, Matrix, Matrix]:
+    """Minus the log likelihood of the triplets, its gradient by score and its curvature, [points, score columns].
+
+    With two classes there is one score column, the second class against the first.
+    """
+    full = np.column_stack((np.zeros(len(scores)), scores)) if scores.shape[1] == 1 else scores
+    log_p = full - full.max(axis=1, keepdims=True)
+    log_p -= np.log(np.exp(log_p).sum(axis=1, keepdims=True))
+    p = np.exp(log_p)
+    mass = rows.wanted.sum(axis=1, keepdims=True)
+    loss = -float((rows.wanted * log_p).sum())
+    gradient = mass * p - rows.wanted
+    if full is scores:
+        others = np.maximum(1.0 - p, 1e-12)
+        loss -= float((rows.unwanted * np.log(others)).sum())
+        odds = rows.unwanted * p / others
+        gradient += odds - p * odds.sum(axis=1, keepdims=True)
+        mass = mass + rows.unwanted.sum(axis=1, keepdims=True)
+    curvature = mass * np.maximum(p * (1.0 - p), CURVATURE_FLOOR)
+    first = full.shape[1] - scores.shape[1]
+    return loss, gradient[:, first:], curvature[:, first:]
+
+
+def refit(columns: NDArray[np.float32], weights: Matrix, rows: TripletRows, ridge: float, steps: int) -> Matrix:
+    """All weights at once, from where they are; the last column is the bias and is (almost) not penalised."""
+    penalty = np.full((len(weights), 1), ridge)
+    penalty[-1] = 1e-3
+
+    def loss_and_slope(flat: Matrix) -> tuple[float, Matrix]:
+        w = flat.reshape(weights.shape)
+        loss, gradient, _ = loss_of((columns @ w.astype(np.float32)).astype(np.float64), rows)
+        slope = (columns.T @ gradient.astype(np.float32)).astype(np.float64) + penalty * w
+        return loss + 0.5 * float((penalty * w * w).sum()), slope.ravel()
+
+    found = minimize(loss_and_slope, weights.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": steps})
+    return np.asarray(found.x).reshape(weights.shape)

@@ -1,0 +1,146 @@
+"""What was explained before an error or a kill is kept, and the same call ends with the same bits."""
+
+import os
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gbfl_compile.errors import BadInput
+from gbfl_compile.learn.black_box import as_black_box
+from gbfl_compile.learn.checkpoints import explain_in_chunks
+from gbfl_compile.learn.explanations import domain_of
+from gbfl_compile.learn.greedy import Greedy, explain_greedily
+from gbfl_compile.learn.macem import Macem, explain_by_macem
+from tests.learn.explaining import assert_same, random_network
+
+ROWS = np.random.default_rng(2).normal(size=(90, 4))
+DOMAIN = domain_of(ROWS)
+ANSWER = random_network(np.random.default_rng(3), 4, 3)
+QUICK = Macem(iterations=5, directions=3, searches=1)
+EXPLAINERS = {
+    "greedy": explain_greedily,
+    "greedy, settings": partial(explain_greedily, settings=Greedy(kappa=0.2)),
+    "greedy, budget": partial(explain_greedily, settings=Greedy(max_queries=3000)),
+    "macem": partial(explain_by_macem, settings=QUICK),
+}
+
+
+@pytest.mark.parametrize("who", EXPLAINERS)
+def test_chunks_of_any_size_give_what_one_call_gives(tmp_path, who):
+    explainer = EXPLAINERS[who]
+    whole = explainer(as_black_box(ANSWER, ROWS), ROWS, DOMAIN)
+    assert (whole.not_reached > 0) == ("budget" in who)
+    for size in (1, 13, 90, 1000):
+        box = as_black_box(ANSWER, ROWS)
+        assert_same(
+            whole, explain_in_chunks(explainer, box, ROWS, DOMAIN, chunk_rows=size, folder=tmp_path / str(size))
+        )
+
+
+@pytest.mark.parametrize("who", EXPLAINERS)
+def test_after_an_error_the_same_call_goes_on_where_it_was(tmp_path, who):
+    asked = []
+
+    def failing(rows):
+        asked.append(len(rows))
+        if sum(asked) > 2500 and not healed:
+            raise ConnectionError("line went dead")
+        return ANSWER(rows)
+
+    healed = []
+    call = partial(explain_in_chunks, EXPLAINERS[who], x=ROWS, domain=DOMAIN, chunk_rows=10, folder=tmp_path)
+    with pytest.raises(
+        BadInput, match=r"ConnectionError: line went dead \(the \d+ rows before are kept in .*same call"
+    ):
+        call(as_black_box(failing, ROWS))
+    kept = {file.name: file.stat().st_mtime_ns for file in tmp_path.glob("rows-*.npz")}
+    assert len(kept) > 0
+    assert not [file for file in tmp_path.iterdir() if file.name.startswith(".")]
+    healed.append(True)
+    again = call(as_black_box(failing, ROWS))
+    assert_same(again, EXPLAINERS[who](as_black_box(ANSWER, ROWS), ROWS, DOMAIN))
+    assert kept.items() <= {file.name: file.stat().st_mtime_ns for file in tmp_path.glob("rows-*.npz")}.items()
+
+
+KILLED = """
+import os, sys
+import numpy as np
+from gbfl_compile.learn.black_box import as_black_box
+from gbfl_compile.learn.checkpoints import explain_in_chunks
+from gbfl_compile.learn.explanations import domain_of
+from gbfl_compile.learn.greedy import explain_greedily
+from tests.learn.explaining import random_network
+
+rows = np.random.default_rng(2).normal(size=(90, 4))
+answer, asked = random_network(np.random.default_rng(3), 4, 3), []
+
+def dying(x):
+    asked.append(len(x))
+    if sum(asked) > 2500:
+        os.kill(os.getpid(), 9)
+    return answer(x)
+
+explain_in_chunks(explain_greedily, as_black_box(dying, rows), rows, domain_of(rows), chunk_rows=10, folder=sys.argv[1])
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="kill -9 is not of this system")
+def test_after_a_kill_the_same_call_goes_on_where_it_was(tmp_path):
+    root = Path(__file__).parent.parent.parent
+    run = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "c")], cwd=root, check=False)
+    assert run.returncode == -9
+    assert 0 < len(list((tmp_path / "c").glob("rows-*.npz"))) < 9
+    box = as_black_box(ANSWER, ROWS)
+    before = box.queries
+    again = explain_in_chunks(explain_greedily, box, ROWS, DOMAIN, chunk_rows=10, folder=tmp_path / "c")
+    whole = explain_greedily(as_black_box(ANSWER, ROWS), ROWS, DOMAIN)
+    assert_same(again, whole)
+    assert box.queries - before < whole.queries - 1000
+
+
+def test_chunks_of_something_else_are_refused_by_what_differs(tmp_path):
+    box = as_black_box(ANSWER, ROWS)
+    explain_in_chunks(explain_greedily, box, ROWS, DOMAIN, chunk_rows=50, folder=tmp_path)
+    call = partial(explain_in_chunks, chunk_rows=50, folder=tmp_path)
+    other_box = as_black_box(random_network(np.random.default_rng(4), 4, 3), ROWS)
+    for says, arguments in {
+        "other rows": (explain_greedily, box, ROWS + 1, DOMAIN),
+        "another domain": (explain_greedily, box, ROWS, domain_of(ROWS, immutable=[0])),
+        "chunks of explainer .*and this call has .*kappa=0.2": (EXPLAINERS["greedy, settings"], box, ROWS, DOMAIN),
+        "a black box that answers otherwise": (explain_greedily, other_box, ROWS, DOMAIN),
+    }.items():
+        with pytest.raises(BadInput, match=says):
+            call(*arguments)
+    with pytest.raises(BadInput, match="chunks of chunk_rows 50, and this call has 30: give another folder"):
+        explain_in_chunks(explain_greedily, box, ROWS, DOMAIN, chunk_rows=30, folder=tmp_path)
+
+
+def test_a_folder_that_is_not_ours_is_left_alone(tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    box = as_black_box(ANSWER, ROWS)
+    with pytest.raises(BadInput, match="is not a folder of explained chunks"):
+        explain_in_chunks(explain_greedily, box, ROWS, DOMAIN, chunk_rows=50, folder=tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_an_explainer_without_a_name_must_be_given_one(tmp_path):
+    box = as_black_box(ANSWER, ROWS)
+
+    def mine(black_box, x, domain):
+        return explain_greedily(black_box, x, domain)
+
+    call = partial(explain_in_chunks, mine, box, ROWS, DOMAIN, chunk_rows=50, folder=tmp_path)
+    with pytest.raises(BadInput, match="cannot be recognised in another run: give it a name="):
+        call()
+    assert_same(call(name="mine, first version"), explain_greedily(box, ROWS, DOMAIN))
+    with pytest.raises(BadInput, match="chunk_rows 0"):
+        explain_in_chunks(mine, box, ROWS, DOMAIN, chunk_rows=0, folder=tmp_path)
+
+
+def test_no_rows_are_explained_too(tmp_path):
+    box = as_black_box(ANSWER, ROWS)
+    assert len(explain_in_chunks(explain_greedily, box, ROWS[:0], DOMAIN, chunk_rows=5, folder=tmp_path).x) == 0
