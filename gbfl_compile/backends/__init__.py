@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from gbfl_compile.backends.base import Artifact, Backend, Options, artifact_name
+from gbfl_compile.backends.c import BACKEND as C
+from gbfl_compile.backends.onnx import BACKEND as ONNX
 from gbfl_compile.backends.python import BACKEND as PYTHON
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Program
@@ -12,6 +14,8 @@ from gbfl_compile.ir.validate import validate
 
 BACKENDS: Mapping[str, Backend] = {
     PYTHON.target: PYTHON,
+    C.target: C,
+    ONNX.target: ONNX,
 }
 
 

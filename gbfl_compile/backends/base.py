@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from gbfl_compile.errors import BadInput
 
@@ -41,6 +41,8 @@ class Predictor:
     features: tuple[str, ...]
     classes: tuple[Label, ...]
     answer: Callable[[Matrix], Answers]
+    dtype: Literal["float64", "float32"] = "float64"
+    """What a row's values are rounded to first. A float32 artifact is its source on every float32 row."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import keyword
 import platform
 import re
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never
 
@@ -15,9 +15,9 @@ from gbfl_compile.backends.templates import render
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.evaluate import winner
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Tree
 from gbfl_compile.ir.readable import clause_text, readable
-from gbfl_compile.ir.trees import leaf_numbers, paths
+from gbfl_compile.ir.trees import deep_splits, leaf_numbers
 from gbfl_compile.version import GENERATOR
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def decision(program: Program, names: Mapping[int, str]) -> list[str]:
 
 def _tree_lines(program: Program, tree: Tree, names: Mapping[int, str]) -> Iterator[str]:
     """Every side returns, so the second needs no else and a rule list is a flat row of ifs."""
-    inverted = _inverted_splits(tree)
+    inverted = deep_splits(tree, DEEP)
     number = leaf_numbers(tree)
     waiting = [(0, 0)]
     while waiting:
@@ -83,21 +83,6 @@ def _tree_lines(program: Program, tree: Tree, names: Mapping[int, str]) -> Itera
             asked, first, second = f"not ({asked})", second, first
         yield f"{indent}if {asked}:"
         waiting += ((second, depth), (first, depth + 1))
-
-
-def _inverted_splits(tree: Tree) -> set[int]:
-    """The splits whose `otherwise` side is indented, because their `then` side is nested too deeply for Python."""
-    inverted = set()
-    height = [0] * len(tree.nodes)
-    for index in reversed(range(len(tree.nodes))):
-        node = tree.nodes[index]
-        if isinstance(node, Split):
-            inner, outer = height[node.then], height[node.otherwise]
-            if inner >= DEEP and inner > outer:
-                inverted.add(index)
-                inner, outer = outer, inner
-            height[index] = max(inner + 1, outer)
-    return inverted
 
 
 def variable_names(program: Program) -> dict[int, str]:
@@ -142,7 +127,7 @@ def emit(program: Program, name: str, options: Options) -> Artifact:
 def _tables(program: Program) -> dict[str, Any]:
     match program.decision:
         case Tree():
-            return {"kind": "tree", "leaves": _leaf_table(program.decision)}
+            return {"kind": "tree", **_ways(program.decision)}
         case Scorecard(bias, points, scale):
             return {
                 "kind": "scorecard",
@@ -154,18 +139,23 @@ def _tables(program: Program) -> dict[str, Any]:
             assert_never(program.decision)
 
 
-def _leaf_table(tree: Tree) -> list[dict[str, str]]:
-    """For each leaf its class, its probabilities, and the (clause, held) answers on the way to it."""
-    clause_of = {index: node.clause for index, node in enumerate(tree.nodes) if isinstance(node, Split)}
-    return [
-        {
-            "winner": literal(winner(node.probabilities)),
-            "probabilities": literal(node.probabilities),
-            "path": literal(tuple((clause_of[split], held) for split, held in steps)),
-        }
-        for (index, steps) in sorted(paths(tree).items())
-        if isinstance(node := tree.nodes[index], Leaf)
-    ]
+def _ways(tree: Tree) -> dict[str, list[Any]]:
+    """For each leaf its class, its probabilities and its last step; a step is (the step before, clause, held).
+
+    Steps are shared: a path written out for every leaf of a rule list would grow with the square of its rules.
+    """
+    steps: list[tuple[int, int, bool]] = []
+    last = {0: -1}
+    leaves = []
+    for index, node in enumerate(tree.nodes):
+        if isinstance(node, Leaf):
+            winning, probabilities = literal(winner(node.probabilities)), literal(node.probabilities)
+            leaves.append({"winner": winning, "probabilities": probabilities, "step": literal(last[index])})
+            continue
+        for child, held in ((node.then, True), (node.otherwise, False)):
+            last[child] = len(steps)
+            steps.append((last[index], node.clause, held))
+    return {"leaves": leaves, "steps": [literal(step) for step in steps]}
 
 
 def load(path: Path) -> Predictor:
@@ -174,31 +164,53 @@ def load(path: Path) -> Predictor:
     module.__file__ = str(path)
     try:
         exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)  # noqa: S102 - running it is the point
-        digest_found, features, classes = module.DIGEST, module.FEATURES, module.CLASSES
+        digest_found, features, classes = module.DIGEST, tuple(module.FEATURES), tuple(module.CLASSES)
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror or error}") from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BadInput(f"{path}: is not a module this target emits: {type(error).__name__}: {error}") from error
 
     def answer(rows: Matrix) -> Answers:
         return _answers(module, rows)
 
-    return Predictor("python", _engine(), digest_found, tuple(features), tuple(classes), answer)
+    return Predictor("python", _engine(), digest_found, features, classes, answer)
+
+
+SPOKEN_BOTH_WAYS = 200
+"""So many rows are also given by name, with None for NaN."""
 
 
 def _answers(module: types.ModuleType, rows: Matrix) -> Answers:
+    """What the module answers, by every one of its functions: where two of them disagree it is broken."""
     import numpy as np
 
     from gbfl_compile.ir.batch import Answers, label_array
 
     listed = rows.tolist()
-    labels = label_array(tuple(module.predict_many(listed)))
-    probabilities = np.array([module.predict_proba(row) for row in listed]).reshape(len(listed), len(module.CLASSES))
+    labels = module.predict_many(listed)
     reasons = [module.explain(row) for row in listed]
+    probabilities = [module.predict_proba(row) for row in listed]
+    _insist([module.predict(row) for row in listed], labels, "predict and predict_many")
+    _insist([reason["label"] for reason in reasons], labels, "explain and predict_many")
+    _insist([reason["probabilities"] for reason in reasons], probabilities, "explain and predict_proba")
+    named = [_named(module, row) for row in listed[:SPOKEN_BOTH_WAYS]]
+    _insist(module.predict_many(named), labels[:SPOKEN_BOTH_WAYS], "rows by name and rows by place")
+    answered = np.array(probabilities).reshape(len(listed), len(module.CLASSES))
     if hasattr(module, "score"):
-        scores = np.array([reason["scores"] for reason in reasons], dtype=np.int64).reshape(probabilities.shape)
-        return Answers(labels, probabilities, scores=scores)
-    return Answers(labels, probabilities, leaves=np.array([reason["leaf"] for reason in reasons], dtype=np.int64))
+        _insist([module.score(row) for row in listed], [reason["scores"] for reason in reasons], "explain and score")
+        scores = np.array([reason["scores"] for reason in reasons]).reshape(answered.shape)
+        return Answers(label_array(tuple(labels)), answered, scores=scores)
+    return Answers(label_array(tuple(labels)), answered, leaves=np.array([reason["leaf"] for reason in reasons]))
+
+
+def _insist(one: Sequence[Any], other: Sequence[Any], who: str) -> None:
+    if list(one) != list(other):
+        place = next(i for i, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
+        raise BadInput(f"{who} disagree: {one[place]!r} and {other[place]!r}")
+
+
+def _named(module: types.ModuleType, row: list[float]) -> dict[str, float | None]:
+    return {name: None if value != value else value for name, value in zip(module.FEATURES, row, strict=True)}
 
 
 def _engine() -> str:

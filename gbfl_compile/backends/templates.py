@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from gbfl_compile.resources import folder
@@ -10,9 +11,15 @@ from gbfl_compile.resources import folder
 
 def render(name: str, values: Mapping[str, Any]) -> bytes:
     """The template `name` filled in, as UTF-8 with line feeds."""
+    text: str = _environment().get_template(name).render(**values)
+    return text.encode("utf-8")
+
+
+@cache
+def _environment() -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    environment = Environment(
+    return Environment(
         loader=FileSystemLoader(folder("templates"), encoding="utf-8"),
         undefined=StrictUndefined,
         autoescape=False,  # noqa: S701 - the output is code; each backend quotes per target
@@ -21,5 +28,3 @@ def render(name: str, values: Mapping[str, Any]) -> bytes:
         keep_trailing_newline=True,
         newline_sequence="\n",
     )
-    text: str = environment.get_template(name).render(**values)
-    return text.encode("utf-8")

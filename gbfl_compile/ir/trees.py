@@ -64,3 +64,21 @@ def paths(tree: Tree) -> dict[int, tuple[tuple[int, bool], ...]]:
             found[node.then] = (*found[index], (index, True))
             found[node.otherwise] = (*found[index], (index, False))
     return found
+
+
+def deep_splits(tree: Tree, deep: int) -> set[int]:
+    """The splits to write the other way round, `otherwise` indented, where `then` is nested `deep` levels or more.
+
+    Written so, no text of a tree is nested much deeper than that: languages and compilers have their limits.
+    """
+    inverted = set()
+    height = [0] * len(tree.nodes)
+    for index in reversed(range(len(tree.nodes))):
+        node = tree.nodes[index]
+        if isinstance(node, Split):
+            inner, outer = height[node.then], height[node.otherwise]
+            if inner >= deep and inner > outer:
+                inverted.add(index)
+                inner, outer = outer, inner
+            height[index] = max(inner + 1, outer)
+    return inverted

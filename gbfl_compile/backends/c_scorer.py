@@ -1,0 +1,262 @@
+"""A built scorer, ready for numpy, pandas, Arrow and Polars: batches without copies, single rows without ceremony.
+
+Every call into C releases the GIL. `threads` splits a batch; the answers are the same.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from gbfl_compile.backends.base import Predictor
+from gbfl_compile.backends.c_build import built, compiler
+from gbfl_compile.backends.c_inputs import Columns, Rows, as_input
+from gbfl_compile.errors import BadInput, CannotRun
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from gbfl_compile.ir.batch import Answers, Matrix
+    from gbfl_compile.ir.nodes import Label
+
+THREAD_ROWS = 4096
+"""A thread gets at least so many rows: less is not worth starting one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    """A loaded scorer. `X` is a matrix in the order of `features`, or a table that has them by name."""
+
+    name: str
+    engine: str
+    digest: str
+    features: tuple[str, ...]
+    classes: tuple[Label, ...]
+    is_tree: bool
+    real: np.dtype[Any]
+    """What it reads: float64 or float32."""
+    used: tuple[bool, ...]
+    library: Any
+    ffi: Any
+
+    def predict(self, X: Any, out: NDArray[np.int32] | None = None, threads: int = 1) -> NDArray[np.int32]:
+        """The class number of each row."""
+        import numpy as np
+
+        return self._fill("predict", X, out, (), np.dtype(np.int32), threads)
+
+    def labels(self, X: Any, threads: int = 1) -> NDArray[np.object_]:
+        """The class label of each row."""
+        from gbfl_compile.ir.batch import label_array
+
+        return label_array(self.classes)[self.predict(X, threads=threads)]
+
+    def score(self, X: Any, out: NDArray[Any] | None = None, threads: int = 1) -> NDArray[Any]:
+        """What decides: the leaf of each row (int32), or its points, a column a class (int64)."""
+        import numpy as np
+
+        if self.is_tree:
+            return self._fill("leaf", X, out, (), np.dtype(np.int32), threads)
+        return self._fill("score", X, out, (len(self.classes),), np.dtype(np.int64), threads)
+
+    def probabilities(self, X: Any, threads: int = 1) -> Matrix:
+        """One probability a class, a row each."""
+        return self.probabilities_of(self.score(X, threads=threads))
+
+    def probabilities_of(self, scored: NDArray[Any]) -> Matrix:
+        """The probabilities behind what `score` returned."""
+        import numpy as np
+
+        width = len(self.classes)
+        if self.is_tree:
+            table = np.empty((self._constant("LEAVES"), width))
+            for leaf in range(len(table)):
+                self._function("leaf")(leaf, self.ffi.from_buffer("double[]", table[leaf]))
+            return np.take(table, scored, axis=0)
+        out = np.empty((len(scored), width))
+        points = self.ffi.from_buffer("int64_t[]", np.ascontiguousarray(scored, dtype=np.int64))
+        self._function("probabilities")(points, len(scored), self.ffi.from_buffer("double[]", out))
+        return out
+
+    def explain(self, row: Any) -> tuple[int, tuple[int, ...]]:
+        """For one row the leaf (or how many rules hold), and the numbers of the rules that held."""
+        import numpy as np
+
+        buffer, pointer = self._row_buffer()
+        buffer[:] = self._one_row(row)
+        held = np.zeros(self._constant("HELD_WORDS"), dtype=np.uint32)
+        number = self._function("explain")(pointer, self.ffi.from_buffer("uint32_t[]", held))
+        bits = np.unpackbits(held.view(np.uint8), bitorder="little")
+        return int(number), tuple(int(i) for i in np.flatnonzero(bits))
+
+    def bound_row(self) -> tuple[NDArray[Any], Callable[[], int]]:
+        """A buffer for one row and a call that gives the class number of what is in it: the quickest single row.
+
+        The call keeps the buffer alive. Each thread wants a pair of its own.
+        """
+        buffer, pointer = self._row_buffer()
+        predict = self._function("predict")
+
+        def call(predict: Any = predict, pointer: Any = pointer) -> int:
+            return predict(pointer)  # type: ignore[no-any-return]
+
+        return buffer, call
+
+    def selftest(self) -> int:
+        """0 where the rows that came with the model are answered rightly, else the number of the first wrong one."""
+        return int(self._function("selftest")())
+
+    def _row_buffer(self) -> tuple[NDArray[Any], Any]:
+        import numpy as np
+
+        buffer = np.zeros(len(self.features), dtype=self.real)
+        return buffer, self.ffi.from_buffer(f"{self._real()}[]", buffer)
+
+    def _one_row(self, row: Any) -> NDArray[Any]:
+        taken = as_input([row], self.features, (True,) * len(self.features), self.real)
+        assert isinstance(taken, Rows)  # noqa: S101 - a list of one row is no table
+        first: NDArray[Any] = taken.values[0]
+        return first
+
+    def _real(self) -> str:
+        return "double" if self.real.itemsize == 8 else "float"
+
+    def _function(self, verb: str) -> Any:
+        return getattr(self.library, f"{self.name}_{verb}")
+
+    def _constant(self, which: str) -> int:
+        return int(getattr(self.library, f"{self.name}_{which}"))
+
+    def _fill(
+        self, verb: str, X: Any, out: NDArray[Any] | None, width: tuple[int, ...], dtype: np.dtype[Any], threads: int
+    ) -> NDArray[Any]:
+        if not self._constant("HAS_BATCH"):
+            raise CannotRun(f"{self.name} was emitted without batch entry points: emit it with --set c.batch=yes")
+        given = as_input(X, self.features, self.used, self.real)
+        out = _checked_out(out, (given.count, *width), dtype)
+        workers = max(1, min(int(threads), given.count // THREAD_ROWS))
+        share = -(-given.count // workers)
+        starts = range(0, given.count, share) if given.count else ()
+        if workers == 1:
+            for start in starts:
+                self._run(verb, given, start, share, out)
+            return out
+        with ThreadPoolExecutor(workers) as pool:
+            for done in [pool.submit(self._run, verb, given, start, share, out) for start in starts]:
+                done.result()
+        return out
+
+    def _run(self, verb: str, given: Rows | Columns, start: int, share: int, out: NDArray[Any]) -> None:
+        count = min(share, given.count - start)
+        integers = "int64_t *" if out.dtype.itemsize == 8 else "int32_t *"
+        target = self.ffi.cast(integers, out[start:].ctypes.data)
+        pointer = f"{self._real()} *"
+        if isinstance(given, Rows):
+            first = self.ffi.cast(pointer, given.values[start:].ctypes.data)
+            self._function(f"{verb}_rows")(first, count, given.stride, target)
+            return
+        columns = [
+            self.ffi.NULL if column is None else self.ffi.cast(pointer, column[start:].ctypes.data)
+            for column in given.values
+        ]
+        self._function(f"{verb}_columns")(self.ffi.new(f"{self._real()} *[]", columns), count, target)
+
+
+def _checked_out(out: NDArray[Any] | None, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    import numpy as np
+
+    if out is None:
+        return np.empty(shape, dtype=dtype)
+    if not isinstance(out, np.ndarray) or out.dtype != dtype or out.shape != shape:
+        raise BadInput(f"out: give an array of {dtype} and shape {shape}")
+    if not (out.flags.c_contiguous and out.flags.aligned and out.flags.writeable):
+        raise BadInput("out: give an array that is contiguous, aligned and writeable")
+    return out
+
+
+def open_scorer(path: Path) -> Scorer:
+    """The scorer in NAME.c, built where it was not yet."""
+    module = _module(built(path))
+    return scorer_of(path.stem, module.lib, module.ffi, compiler().version)
+
+
+def scorer_of(name: str, library: Any, ffi: Any, engine: str) -> Scorer:
+    """The scorer called `name` in a loaded library: what it reads and answers, it says itself."""
+    import numpy as np
+
+    def text(function: str, number: int) -> str:
+        return str(ffi.string(getattr(library, f"{name}_{function}")(number)).decode("utf-8"))
+
+    def constant(which: str) -> int:
+        return int(getattr(library, f"{name}_{which}"))
+
+    features = tuple(text("feature", f) for f in range(constant("FEATURES")))
+    kind = getattr(library, f"{name}_label_kind")().decode("ascii")
+    return Scorer(
+        name=name,
+        engine=engine,
+        digest=ffi.string(getattr(library, f"{name}_digest")()).decode("ascii"),
+        features=features,
+        classes=tuple(_label(text("label", c), kind) for c in range(constant("CLASSES"))),
+        is_tree=constant("LEAVES") > 0,
+        real=np.dtype(np.float64 if constant("REAL_BITS") == 64 else np.float32),
+        used=tuple(bool(getattr(library, f"{name}_uses")(f)) for f in range(len(features))),
+        library=library,
+        ffi=ffi,
+    )
+
+
+def _label(text: str, kind: str) -> Label:
+    match kind:
+        case "i":
+            return int(text)
+        case "f":
+            return float(text)
+        case "b":
+            return text == "True"
+        case _:
+            return text
+
+
+def _module(path: Path) -> Any:
+    name = path.name.split(".")[0]
+    loader = importlib.machinery.ExtensionFileLoader(name, str(path))
+    spec = importlib.util.spec_from_file_location(name, path, loader=loader)
+    assert spec is not None  # noqa: S101 - a loader was given
+    try:
+        module = importlib.util.module_from_spec(spec)
+        loader.exec_module(module)
+    except ImportError as error:
+        raise CannotRun(f"{path}: the built scorer cannot be loaded: {error}, remove it and try again") from None
+    return module
+
+
+def as_predictor(scorer: Scorer) -> Predictor:
+    """The scorer as every target's predictor: a float64 matrix in, answers out.
+
+    For a float32 scorer rows are rounded to float32 first, as the predictor's `dtype` says.
+    """
+    import numpy as np
+
+    from gbfl_compile.ir.batch import Answers
+
+    def answer(rows: Matrix) -> Answers:
+        given: NDArray[Any] = rows
+        if scorer.real.itemsize == 4:
+            with np.errstate(over="ignore"):  # a double beyond float32 is infinite there
+                given = rows.astype(np.float32)
+        scored = scorer.score(given)
+        probabilities = scorer.probabilities_of(scored)
+        labels = scorer.labels(given)
+        if scorer.is_tree:
+            return Answers(labels, probabilities, leaves=scored.astype(np.int64))
+        return Answers(labels, probabilities, scores=scored)
+
+    dtype: Literal["float64", "float32"] = "float32" if scorer.real.itemsize == 4 else "float64"
+    return Predictor("c", scorer.engine, scorer.digest, scorer.features, scorer.classes, answer, dtype)
