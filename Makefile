@@ -28,7 +28,7 @@ lint: $(VENV)/.test
 types: $(VENV)/.test
 	$(BIN)/mypy
 
-bench: $(VENV)/.test
+bench: $(VENV)/.bench
 	$(BIN)/python -m tests.bench $(GROUPS)
 
 clean:
@@ -49,6 +49,10 @@ $(VENV)/.core: pyproject.toml | $(BIN)/python
 $(VENV)/.test: pyproject.toml | $(BIN)/python
 	@$(call install,.[test])
 	@touch $@ $(VENV)/.core
+
+$(VENV)/.bench: pyproject.toml | $(BIN)/python
+	@$(call install,.[test,bench])
+	@touch $@ $(VENV)/.test $(VENV)/.core
 
 define install
 if command -v uv >/dev/null 2>&1; then uv pip install -q --python $(BIN)/python -e '$(1)'; \

@@ -35,10 +35,18 @@ def gbfl() -> None:
 
 @gbfl.command()
 @click.option("--out", "-o", type=FILE, default=Path("demo-out"), show_default=True, help="Where the results go.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the split, the black box and the tree.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**32 - 1),
+    default=0,
+    show_default=True,
+    help="Of the split, the black box and the tree.",
+)
 @as_json
 def demo(out: Path, seed: int, as_json: bool) -> int:
     """Walk the whole way on breast cancer data: mine, fit, compile to every target, check.
+
+    A target that cannot be run here is named as not run; only a difference is a failure.
 
     Example: gbfl demo --out demo-out
     """
@@ -51,7 +59,7 @@ def demo(out: Path, seed: int, as_json: bool) -> int:
         screen.print_json(found.as_json())
     else:
         screen.print_demo(found, out)
-    return DIFFERENT if found.lowered_different else _exit_code(found.verdict.verdict)
+    return DIFFERENT if found.lowered_different or found.verdict.verdict == "different" else EQUAL
 
 
 @gbfl.command()
@@ -155,7 +163,9 @@ def check(
     expected = expectation(loaded, _rows(data, loaded), _triplets(triplets, loaded))
     verdict = check_folder(expected, out, name)
     if json_to not in (None, "-"):
-        write_whole(Path(str(json_to)), (json.dumps(verdict.as_json(), indent=1) + "\n").encode("ascii"))
+        write_whole(
+            Path(str(json_to)), (json.dumps(verdict.as_json(), indent=1, allow_nan=False) + "\n").encode("ascii")
+        )
     if json_to == "-":
         screen.print_json(verdict.as_json())
     else:
@@ -200,7 +210,7 @@ def score(folder: Path, data: Path, out: Path, keys: tuple[str, ...], name: str 
     from gbfl_compile.tables import read_table, write_table
 
     predictor = load_artifact(folder, name)
-    scored = score_table(predictor, read_table(data), keys, str(data))
+    scored = score_table(predictor, read_table(data, text=keys), keys, str(data))
     write_table(scored, out)
     if as_json:
         told = {"rows": len(scored), "out": str(out), "engine": predictor.engine, "digest": predictor.digest}
@@ -297,6 +307,9 @@ def main(arguments: list[str] | None = None) -> int:
     except click.ClickException as error:
         error.show()
         return BAD_USAGE
+    except SystemExit:  # some code that was run tried to end us: nothing was decided
+        click.echo("gbfl: something that was run asked to exit, nothing was decided", err=True)
+        return COULD_NOT_RUN
     except (click.Abort, KeyboardInterrupt):
         click.echo("gbfl: interrupted", err=True)
         return INTERRUPTED

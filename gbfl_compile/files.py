@@ -29,7 +29,13 @@ def make_folder(path: Path) -> None:
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path` that takes its place when the block ends well, and vanishes when not."""
+    """A temporary path beside `path` that takes its place when the block ends well, and vanishes when not.
+
+    A link is followed: what it points at is replaced, not the link.
+    """
+    path = path.resolve() if path.is_symlink() else path
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise BadInput(f"{path}: is neither a file nor a new name, nothing is put in its place")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import gzip
+import warnings
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,20 +18,46 @@ if TYPE_CHECKING:
 ENDINGS = (".csv", ".csv.gz", ".parquet")
 
 
-def read_table(path: Path) -> Any:
-    """The table in a file, as a pandas DataFrame."""
+def read_table(path: Path, text: tuple[str, ...] = ()) -> Any:
+    """The table in a file, as a pandas DataFrame. Columns named in `text` are kept as they are written."""
     import pandas as pd
 
     ending = _ending(path)
     try:
         if ending == ".parquet":
             return _with_pyarrow(pd.read_parquet, path)
-        _refuse_repeated_columns(path, ending)
-        return pd.read_csv(path, low_memory=False, **_exact_reading(pd.__version__))
+        return _read_csv(path, _header(path, ending), text)
+    except BadInput:
+        raise
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror or error}") from None
-    except (ValueError, UnicodeError, csv.Error) as error:
+    except (ValueError, UnicodeError, csv.Error, EOFError, zlib.error) as error:
         raise BadInput(f"{path}: cannot be read as {ending[1:]}: {_first_line(error)}") from None
+
+
+MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "-NaN", "null", "NULL", "None", "<NA>", "#N/A")
+"""What a CSV file may say where a number is missing."""
+
+
+def _read_csv(path: Path, header: list[str], text: tuple[str, ...]) -> Any:
+    import pandas as pd
+
+    numbers = [name for name in header if name not in text]
+    with warnings.catch_warnings():
+        # With a field more than the header pandas would take the first column for row names, and warns if it may not.
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            return pd.read_csv(
+                path,
+                low_memory=False,
+                index_col=False,
+                keep_default_na=False,
+                na_values=dict.fromkeys(numbers, MISSING),
+                dtype=dict.fromkeys(text, object),
+                **_exact_reading(pd.__version__),
+            )
+        except pd.errors.ParserWarning:
+            raise BadInput(f"{path}: rows have more fields than the header has names") from None
 
 
 def write_table(table: Any, path: Path) -> None:
@@ -46,6 +74,8 @@ def feature_matrix(table: Any, features: tuple[str, ...], where: str) -> Matrix:
     """The columns `features` as float64, missing as NaN; a column that is absent or not numbers is an error."""
     import numpy as np
 
+    if getattr(table.columns, "nlevels", 1) > 1:
+        raise BadInput(f"{where}: its columns have names of several levels, give each one name")
     if absent := [name for name in features if name not in table.columns]:
         more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
         raise BadInput(f"{where}: has no column {absent[0]!r}{more}")
@@ -94,13 +124,14 @@ def _exact_reading(pandas_version: str) -> dict[str, str]:
     return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
 
 
-def _refuse_repeated_columns(path: Path, ending: str) -> None:
-    """pandas would rename the second of two equal columns without a word."""
+def _header(path: Path, ending: str) -> list[str]:
+    """The names of the columns. One that stands twice is refused: pandas would rename the second without a word."""
     open_ = gzip.open if ending == ".csv.gz" else open
     with open_(path, "rt", newline="", encoding="utf-8-sig") as file:
-        header = next(csv.reader(file), [])
+        header = next((line for line in csv.reader(file) if line), [])
     if repeated := sorted({name for name in header if header.count(name) > 1}):
         raise BadInput(f"{path}: the column {repeated[0]!r} stands {header.count(repeated[0])} times in the header")
+    return header
 
 
 def _with_pyarrow(function: Any, *arguments: Any, **options: Any) -> Any:

@@ -28,7 +28,7 @@ def test_a_failure_half_way_leaves_the_old_file_and_nothing_else(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         fail_half_way()
     assert path.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["f.txt"]
+    assert [found.name for found in tmp_path.iterdir()] == ["f.txt"]
 
 
 def test_the_mode_is_the_old_files_or_the_usual_one(tmp_path):
@@ -50,7 +50,7 @@ def test_what_cannot_be_written_says_so(tmp_path):
     with pytest.raises(BadInput, match="cannot be written"):
         make_folder(tmp_path / "file/x")
     make_folder(tmp_path / "new/folder")
-    assert os.listdir(tmp_path / "new/folder") == []
+    assert list((tmp_path / "new/folder").iterdir()) == []
 
 
 def test_two_writers_at_once_leave_one_whole_file(tmp_path):
@@ -62,4 +62,15 @@ def test_two_writers_at_once_leave_one_whole_file(tmp_path):
     for writer in writers:
         writer.join()
     assert path.read_bytes() in contents
-    assert os.listdir(tmp_path) == ["f.bin"]
+    assert [found.name for found in tmp_path.iterdir()] == ["f.bin"]
+
+
+def test_a_link_is_followed_and_a_pipe_is_left_alone(tmp_path):
+    (tmp_path / "real.txt").write_bytes(b"old")
+    (tmp_path / "link.txt").symlink_to("real.txt")
+    write_whole(tmp_path / "link.txt", b"new")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "real.txt").read_bytes() == b"new"
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(BadInput, match="nothing is put in its place"):
+        write_whole(tmp_path / "pipe", b"")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -62,13 +62,15 @@ class TargetVerdict:
     reason: str | None = None
     """Why it was not run, or what is wrong with the artifact as a whole."""
     digest: str | None = None
-    """The digest the artifact carries."""
+    """The digest the artifact carries: a trace, not evidence. Whether it is the source's stands in the JSON."""
     execution: Execution | None = None
     consistency: ConsistencyPair | None = None
 
-    def as_json(self) -> dict[str, Any]:
-        """The stable form scripts read."""
-        form: dict[str, Any] = {"verdict": self.verdict, "digest": self.digest, "proof": NOT_RUN}
+    def as_json(self, source: str) -> dict[str, Any]:
+        """The stable form scripts read; `source` is the program's digest."""
+        form: dict[str, Any] = {"verdict": self.verdict, "digest": self.digest}
+        form["digest_matches"] = None if self.digest is None else self.digest == source
+        form["proof"] = NOT_RUN
         form["execution"], form["consistency"] = NOT_RUN, NOT_RUN
         if self.execution is not None:
             run = self.execution
@@ -104,7 +106,7 @@ class Verdict:
 
     def as_json(self) -> dict[str, Any]:
         """The stable form scripts read."""
-        targets = {target.target: target.as_json() for target in self.targets}
+        targets = {target.target: target.as_json(self.program) for target in self.targets}
         return {"verdict": self.verdict, "program": self.program, "targets": targets}
 
 
@@ -127,10 +129,24 @@ def expectation(program: Program, data: Matrix | None = None, triplets: Triplets
     return Expectation(program, rows, evaluate_many(program, rows), triplets)
 
 
+def _in_float32(expected: Expectation) -> Expectation:
+    """The same rows as a float32 artifact can be given them, and each of their values one float32 up and down.
+
+    The source answers on the float32 values themselves: that is what such an artifact promises to reproduce.
+    """
+    with np.errstate(over="ignore", under="ignore"):  # a double beyond float32 is infinite there
+        rounded = expected.rows.astype(np.float32)
+        neighbours = [np.nextafter(rounded, np.float32(way)) for way in (-np.inf, np.inf)]
+    rows = np.concatenate([*neighbours, rounded]).astype(np.float64)  # triplets stay last
+    return replace(expected, rows=rows, answers=evaluate_many(expected.program, rows))
+
+
 def compare(expected: Expectation, predictor: Predictor) -> TargetVerdict:
     """The verdict on one loaded artifact."""
+    if predictor.dtype == "float32":
+        expected = _in_float32(expected)
     program = expected.program
-    found = predictor.digest
+    found = predictor.digest if isinstance(predictor.digest, str) else repr(predictor.digest)
     if predictor.features != program.features or not _same_labels(predictor.classes, program.classes):
         reason = "its features or classes are not the source's"
         return TargetVerdict(predictor.target, "different", reason, found)
@@ -140,7 +156,7 @@ def compare(expected: Expectation, predictor: Predictor) -> TargetVerdict:
         pair = _consistency_pair(expected, answers)
     except CannotRun as error:
         return TargetVerdict(predictor.target, "not run", str(error), found)
-    except Exception as error:  # whatever an artifact raises is its own fault, and a finding
+    except (Exception, SystemExit) as error:  # whatever an artifact raises is its own fault, and a finding
         reason = f"running it raised {type(error).__name__}: {error}"
         return TargetVerdict(predictor.target, "different", reason, found)
     same_counts = pair is None or pair.source == pair.target
@@ -188,7 +204,7 @@ def differing_rows(program: Program, source: Answers, target: Answers) -> NDArra
 
 def _answer_at(answers: Answers, index: int) -> dict[str, Any]:
     form: dict[str, Any] = {
-        "label": answers.labels[index],
+        "label": _json_label(answers.labels[index]),
         "probabilities": [_json_number(p) for p in answers.probabilities[index].tolist()],
     }
     if answers.leaves is not None:
@@ -196,6 +212,12 @@ def _answer_at(answers: Answers, index: int) -> dict[str, Any]:
     if answers.scores is not None:
         form["scores"] = answers.scores[index].tolist()
     return form
+
+
+def _json_label(label: Any) -> Any:
+    """A label as JSON; what no program can have as a label comes out as its repr."""
+    ordinary = type(label) in (str, int, bool) or (type(label) is float and math.isfinite(label))
+    return label if ordinary else repr(label)
 
 
 def _json_number(value: float) -> float | str | None:

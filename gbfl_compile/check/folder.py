@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
-from gbfl_compile.artifacts import artifact_folders, load_artifact
-from gbfl_compile.backends import folder_name, target_of_folder
-from gbfl_compile.backends.base import Predictor
+from gbfl_compile.artifacts import artifact_folders
+from gbfl_compile.backends import backend, folder_name, target_of_folder
+from gbfl_compile.backends.base import Predictor, only_file
 from gbfl_compile.check.equivalence import Expectation, TargetVerdict, Verdict, check
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.version import GENERATOR
@@ -30,8 +30,9 @@ def _loaded(folder: Path, name: str | None) -> Predictor | TargetVerdict:
     target = target_of_folder(folder.name)
     if target is None:
         return TargetVerdict(folder.name, "not run", f"{GENERATOR} has no target of this name")
+    path = only_file(folder, backend(target).extension, name)  # an artifact that is not there is no verdict
     try:
-        return load_artifact(folder, name)
+        return backend(target).load(path)
     except CannotRun as error:
         return TargetVerdict(target, "not run", str(error))
     except BadInput as error:

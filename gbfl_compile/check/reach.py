@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from gbfl_compile.ir.nodes import Clause
 from gbfl_compile.ir.regions import ANYTHING, Values, both, outside, values_of
 
-MOST_STEPS = 20_000
-"""A search that has tried this often gives up; the place is then reported as not reached."""
+MOST_STEPS = 2_000
+"""A search that has tried this often gives up: the place is then taken as one no row reaches."""
 
 Box = Mapping[int, Values]
 

@@ -23,6 +23,7 @@ from gbfl_compile.ir.trees import paths
 
 EXTREMES = (0.0, -0.0, 5e-324, -5e-324, 1.7976931348623157e308, -1.7976931348623157e308, math.inf, -math.inf, math.nan)
 MIXTURES = 500
+SUBSETS = 50
 MISSING = Values(math.inf, -math.inf, True)
 
 
@@ -39,7 +40,7 @@ def witnesses(program: Program, seed: int = 0) -> Matrix:
     """The rows to run, one a line, columns as in `program.features`; the same rows every time."""
     choose = random.Random(seed)  # noqa: S311 - nothing secret
     pools = value_pools(program)
-    rows = [_row(box, pools, choose) for box in _boxes(program)]
+    rows = [_row(box, pools, choose) for box in (*_boxes(program), *_mixed_boxes(program, choose))]
     rows += _signed_zeros(rows)
     rows += _edge_rows(pools)
     rows += [[choose.choice(pool) for pool in pools] for _ in range(MIXTURES)]
@@ -66,10 +67,46 @@ def _boxes(program: Program) -> Iterator[Box]:
         if (box := find_box(setting.held, (*setting.failed, setting.clause), {})) is not None:
             yield box
         for atom in setting.clause.atoms:
-            rest = Clause(tuple(other for other in setting.clause.atoms if other is not atom))
-            for pin in _pins(atom):
-                if (box := find_box((*setting.held, rest), setting.failed, {atom.feature: pin})) is not None:
-                    yield box
+            yield from _pinned_boxes(setting, atom)
+
+
+def _pinned_boxes(setting: Setting, atom: Interval) -> Iterator[Box]:
+    """Boxes that get to the clause with everything but `atom` decided, and its feature pinned at each value.
+
+    One search finds a way there; with the feature pinned that way nearly always still holds, and is tried first.
+    """
+    rest = Clause(tuple(other for other in setting.clause.atoms if other is not atom))
+    held = (*setting.held, rest)
+    way = find_box(held, setting.failed, {})
+    if way is None:
+        return
+    for pin in _pins(atom):
+        near = {**way, atom.feature: pin}
+        box = find_box(held, setting.failed, near) or find_box(held, setting.failed, {atom.feature: pin})
+        if box is not None:
+            yield box
+
+
+def _mixed_boxes(program: Program, choose: random.Random) -> Iterator[Box]:
+    """For a rule set: all clauses held, none, and some, so that scores come close and sometimes tie."""
+    if not isinstance(program.decision, Scorecard) or not program.clauses:
+        return
+    clauses = program.clauses
+    subsets = [clauses, ()]
+    subsets += [tuple(choose.sample(clauses, choose.randrange(len(clauses) + 1))) for _ in range(SUBSETS)]
+    for held in subsets:
+        box: Box | None = find_box(held, [clause for clause in clauses if clause not in held], {})
+        if box is None:
+            box = _as_many_as_fit(held)
+        yield box
+
+
+def _as_many_as_fit(clauses: Sequence[Clause]) -> Box:
+    """A box in which as many of the clauses hold as fit together, the earlier ones first."""
+    box: Box = {}
+    for clause in clauses:
+        box = find_box((clause,), (), box) or box
+    return box
 
 
 def _pins(atom: Interval) -> Iterator[Values]:
@@ -101,7 +138,7 @@ def _tree_settings(program: Program, tree: Tree) -> Iterator[Setting]:
     """
     steps = paths(tree)
     leaves = [index for index, node in enumerate(tree.nodes) if isinstance(node, Leaf)]
-    most = max(2, 2_000 // len(tree.nodes))
+    most = max(1, min(8, 400 // len(tree.nodes)))
     for index, node in enumerate(tree.nodes):
         if not isinstance(node, Split):
             continue

@@ -8,6 +8,7 @@ from typing import TypeAlias, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
+from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Clause, Interval, Label, Leaf, Program, Scorecard, Tree
 
 Matrix: TypeAlias = NDArray[np.float64]
@@ -29,7 +30,10 @@ class Answers:
 
 
 def evaluate_many(program: Program, rows: Matrix) -> Answers:
-    """What `program` answers for each row of a float64 matrix; NaN is missing."""
+    """What `program` answers for each row of a matrix; NaN is missing, values of other types are taken as doubles."""
+    rows = np.asarray(rows, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] != len(program.features):
+        raise BadInput(f"rows of shape {rows.shape}: the program has {len(program.features)} features")
     match program.decision:
         case Tree():
             return _walk(program, program.decision, rows)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
+from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Clause, Interval, Label, Leaf, Program, Scorecard, Tree
 
 
@@ -29,7 +30,10 @@ class Answer:
 
 
 def evaluate(program: Program, row: Sequence[float | None]) -> Answer:
-    """What `program` answers for one row; NaN and None are missing."""
+    """What `program` answers for one row; NaN and None are missing, every other value is taken as a double."""
+    if len(row) != len(program.features):
+        raise BadInput(f"the row has {len(row)} values, the program has {len(program.features)} features")
+    row = [None if value is None else _double(value) for value in row]
     match program.decision:
         case Tree():
             return _walk(program, program.decision, row)
@@ -37,6 +41,13 @@ def evaluate(program: Program, row: Sequence[float | None]) -> Answer:
             return _add_up(program, program.decision, row)
         case _:
             assert_never(program.decision)
+
+
+def _double(value: float) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise BadInput(f"{value!r} is not a number that a double can hold") from None
 
 
 def _walk(program: Program, tree: Tree, row: Sequence[float | None]) -> Answer:

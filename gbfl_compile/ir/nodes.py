@@ -8,7 +8,7 @@ A program is features, classes, clauses and one decision over the clauses::
     Scorecard  integer points per class for each clause that holds
 
 Nodes are plain frozen data. `evaluate` says what they mean, `validate` which of them are legal,
-`text` how they are written down.
+`readable`, `json_form` and `digest` how they are written down.
 """
 
 from __future__ import annotations

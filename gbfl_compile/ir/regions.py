@@ -126,7 +126,9 @@ def with_held(clause: Clause, facts: Facts) -> Facts:
 
 def with_failed(clause: Clause, facts: Facts) -> Facts:
     """The facts after `clause` failed."""
-    return _settled(Facts(facts.box, (*facts.failed, clause)))
+    known = Facts(facts.box, (*facts.failed, clause))
+    narrower = _one_step(known, (clause,))  # only the new clause can tell something new, until the box changes
+    return known if narrower is known else _settled(narrower)
 
 
 def _narrowed(clause: Clause, facts: Facts) -> Facts:
@@ -138,13 +140,13 @@ def _narrowed(clause: Clause, facts: Facts) -> Facts:
 
 def _settled(facts: Facts) -> Facts:
     """A failed clause with one atom still open tells that this atom fails: narrow by it until nothing changes."""
-    while (narrower := _one_step(facts)) is not facts:
+    while (narrower := _one_step(facts, facts.failed)) is not facts:
         facts = narrower
     return facts
 
 
-def _one_step(facts: Facts) -> Facts:
-    for failed in facts.failed:
+def _one_step(facts: Facts, clauses: tuple[Clause, ...]) -> Facts:
+    for failed in clauses:
         open_atoms = [atom for atom in failed.atoms if not implied(atom, facts)]
         if len(open_atoms) != 1:
             continue

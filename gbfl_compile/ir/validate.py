@@ -25,6 +25,7 @@ DEEPEST_METADATA = 32
 
 def validate(program: Program) -> Program:
     """The program itself, or a BadInput that names what is wrong with it."""
+    _check_types(program)
     _check_names(program.features)
     _check_classes(program)
     _check_count("clauses", len(program.clauses), MOST_CLAUSES)
@@ -39,6 +40,36 @@ def validate(program: Program) -> Program:
             assert_never(program.decision)
     _check_json(program.metadata, "metadata", DEEPEST_METADATA)
     return program
+
+
+def _check_types(program: Program) -> None:
+    """Tuples where tuples belong, nodes where nodes belong: later steps hash and match them."""
+    for name in ("features", "classes", "clauses"):
+        _check_tuple(getattr(program, name), object, name)
+    _check_tuple(program.clauses, Clause, "clauses")
+    for number, clause in enumerate(program.clauses):
+        _check_tuple(clause.atoms, Interval, f"clause {number}: atoms")
+    match program.decision:
+        case Tree(nodes):
+            _check_tuple(nodes, (Split, Leaf), "nodes")
+            for index, node in enumerate(nodes):
+                if isinstance(node, Leaf):
+                    _check_tuple(node.probabilities, object, f"node {index}: probabilities")
+        case Scorecard(bias, points, _):
+            _check_tuple(bias, object, "bias")
+            _check_tuple(points, tuple, "points")
+        case other:
+            raise BadInput(f"the decision is a {type(other).__name__}, use a Tree or a Scorecard")
+    if not isinstance(program.metadata, dict):
+        raise BadInput(f"metadata is a {type(program.metadata).__name__}, use a dict")
+
+
+def _check_tuple(found: Any, kind: type | tuple[type, ...], where: str) -> None:
+    if not isinstance(found, tuple):
+        raise BadInput(f"{where}: a {type(found).__name__}, use a tuple")
+    for index, item in enumerate(found):
+        if not isinstance(item, kind):
+            raise BadInput(f"{where}: item {index} is a {type(item).__name__}")
 
 
 def _check_count(what: str, count: int, most: int) -> None:
@@ -154,7 +185,7 @@ def _check_leaf(index: int, leaf: Leaf, classes: int) -> None:
             raise BadInput(f"{where}: probability -0.0, write 0.0")
     if not math.isclose(math.fsum(leaf.probabilities), 1.0, abs_tol=1e-6):
         raise BadInput(f"{where}: the probabilities add up to {math.fsum(leaf.probabilities)!r}, not 1")
-    if leaf.rows is not None and (type(leaf.rows) is not int or leaf.rows < 0):
+    if leaf.rows is not None and (type(leaf.rows) is not int or not 0 <= leaf.rows < 2**63):
         raise BadInput(f"{where}: rows is {leaf.rows!r}, give a count or leave it out")
 
 
@@ -216,5 +247,8 @@ def _check_json(value: Any, where: str, depth: int) -> None:
     elif type(value) is float:
         if not math.isfinite(value):
             raise BadInput(f"{where}: {value!r} cannot be written as JSON")
-    elif value is not None and type(value) not in (str, int, bool):
+    elif type(value) is int:
+        if not -(2**63) <= value < 2**63:
+            raise BadInput(f"{where}: a whole number of more than 64 bits")
+    elif value is not None and type(value) not in (str, bool):
         raise BadInput(f"{where}: a {type(value).__module__}.{type(value).__qualname__} cannot be written as JSON")

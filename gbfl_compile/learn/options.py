@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from functools import partial
+from numbers import Integral, Real
 from typing import Any
+
+from sklearn.utils import check_random_state
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.learn.clauses import MODES
@@ -20,16 +23,32 @@ def check_parameters(model: Any) -> None:
     for name, allowed in choices.items():
         if getattr(model, name) not in allowed:
             raise BadInput(f"{name}={getattr(model, name)!r} is none of {', '.join(allowed)}")
-    if model.max_depth != "cv" and not (isinstance(model.max_depth, int) and 1 <= model.max_depth <= MAX_DEPTH):
+    if model.max_depth != "cv" and not (_is_whole(model.max_depth) and 1 <= model.max_depth <= MAX_DEPTH):
         raise BadInput(f"max_depth={model.max_depth!r}: a readable tree is 1 to {MAX_DEPTH} levels deep, or 'cv'")
     for name in ("max_clauses", "max_atoms", "min_samples_leaf"):
-        if getattr(model, name) < 1:
-            raise BadInput(f"{name}={getattr(model, name)!r}: at least 1")
-    if not model.C > 0:
+        if not _is_whole(getattr(model, name)) or getattr(model, name) < 1:
+            raise BadInput(f"{name}={getattr(model, name)!r}: a whole number, at least 1")
+    if model.extra_rows is not None and (not _is_whole(model.extra_rows) or model.extra_rows < 0):
+        raise BadInput(f"extra_rows={model.extra_rows!r}: a whole number, or None")
+    if not isinstance(model.kappa, Real):
+        raise BadInput(f"kappa={model.kappa!r}: a margin in probability, 0 <= kappa < 1")
+    if not isinstance(model.C, int | float | Real) or not 0 < float(model.C) < float("inf"):
         raise BadInput(f"C={model.C!r}: a positive number")
-    weights = tuple(model.role_weights)
-    if len(weights) != 3 or min(weights) < 0 or weights[0] <= 0:
-        raise BadInput(f"role_weights={model.role_weights!r}: three weights for x, PP and PN, the first above 0")
+    _check_role_weights(model.role_weights)
+    check_random_state(model.random_state)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _check_role_weights(given: Any) -> None:
+    try:
+        weights = [float(weight) for weight in given]
+    except (TypeError, ValueError):
+        weights = []
+    if len(weights) != 3 or not all(0 <= weight < float("inf") for weight in weights) or weights[0] <= 0:
+        raise BadInput(f"role_weights={given!r}: three weights for x, PP and PN, the first above 0")
 
 
 def recipe_of(model: Any) -> Recipe:
@@ -69,4 +88,4 @@ def explainer_of(model: Any, kappa: float) -> Explainer:
 
 def seed_of(random_state: Any) -> int:
     """The seed of what draws here: the random state where it is a number, else 0, so that two fits are equal."""
-    return random_state if isinstance(random_state, int) else 0
+    return int(random_state) if isinstance(random_state, Integral) else 0

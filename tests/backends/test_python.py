@@ -95,7 +95,8 @@ def test_a_bare_interpreter_runs_it(program, tmp_path):
         ([30, [1]], "feature 'income'"),
         ([30, 1j], "feature 'income'"),
         ([30, 10**400], "feature 'income'"),
-        ("ab", "not text"),
+        ("ab", "not str"),
+        ({1.0, 2.0}, "not set"),
         (7, "a mapping or a sequence of numbers, not int"),
     ],
 )

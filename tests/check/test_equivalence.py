@@ -2,14 +2,17 @@
 
 import ast
 import copy
+import json
 import math
 
 import numpy as np
 import pytest
 
 from gbfl_compile.backends import emit
+from gbfl_compile.backends.base import Predictor
 from gbfl_compile.backends.python import load
 from gbfl_compile.check.equivalence import check, compare, differing_rows, expectation
+from gbfl_compile.check.folder import check_folder
 from gbfl_compile.ir.batch import Answers, evaluate_many, label_array
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
 from gbfl_compile.ir.trees import leaf, split
@@ -130,7 +133,7 @@ def test_every_slip_in_the_emitted_module_is_caught(program, kind, tmp_path):
 
 def test_swapped_leaves_in_the_table_are_caught(tmp_path):
     text = source(TREE)
-    first, second = "(0, (0.9, 0.1), ((0, True), (1, True)))", "(1, (0.2, 0.8), ((0, True), (1, False)))"
+    first, second = "(0, (0.9, 0.1), 2)", "(1, (0.2, 0.8), 3)"
     assert first in text
     assert second in text
     swapped = text.replace(first, "@").replace(second, first).replace("@", second)
@@ -233,3 +236,67 @@ def test_one_different_target_makes_the_whole_different_and_one_unrun_never_equa
     assert check(expected, {"a": right, "b": unrun}).verdict == "not run"
     assert check(expected, {"a": right, "b": unrun, "c": wrong}).verdict == "different"
     assert check(expected, {"b": unrun}).as_json()["targets"]["other"]["execution"] == "not run"
+
+
+@pytest.mark.parametrize("program", [TREE, CARD], ids=["tree", "rule set"])
+def test_a_float32_artifact_is_held_to_float32_rows(program):
+    """A predictor that rounds each row first and then does what the program does is equal, and no other is."""
+    right = Predictor(
+        "narrow", "numpy", "", program.features, program.classes, lambda rows: _rounding(program, rows), "float32"
+    )
+    found = compare(expectation(program), right)
+    assert (found.verdict, found.execution.different) == ("equal", 0)
+    as_float64 = Predictor(
+        "narrow", "numpy", "", program.features, program.classes, lambda rows: _rounding(program, rows)
+    )
+    assert compare(expectation(program), as_float64).verdict == "different"
+    cut = program.clauses[0].atoms[0]
+    slip = float(np.nextafter(np.float32(cut.lo), np.float32(np.inf)))
+    off = Clause((Interval(cut.feature, slip, cut.hi, cut.closed), *program.clauses[0].atoms[1:]))
+    wrong = Program(program.features, program.classes, (off, *program.clauses[1:]), program.decision)
+    one_ulp_off = Predictor(
+        "narrow", "numpy", "", program.features, program.classes, lambda rows: _rounding(wrong, rows), "float32"
+    )
+    assert compare(expectation(program), one_ulp_off).verdict == "different"
+
+
+def _rounding(program, rows):
+    with np.errstate(over="ignore"):
+        return evaluate_many(program, rows.astype(np.float32).astype(np.float64))
+
+
+BROKEN = {
+    "the module ends the process": ("import math as _math\n", "import math as _math\nraise SystemExit(0)\n"),
+    "predict alone is wrong": ("    return CLASSES[_LEAVES[_leaf(_values(row))][0]]\n", "    return CLASSES[1]\n"),
+    "rows by name are read in another order": (
+        "for name in FEATURES]\n    if isinstance",
+        "for name in FEATURES][::-1]\n    if isinstance",
+    ),
+    "None is a number": ("        return _math.nan\n", "        return 15.0\n"),
+    "the reason names another class": ('"label": CLASSES[winner]', '"label": CLASSES[1 - winner]'),
+    "the leaf is no whole number": ('"leaf": leaf,', '"leaf": leaf + 0.5,'),
+    "the features are no tuple": ("FEATURES = (\n", "FEATURES = 5\n_X = (\n"),
+    "a label no JSON has": ('    "malignant",\n', "    frozenset([1]),\n"),
+}
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_a_module_broken_anywhere_is_found(what, tmp_path):
+    old, new = BROKEN[what]
+    text = source(TREE).replace("    'malignant',\n", '    "malignant",\n')
+    assert old in text
+    (tmp_path / "python").mkdir()
+    (tmp_path / "python/model.py").write_text(text.replace(old, new, 1))
+    found = check_folder(expectation(TREE), tmp_path)
+    assert found.verdict == "different"
+    assert json.loads(json.dumps(found.as_json(), allow_nan=False))["verdict"] == "different"
+
+
+def test_a_tie_decided_the_wrong_way_is_caught_where_a_tie_can_be(tmp_path):
+    clauses = tuple(Clause((Interval(i, 1.0, 2.0),)) for i in range(12))
+    card = Program(tuple(f"f{i}" for i in range(12)), ("no", "yes"), clauses, Scorecard((0, -24), ((0, 2),) * 12, 3))
+    wrong = source(card).replace(
+        "return scores.index(max(scores))", "return len(scores) - 1 - scores[::-1].index(max(scores))"
+    )
+    assert verdict(card, source(card), tmp_path).verdict == "equal"
+    assert verdict(card, wrong, tmp_path).verdict == "different"

@@ -1,5 +1,6 @@
 """The command line's contract: files where they were promised, exit codes, one-line errors, nothing half-written."""
 
+import gzip
 import json
 import subprocess
 import sys
@@ -100,6 +101,7 @@ def test_check_json_has_the_promised_shape(folder, capsys):
     assert target["verdict"] == "equal"
     assert target["proof"] == "not run"
     assert target["digest"] == digest(PROGRAM)
+    assert target["digest_matches"] is True
     assert set(target["execution"]) == {"engine", "rows", "different", "first"}
     assert target["execution"]["different"] == 0
     assert target["execution"]["engine"].startswith("CPython 3.")
@@ -163,8 +165,9 @@ def test_an_artifact_of_another_program_is_told_by_its_digest(folder, capsys):
 def test_two_names_in_one_folder_are_told_apart(folder, capsys):
     for name in ("a", "b"):
         main(["compile", "p.json", "--to", "python", "-o", "build", "--name", name])
-    assert main(["check", "p.json", "build"]) == 1
-    assert "--name" in capsys.readouterr().out
+    assert main(["check", "p.json", "build"]) == 2
+    assert "--name" in capsys.readouterr().err
+    assert main(["check", "p.json", "build", "--name", "typo"]) == 2
     assert main(["check", "p.json", "build", "--name", "b"]) == 0
 
 
@@ -201,6 +204,20 @@ def test_score_reads_doubles_from_csv_exactly(folder):
     assert feature_matrix(read_table(Path("d.csv")), program.features, "d.csv")[:, 0].tolist() == values.tolist()
     assert main(["score", "build/python", "d.csv", "-o", "s.csv"]) == 0
     assert pd.read_csv("s.csv")["label"].tolist()[0] == "yes"
+
+
+def test_key_columns_are_carried_over_as_they_are_written(folder):
+    main(["compile", "p.json", "--to", "python", "-o", "build"])
+    (folder / "d.csv").write_text("id,age,the income\n007,30,1\nNA,,\n1.10,3,1\n,3,1\n")
+    assert main(["score", "build/python", "d.csv", "-o", "s.csv", "--key", "id"]) == 0
+    assert [line.split(",")[0] for line in (folder / "s.csv").read_text().split("\n")] == [
+        "id",
+        "007",
+        "NA",
+        "1.10",
+        "",
+        "",
+    ]
 
 
 def test_score_of_no_rows_is_an_empty_table(folder):
@@ -276,10 +293,22 @@ BAD = {
     ),
     "check JSON that cannot be written": (["check", "p.json", "build", "--json", "text.json/v"], "cannot be written"),
     "score missing data": (["score", "build/python", "absent.csv", "-o", "s.csv"], "No such file"),
-    "score a missing artifact": (["score", "build/c", "short.csv", "-o", "s.csv"], "no target is called 'c'"),
+    "score a missing artifact": (
+        ["score", "build/fortran", "short.csv", "-o", "s.csv"],
+        "no target is called 'fortran'",
+    ),
     "score data without a column": (["score", "build/python", "short.csv", "-o", "s.csv"], "no column 'the income'"),
     "score text": (["score", "build/python", "text.csv", "-o", "s.csv"], "column 'age', row 2: 'old' is not a number"),
     "score a repeated column": (["score", "build/python", "twice.csv", "-o", "s.csv"], "column 'age' stands 2 times"),
+    "score rows wider than the header": (
+        ["score", "build/python", "wide.csv", "-o", "s.csv"],
+        "more fields than the header",
+    ),
+    "score a truncated file": (["score", "build/python", "cut.csv.gz", "-o", "s.csv"], "cannot be read as csv.gz"),
+    "score a repeated column after a blank line": (
+        ["score", "build/python", "blank.csv", "-o", "s.csv"],
+        "column 'age' stands 2 times",
+    ),
     "score an empty file": (["score", "build/python", "empty.csv", "-o", "s.csv"], "cannot be read as csv"),
     "score an unknown ending": (["score", "build/python", "text.json", "-o", "s.csv"], "ending"),
     "score to an unknown ending": (["score", "build/python", "good.csv", "-o", "s.xlsx"], "ending"),
@@ -308,12 +337,15 @@ def bad_files(folder):
         "text.csv": "age,the income\n1,2\nold,2\n",
         "twice.csv": "age,age,the income\n1,2,3\n",
         "empty.csv": "",
+        "wide.csv": "age,the income\n30,1,7\n30,1,8\n",
+        "blank.csv": "\nage,the income,age\n1,2,3\n",
         "good.csv": "age,the income\n1,2\n",
         "label.csv": "age,the income,label\n1,2,3\n",
         "broken.parquet": "PAR1nonsense",
     }
     for name, text in texts.items():
         (folder / name).write_text(text)
+    (folder / "cut.csv.gz").write_bytes(gzip.compress(b"age,the income\n" + b"1,2\n" * 5000)[:-20])
     (folder / "bytes.json").write_bytes(b"\xff\xfe{}")
     x, flags = np.zeros((1, 2)), np.array([True])
     save_triplets(folder / "other.npz", Triplets(x, x, x, flags, flags, np.array(["no"]), ("a", "b")))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.evaluate import atom_holds, clause_holds, evaluate, softmax, winner
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
@@ -120,3 +121,22 @@ def test_no_rows_give_no_answers():
     answers = evaluate_many(program, np.empty((0, 1)))
     assert answers.labels.shape == (0,)
     assert answers.probabilities.shape == (0, 2)
+
+
+def test_every_number_is_taken_as_a_double():
+    import decimal
+
+    threshold = float(np.float32(0.1)) + 1e-10
+    program = Program(("a",), (0, 1), (Clause((Interval(0, threshold),)),), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)))
+    for value in (np.float32(0.1), np.float16(0.1), decimal.Decimal("0.1")):
+        expected = int(float(value) >= threshold)
+        assert evaluate(program, [value]).label == expected
+        assert evaluate_many(program, np.array([[value]], dtype=object).astype(float)).labels[0] == expected
+    assert evaluate_many(program, np.array([[0.1]], dtype=np.float32)).labels[0] == 0
+
+
+@pytest.mark.parametrize("row", [[], [1.0, 2.0], ["x"], [10**400]])
+def test_a_row_that_is_none_is_refused(row):
+    program = Program(("a",), (0,), (), leaf(1.0))
+    with pytest.raises(BadInput):
+        evaluate(program, row)

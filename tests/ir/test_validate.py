@@ -94,6 +94,15 @@ ILLEGAL = {
     ),
     "scale": (program(decision=Scorecard((0, 0), ((0, 0),), -1)), "scale is -1"),
     "metadata not JSON": (program(metadata={"a": {1, 2}}), "metadata.a: a builtins.set"),
+    "features no tuple": (program(features="ab"), "features: a str, use a tuple"),
+    "a clause that is none": (program(clauses=(None,)), "clauses: item 0 is a NoneType"),
+    "an atom that is none": (program(clauses=(Clause((None,)),)), "clause 0: atoms: item 0 is a NoneType"),
+    "atoms in a list": (program(clauses=(Clause([Interval(0, 1.0)]),)), "clause 0: atoms: a list, use a tuple"),
+    "probabilities in a list": (tree(Leaf([0.5, 0.5])), "node 0: probabilities: a list"),
+    "a node that is none": (tree(None), "nodes: item 0 is a NoneType"),
+    "no decision": (Program(("a",), (0,), (), None), "the decision is a NoneType"),
+    "metadata a list": (Program(("a",), (0,), (), leaf(1.0), []), "metadata is a list"),
+    "metadata of huge numbers": (program(metadata={"a": 10**5000}), "more than 64 bits"),
     "metadata NaN": (program(metadata={"a": [math.nan]}), r"metadata.a\[0\]: nan"),
 }
 
