@@ -43,7 +43,7 @@ def needs(tool):
     return pytest.mark.skipif(shutil.which(tool) is None, reason=f"{tool} is not installed")
 
 
-def run(*command, folder):
+def expect_success(*command, folder):
     found = subprocess.run([str(part) for part in command], cwd=folder, capture_output=True, text=True)
     assert found.returncode == 0, (found.stdout + found.stderr)[-3000:]
     return found
@@ -81,7 +81,7 @@ def test_random_bits_find_no_difference_and_no_undefined_behaviour(shape, dtype,
                 "-lm",
                 folder=tmp_path,
             )
-            run(tmp_path / "test", rows, folder=tmp_path)
+            expect_success(tmp_path / "test", rows, folder=tmp_path)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -91,7 +91,7 @@ def test_the_vectorised_build_finds_no_difference(shape, tmp_path):
     write(emit(program, "c", "m"), tmp_path)
     (tmp_path / "main.c").write_text(oracle_source(program, "double"))
     cc("-std=gnu99", "-O3", "-ffp-contract=off", "m.c", "main.c", "-o", "test", "-lm", folder=tmp_path)
-    run(tmp_path / "test", 30 * ROWS if len(program.clauses) < 100 else ROWS, folder=tmp_path)
+    expect_success(tmp_path / "test", 30 * ROWS if len(program.clauses) < 100 else ROWS, folder=tmp_path)
 
 
 def test_the_oracle_sees_a_slip(tmp_path):
@@ -111,9 +111,9 @@ def test_no_compiler_has_anything_to_say(program, compiler, tmp_path):
     for dtype in ("float64", "float32"):
         for kernel in quick_to_build(program):
             write(emit(program, "c", "m", {"kernel": kernel, "dtype": dtype}), tmp_path)
-            run(compiler, *STRICT, "-O2", "-DGBFL_WITH_LIBM", "-c", "m.c", "-o", "m.o", folder=tmp_path)
+            expect_success(compiler, *STRICT, "-O2", "-DGBFL_WITH_LIBM", "-c", "m.c", "-o", "m.o", folder=tmp_path)
     for more in ("-O0", "-DGBFL_NO_BATCH"):
-        run(compiler, *STRICT, more, "-c", "m.c", "-o", "m.o", folder=tmp_path)
+        expect_success(compiler, *STRICT, more, "-c", "m.c", "-o", "m.o", folder=tmp_path)
 
 
 @pytest.mark.parametrize("program", [TREE, SHAPES["many rules"]], ids=["tree", "rule set"])
@@ -136,7 +136,7 @@ def test_it_needs_no_library_at_all(program, tmp_path):
 def test_the_shared_header_does_what_it_says(tmp_path):
     home = folder("runtime_c")
     cc(*STRICT, "-DGBFL_WITH_LIBM", f"-I{home}", home / "test_gbfl.c", "-o", "test", "-lm", folder=tmp_path)
-    run(tmp_path / "test", folder=tmp_path)
+    expect_success(tmp_path / "test", folder=tmp_path)
 
 
 def test_fast_math_is_refused_by_the_header(tmp_path):
@@ -154,8 +154,10 @@ def test_cpp_can_include_the_header(tmp_path):
     text = '#include "a.h"\n#include "b.h"\n#include "gbfl.h"\nint main() { return a_selftest() + b_selftest(); }\n'
     (tmp_path / "main.cpp").write_text(text)
     cc("-std=c99", "-c", "a.c", "b.c", folder=tmp_path)
-    run("g++", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "main.cpp", "a.o", "b.o", "-o", "both", folder=tmp_path)
-    run(tmp_path / "both", folder=tmp_path)
+    expect_success(
+        "g++", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "main.cpp", "a.o", "b.o", "-o", "both", folder=tmp_path
+    )
+    expect_success(tmp_path / "both", folder=tmp_path)
 
 
 @needs("arm-none-eabi-gcc")
@@ -166,7 +168,7 @@ def test_it_compiles_for_arm(cpu, tmp_path):
         ((TREE, "float64"), (CARD, "float32"), (SHAPES["many rules"], "float32"))
     ):
         path = write(emit(program, "c", f"m{number}", {"dtype": dtype, "layout": "platformio"}), tmp_path)
-        run("arm-none-eabi-gcc", *STRICT, *flags, "-ffreestanding", "-c", path, "-o", "m.o", folder=tmp_path)
+        expect_success("arm-none-eabi-gcc", *STRICT, *flags, "-ffreestanding", "-c", path, "-o", "m.o", folder=tmp_path)
         found = size_table(path, ("arm-none-eabi-gcc",), (*flags, "-ffreestanding"))
         assert found.data == found.bss == 0
         assert found.stack < 2000
@@ -178,7 +180,7 @@ def test_valgrind_has_nothing_to_say(tmp_path):
     write(emit(program, "c", "m", {"kernel": "bits"}), tmp_path)
     (tmp_path / "main.c").write_text(oracle_source(program, "double"))
     cc("-std=c99", "-g", "-O1", "-DGBFL_NO_CLONES", "m.c", "main.c", "-o", "test", "-lm", folder=tmp_path)
-    run("valgrind", "-q", "--error-exitcode=9", tmp_path / "test", 2000, folder=tmp_path)
+    expect_success("valgrind", "-q", "--error-exitcode=9", tmp_path / "test", 2000, folder=tmp_path)
 
 
 @needs("cppcheck")
@@ -198,7 +200,9 @@ def test_cppcheck_has_nothing_to_say(tmp_path):
     )
     options = [f"--suppress={name}" for name in (*quiet, "unmatchedSuppression")]
     known = ("-DNULL=0", "-DFLT_RADIX=2", "-DFLT_MANT_DIG=24", "-DDBL_MANT_DIG=53")
-    found = run("cppcheck", "--std=c99", "--enable=all", "--inconclusive", "-q", *known, *options, ".", folder=tmp_path)
+    found = expect_success(
+        "cppcheck", "--std=c99", "--enable=all", "--inconclusive", "-q", *known, *options, ".", folder=tmp_path
+    )
     assert found.stderr == ""
 
 
@@ -215,12 +219,12 @@ def test_a_layout_adds_what_its_tools_look_for(layout, tmp_path):
         assert json.loads(files["library.json"])["headers"] == "model.h"
     if layout != "arduino":
         cc("-std=c99", "-I.", "model.c", "examples/selftest/main.c", "-o", "selftest", folder=tmp_path)
-        assert "every answer is right" in run(tmp_path / "selftest", folder=tmp_path).stdout
+        assert "every answer is right" in expect_success(tmp_path / "selftest", folder=tmp_path).stdout
 
 
 @needs("cmake")
 def test_cmake_builds_and_tests_it(tmp_path):
     write(emit(CARD, "c", options={"layout": "cmake"}), tmp_path)
-    run("cmake", "-S", ".", "-B", "build", folder=tmp_path)
-    run("cmake", "--build", "build", folder=tmp_path)
-    run("ctest", "--test-dir", "build", folder=tmp_path)
+    expect_success("cmake", "-S", ".", "-B", "build", folder=tmp_path)
+    expect_success("cmake", "--build", "build", folder=tmp_path)
+    expect_success("ctest", "--test-dir", "build", folder=tmp_path)
