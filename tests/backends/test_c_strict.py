@@ -131,6 +131,7 @@ def test_it_needs_no_library_at_all(program, tmp_path):
         "-fno-tree-loop-distribute-patterns",
     )
     cc(*flags, "-Wl,--no-undefined", "-shared", "-fPIC", "m.c", "main.c", "-o", "m.so", folder=tmp_path)
+    assert (tmp_path / "m.so").is_file()
 
 
 def test_the_shared_header_does_what_it_says(tmp_path):
