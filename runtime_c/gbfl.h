@@ -31,6 +31,13 @@
 #define GBFL_CLONES
 #endif
 
+/* Asks for the memory `bytes` past `row` before it is needed; it may lie outside the rows, nothing is read. */
+#if defined(__GNUC__)
+#define GBFL_PREFETCH(row, bytes) __builtin_prefetch((const void *)((uintptr_t)(row) + (uintptr_t)(bytes)))
+#else
+#define GBFL_PREFETCH(row, bytes) ((void)0)
+#endif
+
 /* C99 has no literal for it. */
 #if defined(__GNUC__)
 #define GBFL_INFINITY __builtin_inff()

@@ -7,19 +7,18 @@ golden vectors       c_golden       bit-mask tables    c_tables       layouts, s
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never
 
 from gbfl_compile.backends.base import Artifact, Availability, Backend, Options, Predictor, take_options
+from gbfl_compile.backends.c_batch import batch_values
 from gbfl_compile.backends.c_conditions import ONE_ROW, condition, used_features
 from gbfl_compile.backends.c_golden import golden_vectors
-from gbfl_compile.backends.c_kernels import Kernel, choose, kernel_costs, select_card, select_tree
+from gbfl_compile.backends.c_kernels import choose
 from gbfl_compile.backends.c_layouts import LAYOUTS, layout_files
 from gbfl_compile.backends.c_numbers import Real, bit_pattern, integer, literal
-from gbfl_compile.backends.c_tables import Tables, tables
-from gbfl_compile.backends.c_text import HEADERS_OF_C, comment, enumerators, string
+from gbfl_compile.backends.c_text import HEADERS_OF_C, comment, enumerators, rows_of, string
 from gbfl_compile.backends.templates import render
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.digest import digest
@@ -44,9 +43,6 @@ OPTIONS = {
 
 DEEP = 16
 """Past this many nested ifs the shallower side is the one indented: compilers limit nesting (clang: 256)."""
-
-COUNTED_CUTS = 64
-"""Up to so many cuts a value's bin is found by counting, past that by halving."""
 
 
 def decision(program: Program, real: Real) -> list[str]:
@@ -104,7 +100,7 @@ def emit(program: Program, name: str, options: Options) -> Artifact:
     source = digest(program)
     values = _values(program, name, real, source, batch)
     if batch:
-        values |= _batch_values(program, real, choose(program, taken["kernel"], real))
+        values |= batch_values(program, real, choose(program, taken["kernel"], real))
     files = {
         f"{name}.h": render("c/model.h.jinja", values),
         f"{name}.c": render("c/model.c.jinja", values),
@@ -134,7 +130,7 @@ def _values(program: Program, name: str, real: Real, source: str, batch: bool) -
         "held_words": max(1, -(-len(program.clauses) // 32)),
         "used": used,
         "slots": max(1, len(used)),
-        "uses": _rows_of([str(int(f in set(used))) for f in range(len(program.features))], 32),
+        "uses": rows_of([str(int(f in set(used))) for f in range(len(program.features))], 32),
         "body": body,
         "reads_row": any("x[" in line for line in body),
         "golden": _golden_values(program, real),
@@ -192,82 +188,12 @@ def _tree_values(tree: Tree) -> dict[str, Any]:
         "tree": True,
         "leaf_count": len(leaves),
         "node_count": len(tree.nodes),
-        "leaf_classes": _rows_of([str(winner(node.probabilities)) for _, node in leaves]),
+        "leaf_classes": rows_of([str(winner(node.probabilities)) for _, node in leaves]),
         "leaf_probabilities": [", ".join(literal(p) for p in node.probabilities) for _, node in leaves],
-        "leaf_nodes": _rows_of([str(index) for index, _ in leaves]),
-        "nodes_above": _rows_of([str(node) for node in above]),
-        "node_clauses": _rows_of([str(clause) for clause in clauses]),
+        "leaf_nodes": rows_of([str(index) for index, _ in leaves]),
+        "nodes_above": rows_of([str(node) for node in above]),
+        "node_clauses": rows_of([str(clause) for clause in clauses]),
     }
-
-
-def _rows_of(items: Sequence[str], width: int = 16) -> list[str]:
-    return [", ".join(items[at : at + width]) for at in range(0, len(items), width)]
-
-
-def _batch_values(program: Program, real: Real, kernel: Kernel) -> dict[str, Any]:
-    costs = ", ".join(f"{other} {cost:.0f}" for other, cost in kernel_costs(program, real).items())
-    values: dict[str, Any] = {"kernel": kernel, "costs": costs}
-    match program.decision:
-        case Tree():
-            values["verbs"] = [("predict", "class"), ("leaf", "leaf")]
-            if kernel == "select":
-                bodies = {
-                    "class": ("Classes", select_tree(program, program.decision, real, "class")),
-                    "leaf": ("Leaves", select_tree(program, program.decision, real, "leaf")),
-                }
-                values["kernels"] = [
-                    _kernel(program, f"{kind}_block", what, lines, "int32_t *out")
-                    for kind, (what, lines) in bodies.items()
-                ]
-        case Scorecard():
-            values["verbs"] = [("predict", "sums"), ("score", "sums")]
-            if kernel == "select":
-                lines = list(select_card(program, program.decision, real))
-                values["kernels"] = [
-                    _kernel(program, "sums_block", "Sums of points", lines, "int64_t (*sums)[GBFL_BLOCK]")
-                ]
-            elif kernel == "bits":
-                values["bits"] = _bits_values(tables(program, program.decision, real), real)
-        case _:
-            assert_never(program.decision)
-    return values
-
-
-def _kernel(program: Program, function: str, what: str, lines: list[str], out: str) -> dict[str, Any]:
-    slots = {feature: slot for slot, feature in enumerate(used_features(program))}
-    asked = sorted({int(found) for line in lines for found in re.findall(r"\bx(\d+)\b", line)})
-    return {
-        "function": function,
-        "what": what,
-        "lines": lines,
-        "out": out,
-        "variables": [(feature, slots[feature]) for feature in asked],
-    }
-
-
-def _bits_values(made: Tables, real: Real) -> dict[str, Any]:
-    cuts = [_cut(value, real) for cuts in made.cuts for value in cuts] or ["0"]
-    first_cuts = [sum(len(c) for c in made.cuts[:u]) for u in range(len(made.cuts))]
-    features = zip(first_cuts, made.cuts, made.first_bin, strict=True)
-    return {
-        "cuts": cuts,
-        "cut_rows": _rows_of(cuts, 4),
-        "features": [f"{first}u, {len(c)}u, {b}u" for first, c, b in features] or ["0u, 0u, 0u"],
-        "bins": max(1, made.bins),
-        "sums": [", ".join(integer(p) for p in row) for row in made.sums] or ["0"],
-        "has_sums": [any(row[c] for row in made.sums) for c in range(len(made.bias))],
-        "groups": [[", ".join(f"0x{word:016x}u" for word in row) for row in group] for group in made.masks],
-        "points": [", ".join(integer(p) for p in row) for row in made.points],
-        "bias": [integer(b) for b in made.bias],
-        "lane": "int64_t" if real == "double" else "int32_t",
-        "most_counted": COUNTED_CUTS,
-    }
-
-
-def _cut(value: float, real: Real) -> str:
-    if abs(value) != float("inf"):
-        return literal(value, real)
-    return "GBFL_INFINITY" if value > 0 else "-GBFL_INFINITY"
 
 
 def load(path: Path) -> Predictor:

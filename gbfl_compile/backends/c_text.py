@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 PLAIN_IN_COMMENT = re.compile(r"[A-Za-z0-9 _.,:;()<>=+%-]")
 PLAIN_IN_STRING = re.compile(r"[A-Za-z0-9 _.,:;()<>=+-]")
@@ -48,3 +49,8 @@ def enumerators(prefix: str, features: tuple[str, ...]) -> list[str]:
         f"{prefix}_x_{name}" if name and times[name] == 1 else f"{prefix}_feature_{index}"
         for index, name in enumerate(cleaned)
     ]
+
+
+def rows_of(items: Sequence[str], width: int = 16) -> list[str]:
+    """The items of a table, so many a line."""
+    return [", ".join(items[at : at + width]) for at in range(0, len(items), width)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """One contender: CPU nanoseconds an item, the median of several rounds."""
+    """One contender: nanoseconds an item, the median of several rounds (of CPU time, unless its name says threads)."""
 
     group: str
     shape: str
@@ -17,16 +17,20 @@ class Timed:
 
 
 def race(
-    group: str, shape: str, contenders: dict[str, tuple[Callable[[], object], int]], rounds: int = 5
+    group: str,
+    shape: str,
+    contenders: dict[str, tuple[Callable[[], object], int]],
+    rounds: int = 5,
+    clock: Callable[[], int] = time.process_time_ns,
 ) -> list[Timed]:
     """Time each contender (a call and how many items it handles), rounds interleaved so that noise falls on all."""
-    taken: dict[str, list[float]] = {who: [] for who in contenders}
+    taken: dict[str, list[float]] = {}
     for who, (call, _) in contenders.items():
         call()  # warm up: caches and lazy imports
         taken[who] = []
     for _ in range(rounds):
         for who, (call, items) in contenders.items():
-            began = time.process_time_ns()
+            began = clock()
             call()
-            taken[who].append((time.process_time_ns() - began) / items)
+            taken[who].append((clock() - began) / items)
     return [Timed(group, shape, who, statistics.median(times)) for who, times in taken.items()]
