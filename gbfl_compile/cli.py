@@ -114,12 +114,12 @@ def compile_(program: Path, targets: str, out: Path, name: str, settings: tuple[
 
 
 def _target_options(targets: list[str], settings: tuple[str, ...]) -> dict[str, dict[str, str]]:
-    """`c.dtype=float32` goes to target c, `sql.form=view` to every sql:… target."""
+    """`c.dtype=float32` goes to target c, `sql.form=view` to every sql:… target, `sql:duckdb.form=view` to that one."""
     options: dict[str, dict[str, str]] = {target: {} for target in targets}
     for setting in settings:
         path, equals, value = setting.partition("=")
         family, dot, option = path.partition(".")
-        matching = [target for target in targets if target.partition(":")[0] == family]
+        matching = [target for target in targets if family in (target, target.partition(":")[0])]
         if not equals or not dot or not option:
             raise BadInput(f"--set {setting!r}: write it as TARGET.OPTION=VALUE")
         if not matching:
@@ -269,6 +269,25 @@ def paper(
     else:
         screen.print_paper(result)
     return COULD_NOT_RUN if result["not_available"] else EQUAL
+
+
+@gbfl.command()
+@click.argument("source", type=FILE)
+@as_json
+def sizes(source: Path, as_json: bool) -> int:
+    """Say how many bytes a C scorer takes, as the compiler reports them: here, and on a Cortex-M4 where gcc can.
+
+    Example: gbfl sizes build/c/model.c
+    """
+    from gbfl_compile import screen
+    from gbfl_compile.backends.c_size import size_rows
+
+    found = size_rows(source)
+    if as_json:
+        screen.print_json([row.as_json() for row in found])
+    else:
+        screen.print_sizes([row.as_json() for row in found])
+    return EQUAL
 
 
 @gbfl.command()

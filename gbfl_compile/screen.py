@@ -151,6 +151,15 @@ def print_paper(result: dict[str, Any]) -> None:
     print_lines(f"{result['seconds']['whole'] / 60:.1f} minutes")
 
 
+def print_sizes(rows: list[dict[str, Any]]) -> None:
+    """Bytes of each build of a C scorer."""
+    table = Table("built with", *("text", "data", "bss", "stack"), box=None, pad_edge=False)
+    for row in rows:
+        table.add_row(row["built_with"], *(f"{row[part]:,}" for part in ("text", "data", "bss", "stack")))
+    _console().print(table)
+    print_lines("bytes; stack is the deepest chain of calls within the scorer")
+
+
 def print_doctor(found: dict[str, Any]) -> None:
     """What is here, what is not and how to get it."""
     print_lines(f"{found['generator']}, {found['python']}, {found['platform']}")

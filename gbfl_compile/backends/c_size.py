@@ -1,45 +1,94 @@
-"""What a scorer takes on a device: flash, memory and stack, as the compiler that builds it says."""
+"""How much room an emitted scorer takes, as the compiler itself reports it: for the people who embed it."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from gbfl_compile.backends.c_build import compiler
 from gbfl_compile.errors import BadInput, CannotRun
 
+NODE = re.compile(r'node: \{ title: "([^"]*)" label: "[^"]*?\\n(\d+) bytes \((?:static|dynamic,bounded)\)')
+EDGE = re.compile(r'edge: \{ sourcename: "([^"]*)" targetname: "([^"]*)"')
+
+CORTEX_M4 = ("-mthumb", "-mcpu=cortex-m4", "-ffreestanding")
+
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """Bytes. `stack` is the largest frame of one function, not a chain of calls."""
+    """Bytes of one build of a scorer."""
 
-    compiler: str
+    built_with: str
     text: int
     data: int
     bss: int
     stack: int
+    """The deepest chain of calls within the scorer."""
+
+    def as_json(self) -> dict[str, str | int]:
+        """The stable form scripts read."""
+        return {
+            "built_with": self.built_with,
+            "text": self.text,
+            "data": self.data,
+            "bss": self.bss,
+            "stack": self.stack,
+        }
+
+
+def size_rows(source: Path) -> list[Sizes]:
+    """The scorer built for small size with and without its batch part: here, and for a Cortex-M4 where gcc can."""
+    builds: list[tuple[tuple[str, ...], tuple[str, ...]]] = [(compiler().command, ("-fno-pie",))]
+    if (arm := shutil.which("arm-none-eabi-gcc")) is not None:
+        builds.append(((arm,), CORTEX_M4))
+    return [
+        size_table(source, command, ("-Os", *flags, *extra))
+        for command, flags in builds
+        for extra in ((), ("-DGBFL_NO_BATCH",))
+    ]
 
 
 def size_table(source: Path, command: tuple[str, ...] = (), flags: tuple[str, ...] = ("-Os", "-fno-pie")) -> Sizes:
     """The sizes of one emitted .c file, built with `command` (this machine's compiler where none is named)."""
+    if not source.is_file():
+        raise BadInput(f"{source}: there is no such file: give the .c file of a C artifact")
     with_ = command or compiler().command
     size = shutil.which(f"{with_[0].removesuffix('gcc')}size") or shutil.which("size")
     if size is None:
         raise CannotRun("the sizes need binutils' size: install binutils")
     with tempfile.TemporaryDirectory() as made:
         target = Path(made) / "model.o"
-        options = ["-std=c99", "-ffp-contract=off", "-fstack-usage", *flags, "-c", str(source), "-o", str(target)]
-        _told([*with_, *options])
+        options = ["-std=c99", "-ffp-contract=off", "-fcallgraph-info=su", *flags, "-DGBFL_NO_CLONES"]
+        _told([*with_, *options, "-c", str(source.resolve()), "-o", str(target)])
         text, data, bss = (int(number) for number in _told([size, str(target)]).splitlines()[1].split()[:3])
-        frames = [line.split("\t") for line in target.with_suffix(".su").read_text(encoding="utf-8").splitlines()]
-        return Sizes(with_[0], text, data, bss, max((int(frame[1]) for frame in frames), default=0))
+        graph = "".join(path.read_text(encoding="utf-8") for path in Path(made).glob("*.ci"))
+        shown = " ".join([Path(with_[0]).name, *flags])
+        return Sizes(shown, text, data, bss, deepest_chain(graph))
+
+
+def deepest_chain(graph: str) -> int:
+    """The most stack any chain of calls takes, from gcc's call graph. What it calls elsewhere is not counted."""
+    frames = {name: int(taken) for name, taken in NODE.findall(graph)}
+    calls: dict[str, list[str]] = {}
+    for caller, called in EDGE.findall(graph):
+        if called in frames:
+            calls.setdefault(caller, []).append(called)
+    return max((_depth(name, frames, calls) for name in frames), default=0)
+
+
+def _depth(name: str, frames: Mapping[str, int], calls: Mapping[str, list[str]]) -> int:
+    """An emitted scorer has no recursion, so the walk ends."""
+    return frames[name] + max((_depth(called, frames, calls) for called in calls.get(name, ())), default=0)
 
 
 def _told(command: list[str]) -> str:
     run = subprocess.run(command, capture_output=True, text=True, errors="replace")  # noqa: S603 - the user's own compiler
     if run.returncode != 0:
-        raise BadInput(f"{Path(command[0]).name}: {run.stderr.strip()[:300]}")
+        first = next((line for line in run.stderr.splitlines() if "error" in line), run.stderr.strip()[:300])
+        raise CannotRun(f"{Path(command[0]).name}: {first} (the sizes need gcc 10 or newer: name one in CC)")
     return run.stdout

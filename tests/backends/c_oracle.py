@@ -62,8 +62,9 @@ int main(int count, char **arguments)
     const real *columns[FEATURES];
     for (int f = 0; f < FEATURES; ++f) columns[f] = turned[f];
     if (m_selftest() != 0) { printf("selftest\n"); return 1; }
-    for (; left > 0; left -= ROWS) {
+    while (left > 0) {
         const size_t n = ROWS - (size_t)(next() % 70);
+        left -= (long)n;
         for (size_t i = 0; i < n; ++i)
             for (int f = 0; f < FEATURES; ++f) turned[f][i] = rows[i][f] = value();
         static int32_t by_rows[ROWS], by_columns[ROWS];

@@ -1,13 +1,15 @@
 """The emitted C is clean: warnings, sanitizers, freestanding and C++ builds, other compilers, other processors.
 
-GBFL_RANDOM_ROWS=100000000 runs that many random-bit rows through each sanitized build of the small programs,
-a tenth of it through the large one, at every level of optimisation.
+GBFL_RANDOM_ROWS=100000000 runs that many random-bit rows a dtype under the sanitizers, shared out evenly over every
+program, kernel and level of optimisation.
 """
 
 import json
 import os
+import re
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -29,7 +31,11 @@ from tests.backends.c_programs import (
 
 pytestmark = needs_a_compiler
 
-ROWS = int(os.environ.get("GBFL_RANDOM_ROWS", "10000"))
+ROWS = 10_000
+LONG_RUN = int(os.environ.get("GBFL_RANDOM_ROWS", "0"))
+LEVELS = ("-O0", "-O2", "-O3")
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
 
 SHAPES = {
     "tree": random_tree(21, 12, features=6, atoms=2),
@@ -63,24 +69,14 @@ def test_random_bits_find_no_difference_and_no_undefined_behaviour(shape, dtype,
     if not sanitizers_work(tmp_path):
         pytest.skip("this compiler has no address and undefined-behaviour sanitizers")
     program = SHAPES[shape]
-    rows = ROWS if len(program.clauses) < 100 else ROWS // 10
-    levels = ("-O0", "-O2", "-O3")
+    builds = len(LEVELS) * sum(len(quick_to_build(other)) for other in SHAPES.values())
+    rows = -(-LONG_RUN // builds) or (ROWS if len(program.clauses) < 100 else ROWS // 10)
     for number, kernel in enumerate(quick_to_build(program)):
         write(emit(program, "c", "m", {"kernel": kernel, "dtype": dtype}), tmp_path)
         (tmp_path / "main.c").write_text(oracle_source(program, "double" if dtype == "float64" else "float"))
-        for level in levels if "GBFL_RANDOM_ROWS" in os.environ else levels[(number + len(dtype)) % 3 :][:1]:
-            cc(
-                "-std=c99",
-                level,
-                *SANITIZERS,
-                "-ffp-contract=off",
-                "m.c",
-                "main.c",
-                "-o",
-                "test",
-                "-lm",
-                folder=tmp_path,
-            )
+        for level in LEVELS if LONG_RUN else LEVELS[(number + len(dtype)) % 3 :][:1]:
+            flags = ("-std=c99", level, *SANITIZERS, "-ffp-contract=off")
+            cc(*flags, "m.c", "main.c", "-o", "test", "-lm", folder=tmp_path)
             expect_success(tmp_path / "test", rows, folder=tmp_path)
 
 
@@ -205,6 +201,27 @@ def test_cppcheck_has_nothing_to_say(tmp_path):
         "cppcheck", "--std=c99", "--enable=all", "--inconclusive", "-q", *known, *options, ".", folder=tmp_path
     )
     assert found.stderr == ""
+
+
+MISRA_FINDING = re.compile(r"\[misra-c2012-(\d+\.\d+)\]")
+MISRA_EXPLAINED = re.compile(r"^\| (\d+\.\d+) \|", re.MULTILINE)
+
+
+@needs("cppcheck")
+def test_every_kind_of_misra_finding_is_listed_and_explained(tmp_path):
+    """docs/embedding.md has a line for each rule that cppcheck's addon finds broken."""
+    explained = set(MISRA_EXPLAINED.findall((DOCS / "embedding.md").read_text(encoding="utf-8")))
+    for number, (program, options) in enumerate(
+        ((TREE, {}), (CARD, {}), (CARD, {"kernel": "bits"}), (TREE, {"kernel": "ifelse", "dtype": "float32"}))
+    ):
+        write(emit(program, "c", f"m{number}", options), tmp_path)
+    known = ("-DNULL=0", "-DFLT_RADIX=2", "-DFLT_MANT_DIG=24", "-DDBL_MANT_DIG=53")
+    command = ["cppcheck", "--std=c99", "--addon=misra", "-q", *known, "."]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    if "misra" not in run.stderr and ("addon" in run.stderr or run.returncode != 0):
+        pytest.skip(f"cppcheck has no MISRA addon here: {run.stderr.strip()[:100]}")
+    found = set(MISRA_FINDING.findall(run.stderr))
+    assert found <= explained
 
 
 @pytest.mark.parametrize("layout", ["arduino", "platformio", "cmake"])
