@@ -1,7 +1,7 @@
 """Rules as logical operators on whole columns: a comparison a bound, And within a clause, Where up a tree.
 
 Columns, because comparing a whole column with a constant is what ONNX Runtime does quickest. Every value up to the
-answer is flat, `[rows]`: a `[rows, 1]` is broadcast value by value, which took a hundred times as long.
+answer is flat, `[rows]`: a `[rows, 1]` is broadcast value by value, which is far slower.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def used_features(program: Program) -> list[int]:
 
 
 def split_columns(graph: Graph, matrix: str, program: Program) -> dict[int, str]:
-    """A column for each feature used, by one Split: Gather along rows takes five times as long."""
+    """A column for each feature used, by one Split: Gather along rows takes longer."""
     import numpy as np
 
     used = set(used_features(program))

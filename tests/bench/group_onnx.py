@@ -23,6 +23,7 @@ from gbfl_compile.ir.batch import clause_column, evaluate_many
 from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split
 from gbfl_compile.ir.trees import preorder
 from gbfl_compile.lowering import lower
+from tests.bench.onnx_profile import where_time_goes
 from tests.bench.timing import Timed, race
 
 FEATURES = 20
@@ -81,6 +82,8 @@ def run() -> list[Timed]:
             if batch > BATCH:
                 calls[f"ours, auto, by {BATCH:,}"] = (call_by_parts(sessions["ours, auto"], x[:batch]), batch)
             found += race("onnx", shape, calls, rounds=3)
+        if model == "50 rules":
+            found += where_time_goes("50 rules, where the time goes", contenders["ours, auto"], x[: 8 * BATCH])
     return found
 
 
