@@ -6,8 +6,9 @@ import math
 import random
 from dataclasses import dataclass
 
-from gbfl_compile.backends.c_numbers import Real, float32_at_least
+from gbfl_compile.backends.c_numbers import Real
 from gbfl_compile.ir.evaluate import Answer, evaluate
+from gbfl_compile.ir.narrow import float32_at_or_above, float32_at_or_below
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.ir.regions import above, below
 
@@ -53,4 +54,4 @@ def _pools(program: Program, real: Real) -> list[list[float]]:
 def _around(cut: float, real: Real) -> tuple[float, ...]:
     if real == "double":
         return below(cut), cut, above(cut)
-    return -float32_at_least(-cut), float32_at_least(cut)
+    return float32_at_or_below(cut), float32_at_or_above(cut)

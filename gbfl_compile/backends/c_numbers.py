@@ -1,23 +1,20 @@
-"""Numbers as C: hex literals that are the very double, and bounds that ask every float32 what the double would.
+"""Numbers as C: hex literals that are the very double, and the comparisons of an interval.
 
-A rule program compares doubles. A scorer of float32 rows is a program of its own: each bound moves to the
-float32 on the side that leaves the answer of every float32 unchanged, so `x >= 0.1` asks for the smallest
-float32 that is at least 0.1. No rounding happens when it runs.
+A rule program compares doubles. A scorer of float32 rows is a program of its own (`ir.narrow`): no rounding happens
+when it runs.
 """
 
 from __future__ import annotations
 
-import math
 import struct
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from gbfl_compile.ir.narrow import narrow_interval
 from gbfl_compile.ir.nodes import Interval
 
 Real: TypeAlias = Literal["double", "float"]
 Comparison: TypeAlias = Literal[">=", ">", "<=", "<"]
-
-LARGEST_FLOAT32 = (2.0 - 2.0**-23) * 2.0**127
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,52 +31,13 @@ def bounds(atom: Interval, real: Real) -> tuple[Bound, ...]:
     >>> bounds(Interval(0, 0.1, 2.0), "float")
     (Bound(comparison='>=', value=0.10000000149011612), Bound(comparison='<', value=2.0))
     """
+    atom = atom if real == "double" else narrow_interval(atom)
     found = []
     if atom.lo is not None:
         found.append(Bound(">=" if atom.lo_closed else ">", atom.lo))
     if atom.hi is not None:
         found.append(Bound("<=" if atom.hi_closed else "<", atom.hi))
-    return tuple(found) if real == "double" else tuple(_float32_bound(bound) for bound in found)
-
-
-def _float32_bound(bound: Bound) -> Bound:
-    """The bound on float32 values: `>=` and `<` move the value up, `>` and `<=` down; no float32 lies between.
-
-    Past the largest float32 there is only an infinity, which is said by comparing with that largest one.
-    """
-    moves_up = bound.comparison in (">=", "<")
-    value = float32_at_least(bound.value) if moves_up else -float32_at_least(-bound.value)
-    if math.isfinite(value):
-        return Bound(bound.comparison, value + 0.0)
-    beyond: dict[Comparison, Bound] = {
-        ">=": Bound(">", LARGEST_FLOAT32),
-        "<": Bound("<=", LARGEST_FLOAT32),
-        ">": Bound(">=", -LARGEST_FLOAT32),
-        "<=": Bound("<", -LARGEST_FLOAT32),
-    }
-    return beyond[bound.comparison]
-
-
-def float32_at_least(value: float) -> float:
-    """The smallest float32 (infinity included) that is not below a double."""
-    if value > LARGEST_FLOAT32:
-        return math.inf
-    if value < -LARGEST_FLOAT32:
-        return -LARGEST_FLOAT32
-    nearest = _as_float32(value)
-    return nearest if nearest >= value else _next_float32(nearest)
-
-
-def _as_float32(value: float) -> float:
-    return float(struct.unpack("<f", struct.pack("<f", value))[0])
-
-
-def _next_float32(value: float) -> float:
-    """The float32 after a finite one."""
-    if value == 0.0:
-        return float(2.0**-149)
-    bits = struct.unpack("<i", struct.pack("<f", value))[0]
-    return float(struct.unpack("<f", struct.pack("<i", bits + (1 if value > 0 else -1)))[0])
+    return tuple(found)
 
 
 def literal(value: float, real: Real = "double") -> str:

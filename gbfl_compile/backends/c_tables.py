@@ -13,7 +13,8 @@ from bisect import bisect_left
 from dataclasses import dataclass
 
 from gbfl_compile.backends.c_conditions import used_features
-from gbfl_compile.backends.c_numbers import Real, bounds, float32_at_least
+from gbfl_compile.backends.c_numbers import Real, bounds
+from gbfl_compile.ir.narrow import float32_at_or_above
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
 from gbfl_compile.ir.regions import above
 
@@ -125,7 +126,7 @@ def _edges(atom: Interval, real: Real) -> tuple[float | None, float | None]:
 
 def _after(value: float, real: Real) -> float:
     """The next value of the type."""
-    return above(value) if real == "double" else float32_at_least(above(value)) + 0.0
+    return above(value) if real == "double" else float32_at_or_above(above(value)) + 0.0
 
 
 def _holding(atom: Interval, cuts: tuple[float, ...], real: Real) -> range | list[int]:

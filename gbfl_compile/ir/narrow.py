@@ -7,16 +7,15 @@ on the side that nothing crosses: up for `>=` and `<`, down for `>` and `<=`.
 from __future__ import annotations
 
 import math
+import struct
 from dataclasses import replace
-
-import numpy as np
 
 from gbfl_compile.ir.nodes import Clause, Closed, Interval, Program
 
-LARGEST = float(np.finfo(np.float32).max)
+LARGEST = (2.0 - 2.0**-23) * 2.0**127
 """The largest finite float32: beyond it only infinity is left."""
 
-NOWHERE = (1.0, float(np.nextafter(np.float32(1), np.float32(2))))
+NOWHERE = (1.0, 1.0 + 2.0**-23)
 """Two neighbouring float32s. Doubles lie between them and float32s do not: how "no number" is said."""
 
 
@@ -73,11 +72,20 @@ def _closed(lo: bool, hi: bool) -> Closed:
 
 def float32_at_or_above(value: float) -> float:
     """The least float32 that is not below `value`, as a double; infinity where there is none."""
-    with np.errstate(over="ignore", under="ignore"):  # past the ends of float32 lies infinity, and that is meant
-        nearest = np.float32(value)
-        if float(nearest) < value:
-            nearest = np.nextafter(nearest, np.float32(np.inf))
-    return float(nearest) + 0.0  # a zero is spelled 0.0
+    if value > LARGEST:
+        return math.inf
+    if value < -LARGEST:
+        return -LARGEST if math.isfinite(value) else value
+    nearest = float(struct.unpack("<f", struct.pack("<f", value))[0])
+    return (nearest if nearest >= value else _next_float32(nearest)) + 0.0  # a zero is spelled 0.0
+
+
+def _next_float32(value: float) -> float:
+    """The float32 after a finite one."""
+    if value == 0.0:
+        return float(2.0**-149)
+    bits = struct.unpack("<i", struct.pack("<f", value))[0]
+    return float(struct.unpack("<f", struct.pack("<i", bits + (1 if value > 0 else -1)))[0])
 
 
 def float32_at_or_below(value: float) -> float:

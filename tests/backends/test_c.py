@@ -13,13 +13,14 @@ from gbfl_compile.artifacts import load_artifact, write_artifact
 from gbfl_compile.backends import emit
 from gbfl_compile.backends.c_conditions import used_features
 from gbfl_compile.backends.c_kernels import choose
-from gbfl_compile.backends.c_numbers import Bound, bounds, float32_at_least, literal
+from gbfl_compile.backends.c_numbers import Bound, bounds, literal
 from gbfl_compile.check.equivalence import compare, differing_rows, expectation
 from gbfl_compile.check.witnesses import value_pools, witnesses
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.evaluate import atom_holds, evaluate
+from gbfl_compile.ir.narrow import float32_at_or_above
 from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.trees import leaf, split
 from gbfl_compile.ir.validate import validate
@@ -192,7 +193,7 @@ def test_float32_bounds_give_every_float32_the_double_answer(atom):
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_the_float32_above_is_the_nearest_above(value):
-    found = float32_at_least(value)
+    found = float32_at_or_above(value)
     assert found >= value
     with np.errstate(all="ignore"):
         assert float(np.nextafter(np.float32(found), np.float32(-np.inf))) < value or value == -math.inf
