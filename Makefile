@@ -5,11 +5,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo test lint types bench clean
+.PHONY: help demo test test-engines lint types bench clean
 
 help:
 	@echo "make demo   mine, compile and check a model; results in demo-out/"
 	@echo "make test   the tests"
+	@echo "make test-engines   the tests on ClickHouse, Spark and MariaDB (those that are here)"
 	@echo "make lint   ruff"
 	@echo "make types  mypy --strict"
 	@echo "make bench  the benchmarks, one table"
@@ -20,6 +21,10 @@ demo: $(VENV)/.core
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2
+
+# One process: each would start a Java machine of its own.
+test-engines: $(VENV)/.engines
+	$(BIN)/python -m pytest tests/engines
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -49,6 +54,10 @@ $(VENV)/.core: pyproject.toml | $(BIN)/python
 $(VENV)/.test: pyproject.toml | $(BIN)/python
 	@$(call install,.[test])
 	@touch $@ $(VENV)/.core
+
+$(VENV)/.engines: pyproject.toml | $(BIN)/python
+	@$(call install,.[test,engines])
+	@touch $@ $(VENV)/.test $(VENV)/.core
 
 $(VENV)/.bench: pyproject.toml | $(BIN)/python
 	@$(call install,.[test,bench])

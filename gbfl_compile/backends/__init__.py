@@ -8,6 +8,7 @@ from gbfl_compile.backends.base import Artifact, Backend, Options, artifact_name
 from gbfl_compile.backends.c import BACKEND as C
 from gbfl_compile.backends.onnx import BACKEND as ONNX
 from gbfl_compile.backends.python import BACKEND as PYTHON
+from gbfl_compile.backends.sql import BACKENDS as SQL
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.ir.validate import validate
@@ -16,6 +17,7 @@ BACKENDS: Mapping[str, Backend] = {
     PYTHON.target: PYTHON,
     C.target: C,
     ONNX.target: ONNX,
+    **SQL,
 }
 
 

@@ -1,0 +1,270 @@
+"""The engines: one Dialect row each, with what was measured about it. Versions move; tests ask the engine itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from gbfl_compile.backends.sql_dialects import Dialect
+
+SQLITE = Dialect(
+    name="sqlite",
+    engine="SQLite",
+    sqlglot="sqlite",
+    double="REAL",
+    bigint="INTEGER",
+    missing="null",  # NaN is stored as NULL. CAST('nan' AS REAL) is 0.0: a guard would drop zeros
+    identifier="`",  # a "name" that no column has is silently taken for a string, a `name` is an error
+    folds_case=True,
+    decimal_digits="seventeen",  # 3.40 misreads one in 15,000 shortest decimals and no %.16e of ordinary size
+    widest_literal=(1e-60, 1e60),  # beyond, 3.40 and 3.51 misread %.16e too (74 and 3,399 of 20,000)
+    booleans=False,  # TRUE is 1 anyway, and only since 3.23
+    least="MIN",
+    greatest="MAX",
+    fence="LIMIT -1 OFFSET 0",  # a subselect with an OFFSET is not flattened; it runs as a co-routine
+    fences_rows=True,  # 30 rules: 5.9 against 8.4 us a row
+    shares_clauses=1000,  # 30 rules for 3 classes: 18 against 37 us a row
+    nesting=18,  # 3.40: 20 worked, 50 did not
+    columns=1900,  # 2,000 is the limit
+    replaces_views=False,
+    schema_made_by="ATTACH ':memory:' AS {name}",
+    large_integers="converted to double by CAST; without it SQLite compares the integer exactly",
+    decimals="stored as double or text, whatever the column says",
+)
+
+DUCKDB = Dialect(
+    name="duckdb",
+    engine="DuckDB",
+    sqlglot="duckdb",
+    double="DOUBLE",
+    bigint="BIGINT",
+    missing="greatest",
+    folds_case=True,
+    lists=True,  # 26 ns a look-up, where a balanced CASE of 32 leaves takes 58
+    shares_clauses=200,  # 30 rules for 3 classes: 0.78 against 1.05 us a row; the same at 300, slower to plan beyond
+    macro="CREATE MACRO {name}({arguments}) AS",
+    typed_arguments=False,
+)
+
+POSTGRES = Dialect(
+    name="postgres",
+    engine="PostgreSQL",
+    sqlglot="postgres",
+    double="DOUBLE PRECISION",
+    bigint="BIGINT",
+    text="TEXT",
+    missing="greatest",
+    longest_name=63,
+    escape_prefix="E",  # with standard_conforming_strings off a plain 'a\b' would be an escape
+    exponent_is_double=False,  # 1.5e0 is NUMERIC, and sums and comparisons of DECIMAL columns go wrong with it
+    fence="OFFSET 0",  # 30 rules: 3.0 us a row, 8.1 without; a LATERAL around it 3.9
+    lateral=True,
+    shares_clauses=1000,  # 30 rules for 3 classes: 6.5 against 12.3 us a row
+    columns=1600,  # 1,664 target list entries
+    macro="CREATE FUNCTION {name}({arguments}) RETURNS {type} LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN",
+    macro_arguments=100,
+)
+
+MARIADB = Dialect(
+    name="mariadb",
+    engine="MariaDB",
+    sqlglot="mysql",
+    double="DOUBLE",
+    text="VARCHAR(1000)",
+    bigint="SIGNED",  # as CAST spells it
+    missing="null",  # NaN and infinities are refused. CAST('nan' AS DOUBLE) is 0.0: a guard would drop zeros
+    identifier="`",
+    longest_name=64,
+    folds_case=True,
+    string_escapes=True,
+    booleans=False,
+    concatenates=False,  # || is OR
+    fence="LIMIT 18446744073709551615",  # not merged with a LIMIT: 30 rules 19 us a row, 47 without
+    shares_clauses=1000,  # 30 rules for 3 classes: 17 against 37 us a row
+    columns=4000,
+    nesting=100,
+    macro="CREATE FUNCTION {name}({arguments}) RETURNS {type} DETERMINISTIC NO SQL RETURN",
+    schema_made_by="CREATE DATABASE IF NOT EXISTS {name}",
+    large_integers="converted to double by CAST; without it MariaDB compares the integer exactly",
+)
+
+CLICKHOUSE = Dialect(
+    name="clickhouse",
+    engine="ClickHouse",
+    sqlglot="clickhouse",
+    double="Float64",
+    bigint="Int64",
+    cast="toFloat64({column})",  # CAST AS Float64 fails on NULL, CAST AS Nullable(Float64) is three times slower
+    missing="ieee",
+    nan_test="isNaN",
+    identifier="`",
+    identifier_escapes=True,
+    string_escapes=True,
+    escaped_quote="\\'",
+    nesting=100,
+    terms=500,
+    longest_query=250_000,  # max_query_size is 256 KiB
+    raise_limits=(
+        "SET max_query_size = 100000000",
+        "SET max_ast_elements = 10000000",
+        "SET max_expanded_ast_elements = 10000000",
+        "SET max_ast_depth = 10000",
+    ),
+    table_as="CREATE TABLE {name} ENGINE = MergeTree ORDER BY tuple() AS",
+    macro="CREATE FUNCTION {name} AS ({arguments}) ->",
+    typed_arguments=False,
+    schema_made_by="CREATE DATABASE IF NOT EXISTS {name}",
+    large_integers="converted to double by CAST; without it ClickHouse compares the integer exactly",
+    decimals="converted to double, one in ten wrong in the last digit at DECIMAL(38, 15)",
+)
+
+SPARK = Dialect(
+    name="spark",
+    engine="Spark",
+    sqlglot="spark",
+    double="DOUBLE",
+    text="STRING",
+    bigint="BIGINT",
+    missing="greatest",
+    identifier="`",
+    folds_case=True,
+    string_escapes=True,
+    escaped_quote="\\'",
+    nesting=100,
+    whens=2000,  # 28 s to plan
+    terms=500,
+    macro="CREATE TEMPORARY FUNCTION {name}({arguments}) RETURNS {type} RETURN",
+)
+
+DATAFUSION = Dialect(
+    name="datafusion",
+    engine="DataFusion",
+    sqlglot="postgres",  # sqlglot has no DataFusion
+    double="DOUBLE",
+    bigint="BIGINT",
+    missing="greatest",
+    nesting=18,  # 20 worked, 50 did not
+    terms=1000,  # 2,000 terms took 41 s to plan
+    decimals="converted to double; wrong in the last digit at DECIMAL(38, 15) (wide numbers go through integers)",
+)
+
+_NEVER = "{} is not run here: the SQL is written and read back by sqlglot, no engine has executed it"
+
+SNOWFLAKE = Dialect(
+    name="snowflake",
+    engine="Snowflake",
+    sqlglot="snowflake",
+    double="DOUBLE",
+    bigint="BIGINT",
+    missing="greatest",  # documented: NaN is greater than any number and equal to itself
+    string_escapes=True,
+    exponent_is_double=False,  # a literal may be a NUMBER of 38 digits
+    not_run=_NEVER.format("Snowflake"),
+)
+
+BIGQUERY = Dialect(
+    name="bigquery",
+    engine="BigQuery",
+    sqlglot="bigquery",
+    double="FLOAT64",
+    bigint="INT64",
+    missing="ieee",  # documented: comparisons with NaN are false, <> is true
+    nan_test="IS_NAN",
+    identifier="`",
+    longest_name=300,
+    folds_case=True,
+    identifier_escapes=True,
+    refused_in_names='\n\r!"$()*,./;?@[]^`{}~\\',  # documented for column names
+    string_escapes=True,
+    escaped_quote="\\'",
+    whens=500,
+    not_run=_NEVER.format("BigQuery"),
+)
+
+DATABRICKS = replace(
+    SPARK, name="databricks", engine="Databricks", sqlglot="databricks", not_run=_NEVER.format("Databricks")
+)
+
+REDSHIFT = replace(
+    POSTGRES,
+    name="redshift",
+    engine="Redshift",
+    sqlglot="redshift",
+    longest_name=127,
+    folds_case=True,  # names are lower case unless enable_case_sensitive_identifier is on
+    escape_prefix="",
+    string_escapes=True,
+    lateral=False,
+    fence="",
+    shares_clauses=0,
+    macro=None,
+    not_run=_NEVER.format("Redshift"),
+)
+
+TRINO = Dialect(
+    name="trino",
+    engine="Trino",
+    sqlglot="trino",
+    double="DOUBLE",
+    bigint="BIGINT",
+    missing="ieee",  # documented: as IEEE 754 has it
+    nan_test="is_nan",
+    folds_case=True,
+    not_run=_NEVER.format("Trino"),
+)
+
+TSQL = Dialect(
+    name="tsql",
+    engine="SQL Server",
+    sqlglot="tsql",
+    double="FLOAT(53)",
+    bigint="BIGINT",
+    missing="null",  # float holds neither NaN nor infinities
+    identifier="[",
+    longest_name=128,
+    folds_case=True,  # by the default collation
+    string_prefix="N",
+    refused_literals=(2.3e-308, 1.79e308),  # documented range of float
+    booleans=False,
+    concatenates=False,
+    nesting=9,  # 10 levels
+    replaces_views=False,
+    selects_into=True,
+    not_run=_NEVER.format("SQL Server"),
+)
+
+ORACLE = Dialect(
+    name="oracle",
+    engine="Oracle",
+    sqlglot="oracle",
+    double="BINARY_DOUBLE",
+    bigint="NUMBER(19)",
+    missing="greatest",  # documented for BINARY_DOUBLE
+    longest_name=128,
+    refused_in_names='"',
+    exponent_is_double=False,  # 1.5e0 is a NUMBER
+    refused_literals=(1e-120, 1e120),  # what NUMBER holds
+    booleans=False,
+    not_run=_NEVER.format("Oracle"),
+)
+
+DIALECTS: Mapping[str, Dialect] = {
+    row.name: row
+    for row in (
+        SQLITE,
+        DUCKDB,
+        POSTGRES,
+        MARIADB,
+        replace(MARIADB, name="mysql", engine="MySQL", not_run=_NEVER.format("MySQL")),
+        CLICKHOUSE,
+        SPARK,
+        DATAFUSION,
+        SNOWFLAKE,
+        BIGQUERY,
+        DATABRICKS,
+        REDSHIFT,
+        TRINO,
+        TSQL,
+        ORACLE,
+    )
+}

@@ -1,0 +1,183 @@
+"""The points of a rule set, added up: balanced sums of integers, in as many stages as the engine likes them.
+
+Two shapes. Where one sum is wanted, or an engine shares equal expressions by itself, each clause is asked in place:
+
+    CASE WHEN "age" >= 18.0e0 THEN 3 ELSE 0 END + …
+
+Where several classes get points and asking once is quicker, a stage asks and the next one multiplies, chunk by chunk:
+
+    gbfl_asked    CASE WHEN "age" >= 18.0e0 THEN 1 ELSE 0 END AS "gbfl_held_0", …
+    gbfl_points   "gbfl_held_0" * 3 + …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from gbfl_compile.backends.sql_conditions import clause_holds
+from gbfl_compile.backends.sql_dialects import Dialect
+from gbfl_compile.backends.sql_query import Item, Stage, item
+from gbfl_compile.backends.sql_text import identifier, whole
+from gbfl_compile.ir.nodes import Program, Scorecard
+
+REASON = "gbfl_rules"
+
+Term: TypeAlias = Callable[[str, str, str], str]
+"""What is added, from the text of a condition, of the points it gives and of no points."""
+
+
+def points_name(index: int) -> str:
+    """The column with the points of a class."""
+    return f"gbfl_points_{index}"
+
+
+def points_stages(
+    dialect: Dialect, program: Program, card: Scorecard, names: Mapping[int, str], with_reason: bool
+) -> list[Stage]:
+    """The stages from the features to `gbfl_points_…` for each class that gets points, and `gbfl_rules` if wanted."""
+    columns = {feature: identifier(dialect, name) for feature, name in names.items()}
+    asked = [clause_holds(dialect, clause, columns) for clause in program.clauses]
+    varying = varying_classes(card)
+    several = len(varying) + with_reason > 1
+    if several and asked and dialect.shares_clauses:
+        return _in_chunks(dialect, card, asked, tuple(names.values()), varying, with_reason)
+    sums = {c: terms(dialect, card, c, range(len(asked)), asked) for c in varying}
+    numbers = _rule_numbers(range(len(asked)), asked) if with_reason else []
+    return _in_place(dialect, card, sums, numbers)
+
+
+def varying_classes(card: Scorecard) -> list[int]:
+    """The classes that get points from some clause; the others keep their bias."""
+    return [c for c in range(len(card.bias)) if any(points[c] for points in card.points)]
+
+
+def _in_place(dialect: Dialect, card: Scorecard, sums: Mapping[int, list[str]], numbers: list[str]) -> list[Stage]:
+    """Sums of CASEs; those too long for one expression are added up part by part first."""
+    reason = (item(REASON, *concatenated(dialect, numbers)),) if numbers else ()
+    if max((len(added) for added in sums.values()), default=0) <= dialect.terms:
+        return [Stage("gbfl_points", (*_totals(dialect, card, sums), *reason), (), True)]
+    parts: list[Item] = []
+    left: dict[int, list[str]] = {}
+    for c, added in sums.items():
+        chunks = [added[start : start + dialect.terms] for start in range(0, len(added), dialect.terms)]
+        made = [item(f"gbfl_part_{c}_{number}", *balanced(chunk)) for number, chunk in enumerate(chunks)]
+        parts += made
+        left[c] = [identifier(dialect, part.name) for part in made]
+    handed = tuple(column.name for column in reason)
+    return [
+        Stage("gbfl_parts", (*parts, *reason), (), True),
+        Stage("gbfl_points", _totals(dialect, card, left), handed, True),
+    ]
+
+
+def _totals(dialect: Dialect, card: Scorecard, sums: Mapping[int, Sequence[str]]) -> tuple[Item, ...]:
+    return tuple(
+        item(points_name(c), *cast(balanced([whole(dialect, card.bias[c]), *added]), dialect.bigint))
+        for c, added in sums.items()
+    )
+
+
+def _in_chunks(
+    dialect: Dialect,
+    card: Scorecard,
+    asked: Sequence[str],
+    features: tuple[str, ...],
+    varying: Sequence[int],
+    with_reason: bool,
+) -> list[Stage]:
+    """Ask some clauses, add up their points, ask the next ones. DuckDB plans 1,300 columns at once far more slowly."""
+    stages: list[Stage] = []
+    parts: dict[int, list[str]] = {c: [] for c in varying}
+    told: list[str] = []
+    handed: tuple[str, ...] = ()
+    size = dialect.shares_clauses
+    for number, start in enumerate(range(0, len(asked), size)):
+        chunk = range(start, min(start + size, len(asked)))
+        held = tuple(item(f"gbfl_held_{i}", f"CASE WHEN {asked[i]} THEN 1 ELSE 0 END") for i in chunk)
+        stages.append(Stage(f"gbfl_asked_{number}", held, (*features, *handed), True))
+        ones = [f"{identifier(dialect, column.name)} = 1" for column in held]
+        made = []
+        for c in varying:
+            if added := terms(dialect, card, c, chunk, ones, times):
+                made.append(item(f"gbfl_part_{c}_{number}", *balanced(added)))
+                parts[c].append(identifier(dialect, made[-1].name))
+        if with_reason:
+            made.append(item(f"gbfl_rules_{number}", *concatenated(dialect, _rule_numbers(chunk, ones))))
+            told.append(identifier(dialect, made[-1].name))
+        stages.append(Stage(f"gbfl_added_{number}", tuple(made), (*features, *handed), True))
+        handed = (*handed, *(column.name for column in made))
+    reason = (item(REASON, *concatenated(dialect, told)),) if told else ()
+    return [*stages, Stage("gbfl_points", (*_totals(dialect, card, parts), *reason), (), True)]
+
+
+def terms(
+    dialect: Dialect,
+    card: Scorecard,
+    index: int,
+    clauses: Sequence[int],
+    asked: Sequence[str],
+    term: Term | None = None,
+) -> list[str]:
+    """What each of these clauses adds to one class. Where a sum could pass 32 bits every number is given 64."""
+    wide = sum(abs(row[index]) for row in card.points) + abs(card.bias[index]) >= 2**31
+    none = _number(dialect, 0, wide)
+    pairs = ((text, card.points[i][index]) for i, text in zip(clauses, asked, strict=True))
+    return [(term or when)(text, _number(dialect, points, wide), none) for text, points in pairs if points]
+
+
+def when(condition: str, points: str, none: str) -> str:
+    """Points where a condition holds."""
+    return f"CASE WHEN {condition} THEN {points} ELSE {none} END"
+
+
+def times(condition: str, points: str, none: str) -> str:
+    """Points times a column of ones and noughts: quicker than asking it again."""
+    return f"{condition.removesuffix(' = 1')} * {points}"
+
+
+def _number(dialect: Dialect, number: int, wide: bool) -> str:
+    return f"CAST({number} AS {dialect.bigint})" if wide and abs(number) < 2**31 else whole(dialect, number)
+
+
+def balanced(added: Sequence[str], sign: str = "+") -> list[str]:
+    """Terms joined two by two, a line each, so that a thousand are ten levels deep.
+
+    >>> balanced(["a", "b", "c"])
+    ['((a', '+ b)', '+ c)']
+    """
+    parts = [[term] for term in added]
+    while len(parts) > 1:
+        pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
+        parts = [_pair(pair[0], pair[1], sign) if len(pair) > 1 else pair[0] for pair in pairs]
+    return parts[0]
+
+
+def _pair(left: list[str], right: list[str], sign: str) -> list[str]:
+    lines = [*left, f"{sign} {right[0]}", *right[1:]]
+    lines[0] = f"({lines[0]}"
+    lines[-1] = f"{lines[-1]})"
+    return lines
+
+
+def cast(lines: Sequence[str], kind: str) -> list[str]:
+    """`CAST(… AS kind)` around an expression of several lines."""
+    return ["CAST(", *(f"  {line}" for line in lines), f"AS {kind})"]
+
+
+def _rule_numbers(clauses: Sequence[int], asked: Sequence[str]) -> list[str]:
+    return [f"CASE WHEN {text} THEN '{number} ' ELSE '' END" for number, text in zip(clauses, asked, strict=True)]
+
+
+def rule_numbers(dialect: Dialect, asked: Sequence[str]) -> list[str]:
+    """The numbers of the clauses that hold, as one text: `0 3 17 `."""
+    return concatenated(dialect, _rule_numbers(range(len(asked)), asked))
+
+
+def concatenated(dialect: Dialect, texts: Sequence[str]) -> list[str]:
+    """Texts one after the other."""
+    if not texts:
+        return ["''"]
+    if dialect.concatenates or len(texts) == 1:
+        return balanced(texts, "||")
+    return ["CONCAT(", *(f"  {text}," for text in texts[:-1]), f"  {texts[-1]})"]

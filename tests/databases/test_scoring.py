@@ -1,0 +1,85 @@
+"""A table is scored where it stands; nothing that was there is lost, and a wrong name says what is wrong."""
+
+import numpy as np
+import pytest
+
+from gbfl_compile.errors import BadInput, GbflError
+from gbfl_compile.ir.batch import evaluate_many
+from gbfl_compile.ir.nodes import Clause, Interval, Program
+from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.scoring_database import score_in_database
+
+PROGRAM = Program(
+    ("age", "in come"),
+    ("no", "it's", "yes"),
+    (Clause((Interval(0, 18.0, None), Interval(1, None, 1e5))), Clause((Interval(1, 0.1, 0.3, "both", True),))),
+    split(0, leaf(0.0, 0.1, 0.9), split(1, leaf(0.2, 0.7, 0.1), leaf(1.0, 0.0, 0.0))),
+)
+ROWS = np.array([[17.9, 1.0], [18.0, 1.0], [18.0, 1e5], [18.0, 0.3], [1.0, np.nan], [np.nan, 0.2], [np.nan, np.nan]])
+
+
+@pytest.fixture
+def people(database):
+    database.insert("people", ["age", "in come"], ROWS)
+    yield database
+    database.execute(f"DROP TABLE IF EXISTS {database.quote('scored_people')}")
+
+
+def scored(database):
+    return sorted(database.fetch(f"SELECT gbfl_row, label, p_0, p_1, p_2 FROM {database.quote('scored_people')}"))
+
+
+def expected():
+    answers = evaluate_many(PROGRAM, ROWS)
+    return [
+        (i, label, *p) for i, (label, p) in enumerate(zip(answers.labels, answers.probabilities.tolist(), strict=True))
+    ]
+
+
+def test_a_table_is_scored_inside_the_database(people):
+    made = score_in_database(PROGRAM, people, "people", "scored_people", keys=("gbfl_row",))
+    assert (made.rows, made.engine) == (len(ROWS), people.version)
+    assert scored(people) == expected()
+
+
+def test_columns_are_mapped_to_features(people):
+    people.insert("others", ["years", "salary"], ROWS)
+    columns = {"age": "years", "in come": "salary"}
+    score_in_database(PROGRAM, people, "others", "scored_people", columns=columns, keys=("gbfl_row",))
+    assert scored(people) == expected()
+
+
+def test_a_table_that_is_there_is_not_overwritten_unless_asked(people):
+    score_in_database(PROGRAM, people, "people", "scored_people", keys=("gbfl_row",), outputs="label")
+    with pytest.raises(BadInput, match="there is such a table already"):
+        score_in_database(PROGRAM, people, "people", "scored_people", keys=("gbfl_row",))
+    score_in_database(PROGRAM, people, "people", "scored_people", keys=("gbfl_row",), replace=True)
+    assert scored(people) == expected()
+
+
+@pytest.mark.parametrize(
+    ("table", "keys", "says"),
+    [
+        ("nowhere", (), "cannot be read: .*nowhere"),
+        ("people", ("no_such_key",), "cannot be read: .*no_such_key"),
+        ("scored_people", (), "into itself"),
+        ("people", ("a,b",), "comma"),
+    ],
+)
+def test_a_wrong_name_is_said_before_anything_is_made(people, table, keys, says):
+    with pytest.raises(BadInput, match=says):
+        score_in_database(PROGRAM, people, table, "scored_people", keys=keys)
+    with pytest.raises(GbflError):
+        scored(people)
+
+
+def test_a_table_in_the_way_of_a_replacement_is_named_and_nothing_is_lost(people):
+    people.execute(f"CREATE TABLE gbfl_fresh {MEMORY.get(people.dialect, '')} AS SELECT 1 AS a")
+    score_in_database(PROGRAM, people, "people", "scored_people", keys=("gbfl_row",))
+    with pytest.raises(BadInput, match=r"gbfl_fresh.* in the way"):
+        score_in_database(PROGRAM, people, "people", "scored_people", keys=("gbfl_row",), replace=True)
+    assert scored(people) == expected()
+    people.execute("DROP TABLE gbfl_fresh")
+
+
+MEMORY = {"clickhouse": "ENGINE = Memory"}
