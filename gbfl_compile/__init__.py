@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from gbfl_compile.backends import emit as emit
     from gbfl_compile.check.equivalence import compare as compare
     from gbfl_compile.check.equivalence import expectation as expectation
+    from gbfl_compile.check.folder import check_artifacts as check_artifacts
+    from gbfl_compile.check.folder import check_folder as check_folder
     from gbfl_compile.check.witnesses import witnesses as witnesses
     from gbfl_compile.errors import BadInput as BadInput
     from gbfl_compile.errors import CannotRun as CannotRun
@@ -51,6 +53,8 @@ _HOMES = {
     "Scorecard": "ir.nodes:Scorecard",
     "StandardTree": "learn.baselines:StandardTree",
     "Tree": "ir.nodes:Tree",
+    "check_artifacts": "check.folder:check_artifacts",
+    "check_folder": "check.folder:check_folder",
     "compare": "check.equivalence:compare",
     "digest": "ir.digest:digest",
     "emit": "backends:emit",

@@ -89,9 +89,15 @@ def show(program: Path, as_json: bool) -> int:
 @click.option("--out", "-o", type=FILE, required=True, help="The folder that gets a folder a target.")
 @click.option("--name", default="model", show_default=True, help="What the artifacts are called.")
 @click.option("--set", "settings", multiple=True, metavar="TARGET.OPTION=VALUE", help="An option of one target.")
+@click.option("--no-check", "unchecked", is_flag=True, help="Write the artifacts without proving and running them.")
 @as_json
-def compile_(program: Path, targets: str, out: Path, name: str, settings: tuple[str, ...], as_json: bool) -> int:
-    """Write a program down for one or more targets, as OUT/<target>/NAME.<ext>.
+def compile_(
+    program: Path, targets: str, out: Path, name: str, settings: tuple[str, ...], unchecked: bool, as_json: bool
+) -> int:
+    """Write a program down for one or more targets, as OUT/<target>/NAME.<ext>, once they are checked.
+
+    Each artifact is read back, proved equal and run on witnesses first. If one is different none is written, and the
+    exit code is 1.
 
     Example: gbfl compile demo-out/program.json --to python -o build
     """
@@ -104,13 +110,30 @@ def compile_(program: Path, targets: str, out: Path, name: str, settings: tuple[
     options = _target_options(wanted, settings)
     loaded = load(program)
     artifacts = [emit(loaded, target, name, options[target]) for target in wanted]  # all of them, before any is written
-    written = {artifact.target: [str(path) for path in write_artifact(artifact, out)] for artifact in artifacts}
+    verdict = None if unchecked else _checked(loaded, artifacts)
+    passed = verdict is None or verdict.verdict != "different"
+    written = {
+        artifact.target: [str(path) for path in write_artifact(artifact, out)] for artifact in artifacts if passed
+    }
     if as_json:
-        screen.print_json({"program": artifacts[0].digest, "targets": written})
+        checked = "not run" if verdict is None else verdict.as_json()
+        screen.print_json({"program": artifacts[0].digest, "targets": written, "check": checked})
+        return EQUAL if passed else DIFFERENT
+    screen.print_lines(*(f"{target}: {path}" for target, paths in written.items() for path in paths))
+    if verdict is None:
+        screen.print_lines("not checked: gbfl check does that")
     else:
-        screen.print_lines(*(f"{target}: {path}" for target, paths in written.items() for path in paths))
-        screen.print_lines("not checked yet: gbfl check does that")
-    return EQUAL
+        screen.print_verdict(verdict)
+    if not passed:
+        screen.print_lines("nothing was written")
+    return EQUAL if passed else DIFFERENT
+
+
+def _checked(program: Any, artifacts: Any) -> Any:
+    from gbfl_compile.check.equivalence import expectation
+    from gbfl_compile.check.folder import check_artifacts
+
+    return check_artifacts(expectation(program), artifacts)
 
 
 def _target_options(targets: list[str], settings: tuple[str, ...]) -> dict[str, dict[str, str]]:
@@ -136,12 +159,21 @@ def _target_options(targets: list[str], settings: tuple[str, ...]) -> dict[str, 
 @click.option("--triplets", type=FILE, help="An NPZ file of x, PP and PN, to compare local consistency.")
 @click.option("--name", help="The artifacts' name, where a folder holds several.")
 @click.option(
+    "--budget", type=float, default=10.0, show_default=True, help="Seconds a proof may take, a way of answering."
+)
+@click.option(
     "--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]", help="JSON to a file, or instead of text."
 )
 def check(
-    program: Path, out: Path | None, data: Path | None, triplets: Path | None, name: str | None, json_to: str | None
+    program: Path,
+    out: Path | None,
+    data: Path | None,
+    triplets: Path | None,
+    name: str | None,
+    budget: float,
+    json_to: str | None,
 ) -> int:
-    """Compare every artifact below OUT with its source, on rows made to tell them apart.
+    """Compare every artifact below OUT with its source: read back and proved, then run on rows made to tell them apart.
 
     Exit code: 0 equal, 1 different, 2 bad usage or input, 3 could not run.
 
@@ -161,7 +193,7 @@ def check(
 
     loaded = load(program)
     expected = expectation(loaded, _rows(data, loaded), _triplets(triplets, loaded))
-    verdict = check_folder(expected, out, name)
+    verdict = check_folder(expected, out, name, budget_seconds=budget)
     if json_to not in (None, "-"):
         write_whole(
             Path(str(json_to)), (json.dumps(verdict.as_json(), indent=1, allow_nan=False) + "\n").encode("ascii")

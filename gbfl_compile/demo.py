@@ -31,6 +31,9 @@ from gbfl_compile.triplets import Triplets, save_triplets
 
 ARTIFACT_NAME = "model"
 
+TARGETS = ("python", "c", "onnx", "sql:sqlite", "sql:duckdb")
+"""What is emitted: all of the targets, but of the databases only those that need no server."""
+
 STEPS = (
     "training the black box",
     "explaining, mining clauses, fitting the tree",
@@ -119,11 +122,17 @@ def lowering_differences(model: GBFLClassifier, expected: Expectation) -> int:
     return int(differs.sum())
 
 
+def _missing(target: str) -> str | None:
+    """Why a target is left out: a library it cannot be emitted without, or a database that is not installed."""
+    found = BACKENDS[target].available()
+    return found.cannot_emit or (found.cannot_run if target.startswith("sql:") else None)
+
+
 def write_everything(program: Program, triplets: Triplets, out: Path) -> tuple[list[str], dict[str, str]]:
     """program.json, triplets.npz and an artifact a target; the targets emitted, and why each other one was not."""
     artifacts, not_emitted = [], {}
-    for target, backend in BACKENDS.items():
-        if (reason := backend.available().cannot_emit) is not None:
+    for target in TARGETS:
+        if (reason := _missing(target)) is not None:
             not_emitted[target] = reason
         else:
             artifacts.append(emit(program, target, ARTIFACT_NAME))

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from gbfl_compile.demo import Demo
 
 COLOURS = {"equal": "green", "different": "bold red", "not run": "yellow"}
+PROOF_COLOURS = {
+    "proved": "green",
+    "counterexample": "bold red",
+    "other names": "bold red",
+    "unread": "yellow",
+    "undecided": "yellow",
+}
 
 
 def _console() -> Console:
@@ -65,7 +72,7 @@ def print_verdict(verdict: Verdict) -> None:
         table.add_row(
             Text(printable(target.target)),
             Text(target.verdict, style=COLOURS[target.verdict]),
-            "not run",
+            Text(_proof_text(target), style=PROOF_COLOURS.get(_proof_text(target), "")),
             Text(_execution_text(target)),
             Text(_consistency_text(target)),
         )
@@ -75,6 +82,10 @@ def print_verdict(verdict: Verdict) -> None:
         for line in _remarks(target, verdict.program):
             print_lines(line)
     console.print(Text.assemble("verdict: ", (verdict.verdict, COLOURS[verdict.verdict])))
+
+
+def _proof_text(target: TargetVerdict) -> str:
+    return "not run" if target.proof is None else target.proof.answer
 
 
 def _execution_text(target: TargetVerdict) -> str:
@@ -97,6 +108,12 @@ def _remarks(target: TargetVerdict, program: str) -> Iterator[str]:
         yield f"{name}: {target.reason}"
     if target.digest is not None and target.digest != program:
         yield f"{name}: carries the digest {printable(str(target.digest))}, the source has {program}"
+    if target.proof is not None and target.proof.reason is not None:
+        yield f"{name}: proof: {target.proof.answer}: {printable(target.proof.reason)}"
+    if target.proof is not None and (shown := target.proof.counterexample) is not None:
+        values = dict(zip(target.proof.features, shown.row, strict=True))
+        yield f"{name}: proof: another answer on {json.dumps({f: str(v) for f, v in values.items()})}"
+        yield f"{name}: proof: source {shown.source.label!r}, target {shown.target.label!r}"
     if target.execution is not None and target.execution.first is not None:
         first = target.execution.first
         yield f"{name}: first difference on {json.dumps(first['row'])}"

@@ -23,11 +23,13 @@ ROOMS = {
     "triplets": FOUNDATION,
     "consistency": FOUNDATION | {"triplets"},
     "passes": LANGUAGE,
-    "backends": LANGUAGE,
+    "databases": LANGUAGE,
+    "backends": LANGUAGE | {"databases"},
     "learn": MEASURES,
     "artifacts": TARGETS,
     "tables": FOUNDATION | {"ir"},
     "scoring": TARGETS | {"tables"},
+    "scoring_database": TARGETS | {"databases"},
     "provenance": FOUNDATION,
     "raw_trees": LANGUAGE,
     "lowering": MEASURES | {"learn", "provenance", "raw_trees"},
@@ -110,7 +112,8 @@ def test_backends_do_not_import_each_other(path):
 
 
 @pytest.mark.parametrize(
-    "room_name", ["cli", "__init__", "errors", "version", "files", "resources", "backends", "screen", "doctor"]
+    "room_name",
+    ["cli", "__init__", "errors", "version", "files", "resources", "databases", "backends", "screen", "doctor"],
 )
 def test_nothing_heavy_is_imported_at_the_top(room_name):
     for path in files():

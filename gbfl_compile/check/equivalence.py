@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbfl_compile.backends.base import Predictor
+from gbfl_compile.check.artifact_proof import OTHER_NAMES, ArtifactProof
 from gbfl_compile.check.witnesses import witnesses
 from gbfl_compile.consistency import Consistency, consistency
 from gbfl_compile.errors import CannotRun
 from gbfl_compile.ir.batch import Answers, Matrix, evaluate_many
-from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.nodes import Program, Tree
 from gbfl_compile.triplets import Triplets
 
@@ -65,12 +65,13 @@ class TargetVerdict:
     """The digest the artifact carries: a trace, not evidence. Whether it is the source's stands in the JSON."""
     execution: Execution | None = None
     consistency: ConsistencyPair | None = None
+    proof: ArtifactProof | None = None
 
     def as_json(self, source: str) -> dict[str, Any]:
         """The stable form scripts read; `source` is the program's digest."""
         form: dict[str, Any] = {"verdict": self.verdict, "digest": self.digest}
         form["digest_matches"] = None if self.digest is None else self.digest == source
-        form["proof"] = NOT_RUN
+        form["proof"] = NOT_RUN if self.proof is None else self.proof.as_json()
         form["execution"], form["consistency"] = NOT_RUN, NOT_RUN
         if self.execution is not None:
             run = self.execution
@@ -148,8 +149,7 @@ def compare(expected: Expectation, predictor: Predictor) -> TargetVerdict:
     program = expected.program
     found = predictor.digest if isinstance(predictor.digest, str) else repr(predictor.digest)
     if predictor.features != program.features or not _same_labels(predictor.classes, program.classes):
-        reason = "its features or classes are not the source's"
-        return TargetVerdict(predictor.target, "different", reason, found)
+        return TargetVerdict(predictor.target, "different", OTHER_NAMES, found)
     try:
         answers = predictor.answer(expected.rows)
         execution = _execution(expected, answers, predictor.engine)
@@ -162,6 +162,11 @@ def compare(expected: Expectation, predictor: Predictor) -> TargetVerdict:
     same_counts = pair is None or pair.source == pair.target
     outcome: Outcome = "equal" if execution.different == 0 and same_counts else "different"
     return TargetVerdict(predictor.target, outcome, None, found, execution, pair)
+
+
+def with_proof(verdict: TargetVerdict, proof: ArtifactProof) -> TargetVerdict:
+    """The verdict once a proof was tried too: a counterexample makes it different, a proof does not make it run."""
+    return replace(verdict, verdict="different" if proof.different else verdict.verdict, proof=proof)
 
 
 def _same_labels(found: tuple[Any, ...], expected: tuple[Any, ...]) -> bool:
@@ -238,9 +243,3 @@ def _on_triplets(triplets: Triplets, answers: Answers) -> Consistency:
     count = len(triplets.x)
     on_x, on_pp, on_pn = (answers.labels[len(answers.labels) - k * count :][:count] for k in (3, 2, 1))
     return consistency(triplets.label, on_x, on_pp, on_pn, triplets.has_pp, triplets.has_pn)
-
-
-def check(expected: Expectation, predictors: Mapping[str, Predictor | TargetVerdict]) -> Verdict:
-    """One verdict over several artifacts; one that could not be loaded comes as the verdict that says so."""
-    verdicts = (item if isinstance(item, TargetVerdict) else compare(expected, item) for item in predictors.values())
-    return Verdict(digest(expected.program), tuple(verdicts))

@@ -11,7 +11,7 @@ import pytest
 from gbfl_compile.backends import emit
 from gbfl_compile.backends.base import Predictor
 from gbfl_compile.backends.python import load
-from gbfl_compile.check.equivalence import check, compare, differing_rows, expectation
+from gbfl_compile.check.equivalence import TargetVerdict, Verdict, compare, differing_rows, expectation
 from gbfl_compile.check.folder import check_folder
 from gbfl_compile.ir.batch import Answers, evaluate_many, label_array
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
@@ -229,13 +229,13 @@ def test_given_rows_are_run_too(tmp_path):
 def test_one_different_target_makes_the_whole_different_and_one_unrun_never_equal(tmp_path):
     expected = expectation(TREE)
     (tmp_path / "model.py").write_text(source(TREE))
-    right = load(tmp_path / "model.py")
-    unrun = compare(expected, right).__class__("other", "not run", "not installed")
-    wrong = compare(expected, right).__class__("third", "different", "broken")
-    assert check(expected, {"a": right}).verdict == "equal"
-    assert check(expected, {"a": right, "b": unrun}).verdict == "not run"
-    assert check(expected, {"a": right, "b": unrun, "c": wrong}).verdict == "different"
-    assert check(expected, {"b": unrun}).as_json()["targets"]["other"]["execution"] == "not run"
+    right = compare(expected, load(tmp_path / "model.py"))
+    unrun = TargetVerdict("other", "not run", "not installed")
+    wrong = TargetVerdict("third", "different", "broken")
+    assert Verdict("source", (right,)).verdict == "equal"
+    assert Verdict("source", (right, unrun)).verdict == "not run"
+    assert Verdict("source", (right, unrun, wrong)).verdict == "different"
+    assert Verdict("source", (unrun,)).as_json()["targets"]["other"]["execution"] == "not run"
 
 
 @pytest.mark.parametrize("program", [TREE, CARD], ids=["tree", "rule set"])

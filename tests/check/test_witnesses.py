@@ -2,23 +2,26 @@
 
 import itertools
 import math
+import random
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 
-from gbfl_compile.check.reach import find_box, representative
-from gbfl_compile.check.witnesses import witnesses
+from gbfl_compile.check.proof import Counterexample
+from gbfl_compile.check.prove import prove
+from gbfl_compile.check.wide import as_reading
+from gbfl_compile.check.witnesses import find_witnesses, witnesses
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.ir.evaluate import clause_holds
 from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Split, Tree
-from gbfl_compile.ir.regions import ANYTHING, above, below
+from gbfl_compile.ir.regions import above, below
 from gbfl_compile.ir.trees import leaf_numbers
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.passes import optimise
-from tests.programs import clauses, interesting_values, programs
+from tests.check.respelling import random_program
+from tests.programs import interesting_values, programs
 
 FLIPPED = {
     "left": ("both", "neither"),
@@ -120,23 +123,6 @@ def test_witnesses_are_the_same_every_time_and_never_twice():
     assert np.signbit(rows[:, 0][rows[:, 0] == 0.0]).any()
 
 
-@settings(max_examples=500, deadline=None)
-@given(held=clauses(2), failed=clauses(2), also=clauses(2))
-def test_a_box_holds_what_it_should_and_fails_the_rest(held, failed, also):
-    box = find_box([held], [failed, also], {})
-    pools = interesting_values(Program(("a", "b"), (0,), (held, failed, also), Tree((Leaf((1.0,)),))))
-    wanted = [
-        row for row in itertools.product(*pools)
-        if clause_holds(held, row) and not clause_holds(failed, row) and not clause_holds(also, row)
-    ]  # fmt: skip
-    assert (box is not None) == bool(wanted)
-    if box is not None:
-        row = [representative(box.get(feature, ANYTHING)) for feature in (0, 1)]
-        assert clause_holds(held, row)
-        assert not clause_holds(failed, row)
-        assert not clause_holds(also, row)
-
-
 def test_a_long_rule_list_has_witnesses_for_every_rule():
     rules = 150
     nodes = []
@@ -151,3 +137,38 @@ def test_a_long_rule_list_has_witnesses_for_every_rule():
 def test_a_program_without_clauses_has_witnesses_too(classes):
     program = Program(("a",), tuple(range(classes)), (), Tree((Leaf((1.0, *[0.0] * (classes - 1))),)))
     assert len(witnesses(program)) > 0
+
+
+def test_a_slip_that_changes_a_label_is_seen_in_the_labels_alone():
+    """Not every artifact gives probabilities or a leaf: a tree's witnesses have to show a slip in the label."""
+    choose = random.Random(11)
+    wrong_ones = 0
+    for number in range(120):
+        program = optimise(random_program(choose, ("tree", "list")[number % 2], features=4, most_clauses=8))
+        rows = witnesses(program)
+        right = evaluate_many(program, rows).labels
+        for wrong in choose.sample(found := list(mutants(program)), min(12, len(found))):
+            try:
+                validate(wrong)
+            except BadInput:
+                continue
+            if isinstance(prove(program, as_reading(wrong)).labels, Counterexample):
+                wrong_ones += 1
+                assert (evaluate_many(wrong, rows).labels != right).any(), (program, wrong)
+    assert wrong_ones > 300
+
+
+def test_what_no_row_reaches_is_named_and_what_a_row_reaches_is_not():
+    choose = random.Random(12)
+    named = 0
+    for _ in range(100):
+        program = random_program(choose, "tree", features=2, most_clauses=4)
+        found = find_witnesses(program)
+        assert not found.given_up
+        pools = interesting_values(program)
+        reached = set(evaluate_many(program, np.array(list(itertools.product(*pools)))).leaves.tolist())
+        unreached = {node for node, leaf in leaf_numbers(program.decision).items() if leaf not in reached}
+        said = {node for node in unreached if any(place.split(",")[0] == f"node {node}" for place in found.unreachable)}
+        assert said == unreached
+        named += len(said)
+    assert named > 20

@@ -53,7 +53,35 @@ def test_a_name_is_never_taken_for_markup(folder, capsys):
 def test_compile_writes_a_folder_a_target(folder, capsys):
     assert main(["compile", "p.json", "--to", "python", "-o", "build"]) == 0
     assert files(folder) == ["build/python/model.py", "p.json"]
+    printed = capsys.readouterr().out
+    assert "proved" in printed
+    assert "verdict: equal" in printed
+
+
+def test_compile_without_a_check_says_so(folder, capsys):
+    assert main(["compile", "p.json", "--to", "python", "-o", "build", "--no-check"]) == 0
+    assert files(folder) == ["build/python/model.py", "p.json"]
     assert "not checked" in capsys.readouterr().out
+
+
+def test_compile_leaves_nothing_that_is_different(folder, capsys, monkeypatch):
+    """A backend that emits another program is found out before its artifact is anywhere."""
+    from gbfl_compile import backends
+
+    right = backends.BACKENDS["python"]
+
+    def slipped(program, name, options):
+        made = right.emit(program, name, options)
+        files = {file: content.replace(b"<= ", b"< ") for file, content in made.files.items()}
+        assert files != made.files
+        return replace(made, files=files)
+
+    monkeypatch.setattr(backends, "BACKENDS", {**backends.BACKENDS, "python": replace(right, emit=slipped)})
+    assert main(["compile", "p.json", "--to", "python", "-o", "build"]) == 1
+    assert files(folder) == ["p.json"]
+    printed = capsys.readouterr().out
+    assert "counterexample" in printed
+    assert "nothing was written" in printed
 
 
 def test_compile_takes_a_name(folder):
@@ -67,7 +95,7 @@ def test_check_says_equal(folder, capsys):
     out = capsys.readouterr().out
     assert "verdict: equal" in out
     assert "0 different of" in out
-    assert "proved" not in out
+    assert "proved" in out
 
 
 def test_check_says_different_and_exits_1(folder, capsys):
@@ -99,7 +127,8 @@ def test_check_json_has_the_promised_shape(folder, capsys):
     assert form["program"] == digest(PROGRAM)
     target = form["targets"]["python"]
     assert target["verdict"] == "equal"
-    assert target["proof"] == "not run"
+    assert target["proof"]["answer"] == "proved"
+    assert {aspect for way in target["proof"]["readings"] for aspect in way["aspects"]} >= {"labels"}
     assert target["digest"] == digest(PROGRAM)
     assert target["digest_matches"] is True
     assert set(target["execution"]) == {"engine", "rows", "different", "first"}

@@ -1,0 +1,102 @@
+"""An artifact read back and proved, every way it answers: what was found, and what could not be read or decided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from gbfl_compile.check.proof import Counterexample, Proof
+from gbfl_compile.check.prove import BUDGET_SECONDS, prove
+from gbfl_compile.check.readers import read
+from gbfl_compile.check.reading import Reading, Unread
+from gbfl_compile.errors import CannotRun
+from gbfl_compile.ir.nodes import Program
+
+ProofAnswer: TypeAlias = Literal["proved", "counterexample", "other names", "unread", "undecided", "not run"]
+
+OTHER_NAMES = "its features or classes are not the source's"
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactProof:
+    """What reading and proving an artifact showed. `proved` is said only where every way it answers is."""
+
+    answer: ProofAnswer
+    reason: str | None = None
+    """What was not read, not decided or not installed."""
+    places: tuple[tuple[str, Proof], ...] = ()
+    """For each way of answering, where it stands and what was found of it."""
+    features: tuple[str, ...] = ()
+
+    @property
+    def different(self) -> bool:
+        """Whether it is shown not to be its source."""
+        return self.answer in ("counterexample", "other names")
+
+    @property
+    def counterexample(self) -> Counterexample | None:
+        """A row on which the artifact answers otherwise than its source."""
+        findings = (finding for _, proof in self.places for finding in proof.findings.values())
+        return next((finding for finding in findings if isinstance(finding, Counterexample)), None)
+
+    def as_json(self) -> dict[str, Any]:
+        """The stable form scripts read."""
+        form: dict[str, Any] = {"answer": self.answer}
+        if self.reason is not None:
+            form["reason"] = self.reason
+        form["readings"] = [{"place": place, **proof.as_json(self.features)} for place, proof in self.places]
+        return form
+
+
+def prove_artifact(
+    program: Program, target: str, files: Mapping[str, bytes], budget_seconds: float = BUDGET_SECONDS
+) -> ArtifactProof:
+    """The artifact in these files against its program, within a budget of time a way of answering."""
+    try:
+        readings = read(target, files)
+    except Unread as error:
+        return ArtifactProof("unread", str(error))
+    except CannotRun as error:
+        return ArtifactProof("not run", str(error))
+    return prove_readings(program, readings, budget_seconds)
+
+
+def prove_readings(
+    program: Program, readings: tuple[Reading, ...], budget_seconds: float = BUDGET_SECONDS
+) -> ArtifactProof:
+    """Each reading against the program."""
+    if not readings:
+        return ArtifactProof("unread", "it answers in no way that was read")
+    kinds = [(type(label), label) for label in program.classes]
+    for reading in readings:
+        same = [(type(label), label) for label in reading.classes] == kinds
+        if reading.features != program.features or not same:
+            return ArtifactProof("other names", OTHER_NAMES)
+    places = tuple((reading.place, prove(program, reading, budget_seconds)) for reading in readings)
+    answers = {proof.answer for _, proof in places}
+    for answer in ("counterexample", "undecided"):
+        if answer in answers:
+            return ArtifactProof(answer, next(_open_ends(places), None), places, program.features)
+    return ArtifactProof("proved", None, places, program.features)
+
+
+def _open_ends(places: tuple[tuple[str, Proof], ...]) -> Iterator[str]:
+    for place, proof in places:
+        for aspect, finding in proof.findings.items():
+            if (why := getattr(finding, "why", None)) is not None:
+                yield f"{place or 'it'}, {aspect}: {why}"
+
+
+def artifact_files(path: Path, extension: str) -> dict[str, bytes]:
+    """The files of the artifact whose main file is `path`: all in its folder but what other artifacts brought."""
+    folder = path.parent
+    others = {other.stem for other in folder.glob(f"*{extension}")} - {path.stem}
+    found = {}
+    for file in sorted(folder.rglob("*")):
+        name = file.relative_to(folder)
+        hidden = any(part.startswith(".") or part == "__pycache__" for part in name.parts)
+        if file.is_file() and not hidden and file.stem not in others:
+            found[name.as_posix()] = file.read_bytes()
+    return found

@@ -1,0 +1,106 @@
+"""Checks a certificate against its program file: python certificate_verifier.py program.json certificate.json.
+
+Standard library only and no code of the prover, so that it can be read in five minutes and trusted for that.
+Walks the list of splits and boxes; every box must send all of its rows to one leaf of the program and one step of the
+artifact, and the two must agree in all that the certificate claims. Splits leave nothing out, so the boxes cover all.
+"""
+
+import json
+import math
+import sys
+from typing import Any
+
+Form = dict[str, Any]
+Box = dict[int, tuple[float, float, bool]]
+
+
+def verify(program: Form, certificate: Form) -> int:
+    """Return how many boxes were checked; a ValueError says what is wrong."""
+    if certificate["program"] != program["digest"] or "winner" not in certificate["claims"]:
+        raise ValueError("the certificate is about another program, or claims nothing")
+    source, target, boxes = _program_steps(program), certificate["reading"], 0
+    waiting: list[Box] = [{}]  # feature -> (least, most, may be missing)
+    for entry in certificate["boxes"]:
+        box = waiting.pop() if waiting else None
+        if box is None:
+            raise ValueError("there are boxes too many")
+        least, most, missing = box.get(entry.get("cut", entry.get("missing")), (-math.inf, math.inf, True))
+        if "missing" in entry:
+            waiting += [box | {entry["missing"]: (least, most, False)}, box | {entry["missing"]: (1.0, 0.0, True)}]
+        elif "cut" in entry:
+            at = float.fromhex(entry["at"])
+            if missing or not least < at <= most:
+                raise ValueError(f"a split at {at} of values from {least} to {most} (missing: {missing})")
+            below = math.nextafter(at, -math.inf)
+            waiting += [box | {entry["cut"]: (at, most, False)}, box | {entry["cut"]: (least, below, False)}]
+        else:
+            a, b = source[_end(source, box)], target[_end(target, box)]
+            if a["leaf"] != entry["leaf"] or _end(target, box) != entry["step"]:
+                raise ValueError(f"box {boxes} ends elsewhere than it says")
+            if any(a[aspect] is None or a[aspect] != b[aspect] for aspect in certificate["claims"]):
+                raise ValueError(f"box {boxes}: program and artifact do not agree")
+            boxes += 1
+    if waiting:
+        raise ValueError("there are boxes missing")
+    return boxes
+
+
+def _end(steps: list[Form], box: Box) -> int:
+    index: int = 0
+    while "if" in steps[index]:
+        answers = _answers(steps[index]["if"], box)
+        onwards = steps[index]["then" if answers == {True} else "otherwise"]
+        if len(answers) != 1 or onwards <= index:
+            raise ValueError(f"step {index}: not all rows of a box go one way, or it leads back")
+        index = onwards
+    return index
+
+
+def _answers(condition: Form, box: Box) -> set[bool]:
+    """Every answer that rows of the box may give: more than there are, never fewer."""
+    if "not" in condition:
+        return {not answer for answer in _answers(condition["not"], box)}
+    if "all" in condition or "any" in condition:
+        settles = "any" in condition
+        found = [_answers(part, box) for part in condition["any" if settles else "all"]]
+        if {settles} in found:
+            return {settles}
+        return {settles, not settles} if any(len(answers) > 1 for answers in found) else {not settles}
+    least, most, missing = box.get(condition["feature"], (-math.inf, math.inf, True))
+    answers = {condition["missing"]} if missing else set()
+    ranges = [(float.fromhex(first), float.fromhex(last)) for first, last in condition["in"]]
+    if least <= most and not any(first <= least and most <= last for first, last in ranges):
+        answers.add(False)
+    if any(first <= most and least <= last for first, last in ranges if first <= last and least <= most):
+        answers.add(True)
+    return answers
+
+
+def _program_steps(program: Form) -> list[Form]:
+    conditions = [{"all": [_interval(atom) for atom in clause]} for clause in program["clauses"]]
+    steps, leaves = [], 0
+    for node in program["decision"]["nodes"]:
+        if "clause" in node:
+            steps.append({"if": conditions[node["clause"]], "then": node["then"], "otherwise": node["otherwise"]})
+        else:
+            listed = [p["hex"] for p in node["probabilities"]]
+            numbers = [float.fromhex(p) for p in listed]
+            steps.append({"winner": numbers.index(max(numbers)), "probabilities": listed, "leaf": leaves})
+            leaves += 1
+    return steps
+
+
+def _interval(atom: Form) -> Form:
+    least, most = -math.inf, math.inf
+    if "lo" in atom:
+        least = float.fromhex(atom["lo"]["hex"])
+        least = least if atom["closed"] in ("left", "both") else math.nextafter(least, math.inf)
+    if "hi" in atom:
+        most = float.fromhex(atom["hi"]["hex"])
+        most = most if atom["closed"] in ("right", "both") else math.nextafter(most, -math.inf)
+    return {"feature": atom["feature"], "in": [[least.hex(), most.hex()]], "missing": atom["if_missing"]}
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1], encoding="utf-8") as program_file, open(sys.argv[2], encoding="utf-8") as file:  # noqa: PTH123
+        print(verify(json.load(program_file), json.load(file)), "boxes checked: equal on every row")  # noqa: T201

@@ -1,0 +1,48 @@
+"""A budget that is kept: whoever searches asks it at every step, and it stops the search."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class OutOfTime(Exception):
+    """The budget is used up. Never reaches a user: the prover answers UNDECIDED."""
+
+
+class Budget(Protocol):
+    """What a search asks at every step."""
+
+    def check(self) -> None:
+        """Stop the search where the budget is used up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """When to stop, in seconds of `time.monotonic`."""
+
+    deadline: float
+
+    def check(self) -> None:
+        """Stop the search where the time is over."""
+        if time.monotonic() > self.deadline:
+            raise OutOfTime
+
+
+@dataclass(slots=True)
+class Steps:
+    """So many steps: unlike a clock, it stops at the same place every time."""
+
+    left: int
+
+    def check(self) -> None:
+        """Stop the search where no step is left."""
+        self.left -= 1
+        if self.left < 0:
+            raise OutOfTime
+
+
+def clock_of(seconds: float) -> Clock:
+    """A clock that stops after so many seconds."""
+    return Clock(time.monotonic() + seconds)

@@ -1,0 +1,217 @@
+"""What is odd about a program, decided with the prover's algebra: rules that cannot hold, that say nothing new, that no
+data reaches. Every finding is proved for all inputs or counted on the given data, and comes with a row where one helps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from gbfl_compile.check.cells import Atoms, Cells, cells_of, row_in
+from gbfl_compile.check.clock import Clock, OutOfTime, clock_of
+from gbfl_compile.check.lint_tree import NodeFacts, node_facts
+from gbfl_compile.check.solve import solve
+from gbfl_compile.check.ways import atoms_of
+from gbfl_compile.check.wide import as_reading
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.batch import Matrix, clause_column, evaluate_many
+from gbfl_compile.ir.evaluate import winner
+from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.trees import leaf_numbers
+
+BUDGET_SECONDS = 10.0
+
+Kind: TypeAlias = Literal[
+    "unreachable leaf",
+    "never holds",
+    "always holds",
+    "never changes the label",
+    "equal clauses",
+    "implied clause",
+    "points without effect",
+    "label never given",
+    "feature never used",
+    "leaf without data",
+    "clause without data",
+    "bound outside the data",
+    "missing in the data",
+    "not decided",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Oddity:
+    """One finding: what kind, where, a sentence, and a row that shows it (NaN is missing) where there is one."""
+
+    kind: Kind
+    where: str
+    text: str
+    row: tuple[float, ...] | None = None
+
+
+def lint(program: Program, data: Matrix | None = None, budget_seconds: float = BUDGET_SECONDS) -> tuple[Oddity, ...]:
+    """Everything odd about a program; with rows of data also what they leave untouched."""
+    cells = cells_of((as_reading(program),))
+    clock = clock_of(budget_seconds)
+    atoms = [atoms_of(cells, clause) for clause in program.clauses]
+    found = [*_clause_oddities(program, cells, atoms), *_unused_features(program), *_labels_never_given(program)]
+    facts: Sequence[NodeFacts] = ()
+    if isinstance(program.decision, Tree):
+        facts = node_facts(program, program.decision, cells, atoms, clock)
+        found += _tree_oddities(program, program.decision, cells, facts)
+    try:
+        found += _pair_oddities(program, cells, atoms, clock)
+    except OutOfTime:
+        found.append(Oddity("not decided", "the clauses", "comparing them all took too long: give a larger budget"))
+    if data is not None:
+        found += _data_oddities(program, cells, facts, np.asarray(data, dtype=np.float64))
+    return tuple(found)
+
+
+def _clause_oddities(program: Program, cells: Cells, atoms: Sequence[Atoms]) -> Iterator[Oddity]:
+    card = program.decision if isinstance(program.decision, Scorecard) else None
+    for number, asked in enumerate(atoms):
+        where = f"clause {number}"
+        if any(not mask for _, mask in asked):
+            yield Oddity("never holds", where, "no value lies between its bounds")
+        elif all(mask == cells.everything(feature) for feature, mask in asked):
+            yield Oddity("always holds", where, "it holds for every row")
+        if card is not None and len(set(card.points[number])) == 1 and len(program.classes) > 1:
+            text = f"every class gets {card.points[number][0]} points: labels and probabilities do not change"
+            yield Oddity("points without effect", where, text, _row_of(cells, dict(asked)))
+
+
+def _row_of(cells: Cells, box: dict[int, int]) -> tuple[float, ...] | None:
+    return tuple(row_in(cells, box)) if all(box.values()) else None
+
+
+def _unused_features(program: Program) -> Iterator[Oddity]:
+    used = {atom.feature for clause in program.clauses for atom in clause.atoms}
+    for feature, name in enumerate(program.features):
+        if feature not in used:
+            yield Oddity("feature never used", f"feature {name!r}", "no clause asks it")
+
+
+def _labels_never_given(program: Program) -> Iterator[Oddity]:
+    if isinstance(program.decision, Tree):
+        given = {winner(node.probabilities) for node in program.decision.nodes if isinstance(node, Leaf)}
+        for position, label in enumerate(program.classes):
+            if position not in given:
+                yield Oddity("label never given", f"label {label!r}", "no leaf gives it")
+
+
+def _tree_oddities(program: Program, tree: Tree, cells: Cells, facts: Sequence[NodeFacts]) -> Iterator[Oddity]:
+    numbers = leaf_numbers(tree)
+    for index, (node, fact) in enumerate(zip(tree.nodes, facts, strict=True)):
+        if isinstance(node, Leaf):
+            if fact.reached is False:
+                label = program.classes[winner(node.probabilities)]
+                yield Oddity("unreachable leaf", f"leaf {numbers[index]}", f"no row ends in it; it says {label!r}")
+            elif fact.reached is None:
+                yield Oddity("not decided", f"leaf {numbers[index]}", "whether a row ends in it took too long")
+        elif fact.reached:
+            yield from _split_oddities(index, node, cells, fact)
+
+
+def _split_oddities(index: int, node: Split, cells: Cells, fact: NodeFacts) -> Iterator[Oddity]:
+    where = f"node {index}, clause {node.clause}"
+    row = None if fact.row is None else tuple(row_in(cells, fact.row))
+    if fact.holds is False:
+        yield Oddity("never holds", where, "of the rows that get there none holds it", row)
+    elif fact.fails is False:
+        yield Oddity("always holds", where, "every row that gets there holds it", row)
+    elif fact.changes_label is False:
+        yield Oddity("never changes the label", where, "both sides give the same label to every row", row)
+
+
+def _pair_oddities(program: Program, cells: Cells, atoms: Sequence[Atoms], clock: Clock) -> list[Oddity]:
+    """Clauses of equal meaning, and clauses that hold whenever another does."""
+    found: list[Oddity] = []
+    real = [tuple((f, m) for f, m in asked if m != cells.everything(f)) for asked in atoms]
+    first: dict[Atoms, int] = {}
+    for number, asked in enumerate(real):
+        if asked in first:
+            text = f"it means what clause {first[asked]} means"
+            found.append(Oddity("equal clauses", f"clause {number}", text, _row_of(cells, dict(asked))))
+        first.setdefault(asked, number)
+    listed = [(number, dict(asked), sum(1 << f for f, _ in asked)) for asked, number in first.items() if asked]
+    for number, narrow, features in listed:
+        clock.check()
+        for other, wide, fewer in listed:
+            if fewer & ~features or number == other or not all(narrow.values()):
+                continue
+            if all(not narrow[feature] & ~mask for feature, mask in wide.items()):
+                box = solve(cells, wide, [tuple(narrow.items())], clock)
+                text = f"where it holds, clause {other} holds too; the row holds {other} alone"
+                row = None if box is None else tuple(row_in(cells, box))
+                found.append(Oddity("implied clause", f"clause {number}", text, row))
+    return found
+
+
+def _data_oddities(program: Program, cells: Cells, facts: Sequence[NodeFacts], data: Matrix) -> Iterator[Oddity]:
+    if data.ndim != 2 or data.shape[1] != len(program.features) or not len(data):
+        raise BadInput(f"data of shape {data.shape}: give rows of {len(program.features)} features")
+    yield from _bounds_outside(program, data)
+    for feature, count in enumerate(np.isnan(data).sum(axis=0).tolist()):
+        if count:
+            name = program.features[feature]
+            yield Oddity("missing in the data", f"feature {name!r}", f"{count} of {len(data)} rows have no value")
+    for number, clause in enumerate(program.clauses):
+        held = int(clause_column(clause, data).sum())
+        if held == 0:
+            row = _row_of(cells, dict(atoms_of(cells, clause)))
+            yield Oddity("clause without data", f"clause {number}", f"none of {len(data)} rows holds it", row)
+    if isinstance(program.decision, Tree):
+        leaves = evaluate_many(program, data).leaves
+        assert leaves is not None  # noqa: S101 - a tree has leaves
+        reached = set(leaves.tolist())
+        for index, leaf in leaf_numbers(program.decision).items():
+            if leaf not in reached and facts[index].row is not None:
+                row = tuple(row_in(cells, facts[index].row or {}))
+                yield Oddity("leaf without data", f"leaf {leaf}", f"none of {len(data)} rows ends in it", row)
+
+
+def _bounds_outside(program: Program, data: Matrix) -> Iterator[Oddity]:
+    there = ~np.isnan(data)
+    least = np.where(there, data, np.inf).min(axis=0).tolist()
+    most = np.where(there, data, -np.inf).max(axis=0).tolist()
+    for number, clause in enumerate(program.clauses):
+        for atom in clause.atoms:
+            for bound in (atom.lo, atom.hi):
+                if bound is not None and not least[atom.feature] <= bound <= most[atom.feature]:
+                    name = program.features[atom.feature]
+                    span = f"{least[atom.feature]!r} to {most[atom.feature]!r}"
+                    text = f"bound {bound!r} of {name!r}; the data goes from {span}"
+                    yield Oddity("bound outside the data", f"clause {number}", text)
+
+
+def as_text(program: Program, found: Sequence[Oddity]) -> str:
+    """The findings for people, one a line, a row below where there is one."""
+    lines = []
+    for oddity in found:
+        lines.append(f"{oddity.kind}: {oddity.where}: {oddity.text}")
+        if oddity.row is not None:
+            asked = {atom.feature for clause in program.clauses for atom in clause.atoms}
+            shown = (f"{program.features[f]!r}={_shown(oddity.row[f])}" for f in sorted(asked))
+            lines.append("    row: " + ", ".join(shown))
+    return "\n".join(lines or ["nothing odd found"]) + "\n"
+
+
+def _shown(value: float) -> str:
+    return "missing" if math.isnan(value) else repr(value)
+
+
+def as_json(program: Program, found: Sequence[Oddity]) -> list[dict[str, Any]]:
+    """The stable form scripts read; a number is a float.hex() string, a missing value null."""
+    forms = []
+    for oddity in found:
+        form: dict[str, Any] = {"kind": oddity.kind, "where": oddity.where, "text": oddity.text}
+        if oddity.row is not None:
+            values = (None if math.isnan(value) else value.hex() for value in oddity.row)
+            form["row"] = dict(zip(program.features, values, strict=True))
+        forms.append(form)
+    return forms

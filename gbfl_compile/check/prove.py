@@ -1,0 +1,204 @@
+"""Is an artifact, as it was read back, its program on every input? Proved, shown a row where not, or said to be open.
+
+"Every input" is every double (for a float32 artifact every float32) and every pattern of missing values. Labels are
+decided on their own, and so is whatever else the artifact says: scores, probabilities, the leaf. A counterexample is
+run through both sides before it is given; a search that uses up its time is UNDECIDED, never a silent pass.
+
+    prove(program, reading).answer   ->   "proved"
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import partial
+from typing import assert_never
+
+from gbfl_compile.check.cells import Box, Cells, cells_of, row_in
+from gbfl_compile.check.clock import Clock, OutOfTime, clock_of
+from gbfl_compile.check.proof import Aspect, Counterexample, Finding, Proof, Proved, Undecided, differs
+from gbfl_compile.check.prove_graph import Graph, Key, add_decision
+from gbfl_compile.check.prove_labels import Adder, Side, Walker, adder_of, find_other_label
+from gbfl_compile.check.prove_points import Sum, against_first, mapped, minus, nonzero_row, sum_of
+from gbfl_compile.check.prove_trees import find_difference
+from gbfl_compile.check.reading import Decided, Outcome, Reading, Scored
+from gbfl_compile.check.wide import as_reading, run_reading
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.evaluate import evaluate
+from gbfl_compile.ir.nodes import Program, Scorecard
+
+BUDGET_SECONDS = 10.0
+
+Keys = dict[Aspect, Callable[[Outcome], Key]]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A program and a reading, and the cells both cut."""
+
+    program: Program
+    source: Reading
+    reading: Reading
+    cells: Cells
+    clock: Clock
+    budget_seconds: float
+
+
+def prove(program: Program, reading: Reading, budget_seconds: float = BUDGET_SECONDS) -> Proof:
+    """Decide whether `reading` answers as `program` does, within a budget of time."""
+    began = time.monotonic()
+    _check_names(program, reading)
+    source = as_reading(program)
+    try:
+        cells = cells_of((source, reading), reading.dtype)
+        case = Case(program, source, reading, cells, clock_of(budget_seconds), budget_seconds)
+        findings = _decide(case)
+    except RecursionError:
+        findings = {"labels": Undecided("the artifact's conditions are nested too deep")}
+    said = set(findings)
+    wanted: tuple[Aspect, ...] = ("labels", "probabilities", "leaf")
+    if isinstance(program.decision, Scorecard):
+        wanted = ("labels", "scores", "probabilities")
+    not_said = tuple(aspect for aspect in wanted if aspect not in said)
+    return Proof(findings, not_said, budget_seconds, time.monotonic() - began)
+
+
+def _check_names(program: Program, reading: Reading) -> None:
+    where = reading.place or "the artifact"
+    if reading.features != program.features:
+        raise BadInput(f"{where}: its features are not the program's; match them by name with check.wide.aligned")
+    kinds = [(type(label), label) for label in reading.classes]
+    if kinds != [(type(label), label) for label in program.classes]:
+        raise BadInput(f"{where}: its classes are not the program's; match them by name with check.wide.aligned")
+
+
+def _decide(case: Case) -> dict[Aspect, Finding]:
+    match case.source.decision, case.reading.decision:
+        case Decided() as a, Decided() as b:
+            return _decide_trees(case, a, b)
+        case Scored() as a, Scored() as b:
+            return _decide_rule_sets(case, a, b)
+        case a, b:
+            found: dict[Aspect, Finding] = {"labels": _timed(case, partial(_other_label, case, a, b), "labels")}
+            if isinstance(b, Scored) and b.scale is not None:
+                found["probabilities"] = Undecided("a tree's probabilities against those of a rule set")
+            return found
+
+
+def _timed(case: Case, search: Callable[[], Box | None], *aspects: Aspect) -> Finding:
+    """What a search for a row on which some aspect differs shows."""
+    try:
+        box = search()
+    except OutOfTime:
+        return Undecided(f"not decided within {case.budget_seconds:g} seconds")
+    except RecursionError:
+        return Undecided("the conditions are nested too deep, or ask too many features")
+    return Proved() if box is None else _confirmed(case, aspects, box)
+
+
+def _confirmed(case: Case, aspects: Collection[Aspect], box: Box) -> Counterexample:
+    """The counterexample, run through both sides; a row that does not differ is a fault of the prover."""
+    row = row_in(case.cells, box)
+    found = Counterexample(tuple(row), evaluate(case.program, row), run_reading(case.reading, row))
+    if not any(_shows(case, aspect, found) for aspect in aspects):
+        raise RuntimeError(f"the prover is wrong: no difference in {', '.join(aspects)} on {row}, please report this")
+    return found
+
+
+def _shows(case: Case, aspect: Aspect, found: Finding) -> bool:
+    if not isinstance(found, Counterexample):
+        return False
+    return differs(case.program, case.reading, aspect, found.source, found.target)
+
+
+def _decide_trees(case: Case, a: Decided, b: Decided) -> dict[Aspect, Finding]:
+    """All aspects at once first: an artifact that was emitted is equal in all of them, and that is one walk."""
+    keys = _keys(b)
+    half = clock_of(case.budget_seconds / 2)
+    every = _timed(case, partial(_tree_difference, case, half, a, b, partial(_everything_of, keys)), *keys)
+    if isinstance(every, Proved):
+        return dict.fromkeys(keys, every)
+    return {
+        aspect: every
+        if _shows(case, aspect, every)
+        else _timed(case, partial(_tree_difference, case, case.clock, a, b, key), aspect)
+        for aspect, key in keys.items()
+    }
+
+
+def _keys(artifact: Decided) -> Keys:
+    """What counts of an outcome, aspect by aspect, as far as the artifact says it for all of its outcomes."""
+    keys: Keys = {"labels": lambda outcome: outcome.winner}
+    outcomes = [step for step in artifact.steps if isinstance(step, Outcome)]
+    if all(outcome.probabilities is not None for outcome in outcomes):
+        keys["probabilities"] = lambda outcome: outcome.probabilities
+    if all(outcome.leaf is not None for outcome in outcomes):
+        keys["leaf"] = lambda outcome: outcome.leaf
+    return keys
+
+
+def _everything_of(keys: Keys, outcome: Outcome) -> Key:
+    return tuple(key(outcome) for key in keys.values())
+
+
+def _tree_difference(case: Case, clock: Clock, a: Decided, b: Decided, key: Callable[[Outcome], Key]) -> Box | None:
+    graph = Graph(case.cells, clock)
+    row = find_difference(graph, add_decision(graph, a, key), add_decision(graph, b, key))
+    return None if row is None else _whole_row(case, row)
+
+
+def _whole_row(case: Case, row: Box) -> Box:
+    """A cell for every feature: cell 0 for those a search did not name."""
+    return {feature: row.get(feature, 1) for feature in range(len(case.program.features))}
+
+
+def _decide_rule_sets(case: Case, a: Scored, b: Scored) -> dict[Aspect, Finding]:
+    """Sums of points, compared exactly; labels follow where the sums differ by the same for all classes."""
+    try:
+        sums = sum_of(case.cells, case.clock, a), sum_of(case.cells, case.clock, b)
+    except (OutOfTime, RecursionError):
+        return {"labels": Undecided(f"the points were not written out within {case.budget_seconds:g} seconds")}
+    left = minus(*sums)
+    found: dict[Aspect, Finding] = {"scores": _timed(case, partial(_nonzero, case, left), "scores")}
+    seen = against_first(len(case.program.classes))
+    if b.scale is not None and a.scale is not None:
+        scales = (a.scale, b.scale)
+        logits = [mapped(each, _times(seen, 2 ** (max(scales) - s))) for each, s in zip(sums, scales, strict=True)]
+        found["probabilities"] = _timed(case, partial(_nonzero, case, minus(*logits)), "probabilities")
+    return {"labels": _timed(case, partial(_other_label, case, a, b, mapped(left, seen)), "labels"), **found}
+
+
+def _times(rows: list[tuple[int, ...]], factor: int) -> list[tuple[int, ...]]:
+    return [tuple(factor * entry for entry in row) for row in rows]
+
+
+def _nonzero(case: Case, total: Sum) -> Box | None:
+    row = nonzero_row(case.cells, case.clock, total)
+    return None if row is None else _whole_row(case, row)
+
+
+def _other_label(case: Case, a: Decided | Scored, b: Decided | Scored, difference: Sum | None = None) -> Box | None:
+    """A box in which labels differ. `difference` is what two rule sets differ by, as far as labels can see."""
+    classes = len(case.program.classes)
+    if classes == 1:
+        return None
+    sides = (_side(case, a, classes), _side(case, b, classes))
+    same_ties = {side.tie_to for side in sides if isinstance(side, Adder)} == {"lower"}
+    left = None
+    if difference is not None and same_ties:
+        if nonzero_row(case.cells, case.clock, difference) is None:
+            return None
+        left = adder_of(difference, classes - 1, "lower")
+    return find_other_label(case.cells, case.clock, *sides, left)
+
+
+def _side(case: Case, decision: Decided | Scored, classes: int) -> Side:
+    match decision:
+        case Decided():
+            graph = Graph(case.cells, case.clock)
+            return Walker(graph, add_decision(graph, decision, lambda outcome: outcome.winner))
+        case Scored():
+            return adder_of(sum_of(case.cells, case.clock, decision), classes, decision.tie_to)
+        case _:
+            assert_never(decision)

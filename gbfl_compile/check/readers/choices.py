@@ -1,0 +1,115 @@
+"""Whole numbers that depend on the row, as a graph of choices: what `if`, `?:`, CASE and Where come to.
+
+    Choice(a, 0, Choice(b, 1, 2))     0 where a holds, otherwise 1 where b holds, otherwise 2
+
+Nodes may be shared, so a graph can be far smaller than the tree it stands for, and deep: nothing here recurses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from gbfl_compile.check.readers.conditions import FALSE, TRUE
+from gbfl_compile.check.readers.limits import pay
+from gbfl_compile.check.reading import Ask, Condition, Decided, Outcome, Unread
+
+MOST_CHOICES = 1_000_000
+"""A graph with more nodes is refused: nothing we emit comes near."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Choice:
+    """`then` where the condition holds, `otherwise` where it does not. Compared by identity: graphs are shared."""
+
+    condition: Condition
+    then: Value
+    otherwise: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fall:
+    """No answer yet: the statements that follow give it."""
+
+
+FALL = Fall()
+
+Value: TypeAlias = int | Choice | Fall
+
+
+def choice(condition: Condition, then: Value, otherwise: Value) -> Value:
+    """A choice, or the side itself where there is nothing to choose."""
+    if condition == TRUE or then is otherwise or (isinstance(then, int) and then == otherwise):
+        return then
+    return otherwise if condition == FALSE else Choice(condition, then, otherwise)
+
+
+def in_order(value: Value) -> list[Choice]:
+    """The choices of a graph, each after all that lead to it."""
+    order: list[Choice] = []
+    done: set[int] = set()
+    waiting: list[tuple[Value, bool]] = [(value, False)]
+    while waiting:
+        node, sides_done = waiting.pop()
+        if not isinstance(node, Choice):
+            continue
+        if sides_done:
+            order.append(node)
+        elif id(node) not in done:
+            done.add(id(node))
+            if len(done) > MOST_CHOICES:
+                raise Unread(f"more than {MOST_CHOICES} choices")
+            waiting += ((node, True), (node.then, False), (node.otherwise, False))
+    pay(len(order))
+    return order[::-1]
+
+
+def filled(value: Value, rest: Value) -> Value:
+    """The graph with `rest` in the place of each `FALL`."""
+    return mapped(value, lambda end: rest if isinstance(end, Fall) else end)
+
+
+def falls(value: Value) -> bool:
+    """Whether some row has no answer yet."""
+    if isinstance(value, Fall):
+        return True
+    return any(isinstance(end, Fall) for node in in_order(value) for end in (node.then, node.otherwise))
+
+
+def mapped(value: Value, change: Callable[[int | Fall], Value]) -> Value:
+    """The graph with each end changed."""
+    made: dict[int, Value] = {}
+
+    def new(end: Value) -> Value:
+        return made[id(end)] if isinstance(end, Choice) else change(end)
+
+    for node in reversed(in_order(value)):
+        made[id(node)] = choice(node.condition, new(node.then), new(node.otherwise))
+    return new(value)
+
+
+def ends(value: Value) -> set[int]:
+    """The numbers a graph can come to."""
+    found = {value} if isinstance(value, int) else set()
+    for node in in_order(value):
+        found |= {end for end in (node.then, node.otherwise) if isinstance(end, int)}
+    return found
+
+
+def decided(value: Value, outcome: Callable[[int], Outcome]) -> Decided:
+    """The graph as steps, with an outcome for each number it ends in."""
+    order = in_order(value)
+    place: dict[object, int] = {id(node): index for index, node in enumerate(order)}
+    numbers = sorted(ends(value))
+    ending = {number: len(order) + index for index, number in enumerate(numbers)}
+
+    def step(end: Value) -> int:
+        if isinstance(end, Fall):
+            raise Unread("some rows come to the end without an answer")
+        return ending[end] if isinstance(end, int) else place[id(end)]
+
+    if not order:
+        step(value)
+    asks = [Ask(node.condition, step(node.then), step(node.otherwise)) for node in order]
+    return Decided((*asks, *(outcome(number) for number in numbers)))

@@ -1,0 +1,176 @@
+"""An ONNX model taken apart: nodes, constants, inputs, outputs, metadata. What none of ours has is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gbfl_compile.check.readers.onnx_values import Fixed
+from gbfl_compile.check.reading import Unread
+from gbfl_compile.errors import CannotRun
+
+OPSETS = range(13, 24)
+"""Operator sets of the main domain in which every operator read here means the same."""
+
+ML_OPSETS = range(1, 6)
+
+TOLD = ("digest", "features", "classes", "generator", "dtype", "inputs", "reason", "lowering")
+
+INITIALIZER_TYPES = ("DOUBLE", "FLOAT", "INT64", "INT32", "UINT8", "BOOL", "STRING")
+
+MOST_DIMENSIONS = 2
+LARGEST_CONSTANT = 50_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What a model is made of. Inputs are (name, type, width)."""
+
+    nodes: tuple[Any, ...]
+    constants: Mapping[str, Fixed]
+    inputs: tuple[tuple[str, str, int], ...]
+    outputs: Mapping[str, tuple[str, tuple[int | None, ...]]]
+    """The type and shape announced for each; None is any number of rows."""
+    told: Mapping[str, Any]
+    """The metadata, each value as JSON has it."""
+
+
+def opened(content: bytes) -> Model:
+    """The model in a file's bytes."""
+    try:
+        import onnx
+    except ImportError:
+        raise CannotRun("reading ONNX models needs onnx: pip install 'gbfl-compile[onnx]'") from None
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(content)
+    except Exception as error:  # protobuf's errors have no common ancestor of their own
+        raise Unread(f"is not an ONNX model: {error}") from None
+    graph = model.graph
+    if not all(isinstance(text, str) for text in _texts(model)):
+        raise Unread("a name in it is not UTF-8")
+    for what, found in (
+        ("functions", model.functions),
+        ("training", model.training_info),
+        ("sparse constants", graph.sparse_initializer),
+        ("quantisation", graph.quantization_annotation),
+    ):
+        if len(found):
+            raise Unread(f"has {what}, which is not understood")
+    _check_opsets(model)
+    constants = {tensor.name: Fixed(array_of(tensor)) for tensor in graph.initializer}
+    if len(constants) != len(graph.initializer):
+        raise Unread("two constants have the same name")
+    inputs = tuple(_input(given) for given in graph.input)
+    outputs = {given.name: _announced(given) for given in graph.output}
+    if len(outputs) != len(graph.output) or {name for name, _, _ in inputs} & set(constants):
+        raise Unread("two outputs have the same name, or an input has a constant for a default")
+    return Model(tuple(graph.node), constants, inputs, outputs, _told(model))
+
+
+def _texts(model: Any) -> Iterator[object]:
+    """Every name that is looked at: protobuf gives bytes where one is not UTF-8."""
+    for named in (*model.graph.initializer, *model.graph.input, *model.graph.output, *model.graph.node):
+        yield named.name
+    for node in model.graph.node:
+        yield from (node.op_type, node.domain, *node.input, *node.output)
+        yield from (text for attribute in node.attribute for text in (attribute.name, attribute.ref_attr_name))
+    yield from (text for prop in model.metadata_props for text in (prop.key, prop.value))
+    yield from (opset.domain for opset in model.opset_import)
+
+
+def _check_opsets(model: Any) -> None:
+    versions = [(opset.domain, opset.version) for opset in model.opset_import]
+    if len({domain for domain, _ in versions}) != len(versions):
+        raise Unread("names an operator set twice")
+    for domain, version in versions:
+        known = {"": OPSETS, "ai.onnx.ml": ML_OPSETS}.get(domain, range(0))
+        if version not in known:
+            raise Unread(f"operator set {domain or 'ai.onnx'} {version} is not known")
+
+
+def array_of(tensor: Any) -> Any:
+    """The constant in a tensor; one that lies in another file is refused."""
+    from onnx import TensorProto, numpy_helper
+
+    where = f"constant {tensor.name!r}"
+    kind = TensorProto.DataType.Name(tensor.data_type) if tensor.data_type in TensorProto.DataType.values() else "?"
+    if kind not in INITIALIZER_TYPES:
+        raise Unread(f"{where}: values of type {kind}")
+    if tensor.data_location != TensorProto.DEFAULT or len(tensor.external_data):
+        raise Unread(f"{where}: lies in another file")
+    if len(tensor.dims) > MOST_DIMENSIONS or any(not 0 <= size <= LARGEST_CONSTANT for size in tensor.dims):
+        raise Unread(f"{where}: has the shape {list(tensor.dims)[:5]}")
+    if int(np.prod(tensor.dims, dtype=object)) > LARGEST_CONSTANT:
+        raise Unread(f"{where}: has the shape {list(tensor.dims)}")
+    try:
+        array = numpy_helper.to_array(tensor)
+        if kind == "STRING":
+            texts = [text.decode("utf-8") for text in tensor.string_data]
+            array = np.array(texts, dtype=object).reshape(tuple(tensor.dims))
+    except Exception as error:  # bytes that do not fill the shape, in as many ways as there are types
+        raise Unread(f"{where}: {error}") from None
+    return array
+
+
+def _input(given: Any) -> tuple[str, str, int]:
+    from onnx import TensorProto
+
+    tensor = given.type.tensor_type
+    dtype = {TensorProto.DOUBLE: "float64", TensorProto.FLOAT: "float32"}.get(tensor.elem_type)
+    dims = tensor.shape.dim
+    if dtype is None or len(dims) != 2 or dims[0].HasField("dim_value") or not dims[1].HasField("dim_value"):
+        raise Unread(f"input {given.name!r}: is not a matrix of numbers with any number of rows")
+    if not 0 < dims[1].dim_value <= LARGEST_CONSTANT:
+        raise Unread(f"input {given.name!r}: has {dims[1].dim_value} columns")
+    return given.name, dtype, dims[1].dim_value
+
+
+def _announced(given: Any) -> tuple[str, tuple[int | None, ...]]:
+    from onnx import TensorProto
+
+    tensor = given.type.tensor_type
+    kinds = TensorProto.DataType
+    kind = kinds.Name(tensor.elem_type) if tensor.elem_type in kinds.values() else "?"
+    return kind, tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim)
+
+
+def _told(model: Any) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    for prop in model.metadata_props:
+        key = prop.key.removeprefix("gbfl.")
+        if key not in TOLD or key == prop.key or key in told:
+            raise Unread(f"metadata {prop.key!r} is not known, or there twice")
+        try:
+            told[key] = json.loads(prop.value)
+        except (ValueError, RecursionError):
+            raise Unread(f"metadata {prop.key!r} is not JSON") from None
+    if lacking := [key for key in TOLD if key not in told]:
+        raise Unread(f"has no metadata gbfl.{lacking[0]}")
+    return told
+
+
+def attributes(node: Any, known: Mapping[str, Any]) -> dict[str, Any]:
+    """A node's attributes, with defaults; one that is not known is refused."""
+    from onnx import helper
+
+    found = dict(known)
+    seen: set[str] = set()
+    for attribute in node.attribute:
+        if attribute.name not in known or attribute.name in seen or attribute.ref_attr_name:
+            raise Unread(f"{place(node)}: the attribute {attribute.name!r} is not understood")
+        seen.add(attribute.name)
+        try:
+            found[attribute.name] = helper.get_attribute_value(attribute)
+        except ValueError:
+            raise Unread(f"{place(node)}: the attribute {attribute.name!r} has no value") from None
+    return found
+
+
+def place(node: Any) -> str:
+    """How a node is named in a message."""
+    return f"node {node.name or node.op_type!r}"

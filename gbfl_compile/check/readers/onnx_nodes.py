@@ -1,0 +1,445 @@
+"""The operators of ONNX that emitted graphs use: what each makes of what it is given. No other is understood.
+
+Comparisons are IEEE 754's in the type of their inputs, so NaN fails all of them. Sums are taken only where every
+partial sum is a whole number that the type holds exactly: then the order in which a runtime adds does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gbfl_compile.check.readers.choices import Choice, Fall, Value, choice, ends, mapped
+from gbfl_compile.check.readers.conditions import (
+    MIRRORED,
+    Comparison,
+    all_of,
+    any_of,
+    compared,
+    compared_with_itself,
+    constant,
+    missing,
+    negated,
+)
+from gbfl_compile.check.readers.onnx_graph import array_of, attributes, place
+from gbfl_compile.check.readers.onnx_trees import ensemble
+from gbfl_compile.check.readers.onnx_values import (
+    EXACT,
+    Column,
+    Ensemble,
+    Fixed,
+    Logits,
+    Looked,
+    Matrix,
+    Number,
+    Ones,
+    Points,
+    Shape,
+    Softmax,
+    Tensor,
+    Truth,
+    Truths,
+    Winner,
+    WinnersLabel,
+    single,
+    whole,
+)
+from gbfl_compile.check.reading import Condition, Unread
+
+INTEGERS: Mapping[str, tuple[int, int]] = {
+    "uint8": (0, 255),
+    "int32": (-(2**31), 2**31 - 1),
+    "int64": (-(2**63), 2**63 - 1),
+}
+ROWS_OF_ONE = 1
+MOST_WAYS = 100_000
+"""Ways through the trees of an ensemble that end in points."""
+
+
+def not_understood(node: Any) -> Unread:
+    """What is said of a node that is given something it is not known to take."""
+    return Unread(f"{place(node)}: {node.op_type} of what it is given is not understood")
+
+
+def _split(node: Any, given: Sequence[Tensor]) -> list[Tensor]:
+    axis = attributes(node, {"axis": 0})["axis"]
+    match given:
+        case [Matrix(features, dtype), Fixed(sizes)] if axis in (1, -1) and sizes.ndim == 1:
+            widths = [whole(size) or 0 for size in sizes]
+            if sum(widths) != len(features) or min(widths, default=0) <= 0 or len(widths) != len(node.output):
+                raise not_understood(node)
+            starts = [sum(widths[:i]) for i in range(len(widths))]
+            return [Matrix(features[at : at + width], dtype) for at, width in zip(starts, widths, strict=True)]
+        case _:
+            raise not_understood(node)
+
+
+def _squeeze(node: Any, given: Sequence[Tensor]) -> Tensor:
+    attributes(node, {})
+    match given:
+        case [Matrix((feature,), dtype), axes] if whole(single(axes)) in (1, -1):
+            return Column(feature, dtype)
+        case _:
+            raise not_understood(node)
+
+
+def _shape(node: Any, given: Sequence[Tensor]) -> Tensor:
+    attributes(node, {})
+    match given:
+        case [Matrix(features)]:
+            return Shape(len(features))
+        case _:
+            raise not_understood(node)
+
+
+def _gather(node: Any, given: Sequence[Tensor]) -> Tensor:
+    axis = attributes(node, {"axis": 0})["axis"]
+    match given:
+        case [Shape(width), Fixed(index)] if width is not None and axis == 0 and index.tolist() == [0]:
+            return Shape(None)
+        case [Fixed(array) as labels, Winner(points) as winner] if axis == 0 and array.shape == (len(points.bias),):
+            return WinnersLabel(labels, winner)
+        case [Fixed(array) as table, Number(value, dtype, True)] if axis == 0 and array.ndim and dtype != "uint8":
+            if not ends(value) <= set(range(len(array))):
+                raise Unread(f"{place(node)}: looks for a row that the table has not")
+            return Looked(table, value)
+        case _:
+            raise not_understood(node)
+
+
+def _constant_of_shape(node: Any, given: Sequence[Tensor]) -> Tensor:
+    told = attributes(node, {"value": None})["value"]
+    match given:
+        case [Shape(None)] if told is not None:
+            return _everywhere(node, Fixed(array_of(told)))
+        case _:
+            raise not_understood(node)
+
+
+def _everywhere(node: Any, fixed: Fixed) -> Tensor:
+    """A constant as a column."""
+    value = single(fixed)
+    if isinstance(value, np.bool_):
+        return Truth(constant(bool(value)))
+    number = whole(value)
+    if number is None or str(fixed.array.dtype) not in INTEGERS:
+        raise not_understood(node)
+    return Number(number, str(fixed.array.dtype), True)
+
+
+def _compare(asked: Comparison) -> Callable[[Any, Sequence[Tensor]], Tensor]:
+    def compare(node: Any, given: Sequence[Tensor]) -> Tensor:
+        attributes(node, {})
+        match given:
+            case [Column(feature, dtype), Fixed(array)] if array.dtype == dtype and single(given[1]) is not None:
+                return Truth(compared(feature, asked, float(array.reshape(-1)[0])))
+            case [Fixed(array), Column(feature, dtype)] if array.dtype == dtype and single(given[0]) is not None:
+                return Truth(compared(feature, MIRRORED[asked], float(array.reshape(-1)[0])))
+            case [Column(feature), Column(other)] if feature == other:
+                return Truth(compared_with_itself(feature, asked))
+            case _:
+                raise not_understood(node)
+
+    return compare
+
+
+def _truth(node: Any, tensor: Tensor) -> Condition:
+    if isinstance(tensor, Truth):
+        return tensor.condition
+    if isinstance(value := single(tensor), np.bool_):
+        return constant(bool(value))
+    raise not_understood(node)
+
+
+def _and(node: Any, given: Sequence[Tensor]) -> Tensor:
+    attributes(node, {})
+    return Truth(all_of(_pair(node, given)))
+
+
+def _or(node: Any, given: Sequence[Tensor]) -> Tensor:
+    attributes(node, {})
+    return Truth(any_of(_pair(node, given)))
+
+
+def _pair(node: Any, given: Sequence[Tensor]) -> list[Condition]:
+    """Two truth values, one of them at least a column: two constants would not be one."""
+    if len(given) != 2 or not any(isinstance(tensor, Truth) for tensor in given):
+        raise not_understood(node)
+    return [_truth(node, tensor) for tensor in given]
+
+
+def _not(node: Any, given: Sequence[Tensor]) -> Tensor:
+    attributes(node, {})
+    match given:
+        case [Truth(condition)]:
+            return Truth(negated(condition))
+        case _:
+            raise not_understood(node)
+
+
+def _is_nan(node: Any, given: Sequence[Tensor]) -> Tensor:
+    attributes(node, {})
+    match given:
+        case [Column(feature)]:
+            return Truth(missing(feature))
+        case _:
+            raise not_understood(node)
+
+
+def _where(node: Any, given: Sequence[Tensor]) -> Tensor:
+    attributes(node, {})
+    match given:
+        case [Truth(condition), then, otherwise]:
+            sides = [_number(node, side) for side in (then, otherwise)]
+            if sides[0].dtype != sides[1].dtype:
+                raise not_understood(node)
+            return Number(choice(condition, sides[0].value, sides[1].value), sides[0].dtype, True)
+        case _:
+            raise not_understood(node)
+
+
+def _number(node: Any, tensor: Tensor) -> Number:
+    if isinstance(tensor, Fixed):
+        made = _everywhere(node, tensor) if single(tensor) is not None else None
+        tensor = made if made is not None else tensor
+    if isinstance(tensor, Number) and tensor.flat:
+        return tensor
+    raise not_understood(node)
+
+
+def _cast(node: Any, given: Sequence[Tensor]) -> Tensor:
+    from onnx import TensorProto, helper
+
+    to = attributes(node, {"to": None})["to"]
+    if len(given) != 1 or to is None or to not in TensorProto.DataType.values() or to == TensorProto.UNDEFINED:
+        raise not_understood(node)
+    kind = "str" if to == TensorProto.STRING else str(helper.tensor_dtype_to_np_dtype(to))
+    match given[0]:
+        case Truths(conditions, "lines") if kind in EXACT:
+            return Ones(conditions, kind)
+        case Number(value, _, flat) if kind in INTEGERS and _fits(ends(value), kind):
+            return Number(value, kind, flat)
+        case Ensemble((tree,), targets, weights, 1) as found if kind in INTEGERS and set(targets) <= {0}:
+            return Number(_weighed(tree, found), kind, False) if _fits(set(weights), kind) else _refuse(node)
+        case Points(bias, terms, dtype, lines) as points if kind in EXACT and points.most < EXACT[kind]:
+            return Points(bias, terms, kind, lines)
+        case Points(bias, terms, dtype, lines) if kind == "int64" and dtype in EXACT:
+            return Points(bias, terms, kind, lines)
+        case Looked() as looked if (start := _looked_points(looked)) is not None and kind in ("int64", "float64"):
+            return Points(start.bias, (), kind, False)
+        case _:
+            raise not_understood(node)
+
+
+def _refuse(node: Any) -> Tensor:
+    raise not_understood(node)
+
+
+def _fits(numbers: set[int], kind: str) -> bool:
+    least, most = INTEGERS[kind]
+    return all(least <= number <= most for number in numbers)
+
+
+def _weighed(tree: Value, found: Ensemble) -> Value:
+    return mapped(tree, lambda leaf: leaf if isinstance(leaf, Fall) else found.weights[leaf])
+
+
+def _looked_points(found: Looked) -> Points | None:
+    """Points that do not depend on the row: a row of a table that is always the same one."""
+    array = found.table.array
+    if array.ndim != 2 or array.dtype != np.float64 or not isinstance(found.number, int):
+        return None
+    points = [whole(number) for number in array[found.number]]
+    return None if None in points else Points(tuple(p for p in points if p is not None), (), "float64", False)
+
+
+def _reshape(node: Any, given: Sequence[Tensor]) -> Tensor:
+    attributes(node, {"allowzero": 0})
+    match given:
+        case [Number(value, dtype), Fixed(shape)] if shape.tolist() == [-1]:
+            return Number(value, dtype, True)
+        case [Truths(conditions, "end to end"), Fixed(shape)] if shape.tolist() == [len(conditions), -1]:
+            return Truths(conditions, "lines")
+        case _:
+            raise not_understood(node)
+
+
+def _concat(node: Any, given: Sequence[Tensor]) -> Tensor:
+    axis = attributes(node, {"axis": None})["axis"]
+    if axis == 0 and given and all(isinstance(part, Truth) for part in given):
+        return Truths(tuple(part.condition for part in given if isinstance(part, Truth)), "end to end")
+    parts = [part for part in given if isinstance(part, Matrix)]
+    if axis in (1, -1) and parts and len(parts) == len(given) and len({part.dtype for part in parts}) == 1:
+        return Matrix(tuple(feature for part in parts for feature in part.features), parts[0].dtype)
+    raise not_understood(node)
+
+
+def _transpose(node: Any, given: Sequence[Tensor]) -> Tensor:
+    if attributes(node, {"perm": [1, 0]})["perm"] != [1, 0]:
+        raise not_understood(node)
+    match given:
+        case [Truths(conditions, "lines")]:
+            return Truths(conditions, "by row")
+        case [Points(bias, terms, dtype, lines)]:
+            return Points(bias, terms, dtype, not lines)
+        case _:
+            raise not_understood(node)
+
+
+def _matmul(node: Any, given: Sequence[Tensor]) -> Tensor:
+    attributes(node, {})
+    match given:
+        case [Fixed(array), Ones(conditions, dtype)] if array.dtype == dtype and array.ndim == 2:
+            if array.shape[1] != len(conditions) or not array.shape[0]:
+                raise not_understood(node)
+            worth = [_whole_row(node, column) for column in array.T]
+            points = Points((0,) * array.shape[0], tuple(zip(conditions, worth, strict=True)), dtype, True)
+            return _exact(node, points)
+        case _:
+            raise not_understood(node)
+
+
+def _whole_row(node: Any, row: Any) -> tuple[int, ...]:
+    points = [whole(number) for number in row]
+    if None in points:
+        raise Unread(f"{place(node)}: points that are not whole")
+    return tuple(p for p in points if p is not None)
+
+
+def _exact(node: Any, points: Points) -> Points:
+    if points.most >= EXACT.get(points.dtype, 0):
+        raise Unread(f"{place(node)}: the points may add up past what {points.dtype} adds exactly")
+    return points
+
+
+def _add(node: Any, given: Sequence[Tensor]) -> Tensor:
+    attributes(node, {})
+    for one, other in (given, given[::-1]) if len(given) == 2 else ():
+        points = _points(node, one) if isinstance(one, Points | Ensemble) else None
+        if points is None or not isinstance(other, Fixed) or other.array.dtype != points.dtype:
+            continue
+        count = len(points.bias)
+        if other.array.shape in (((count, 1),) if points.lines else ((1, count), (count,))):
+            more = _whole_row(node, other.array.reshape(-1))
+            bias = tuple(a + b for a, b in zip(points.bias, more, strict=True))
+            return _exact(node, Points(bias, points.terms, points.dtype, points.lines))
+    raise not_understood(node)
+
+
+def _points(node: Any, tensor: Tensor) -> Points | None:
+    """Points, or an ensemble's leaves as points: a term for each way that ends in some."""
+    match tensor:
+        case Points():
+            return tensor
+        case Ensemble(trees, targets, weights, width, dtype):
+            terms = [
+                (condition, tuple(weights[leaf] if c == targets[leaf] else 0 for c in range(width)))
+                for tree in trees
+                for condition, leaf in _ways(tree)
+                if weights[leaf]
+            ]
+            return _exact(node, Points((0,) * width, tuple(terms), dtype, False))
+        case Looked():
+            return _looked_points(tensor)
+        case _:
+            return None
+
+
+def _ways(tree: Value) -> list[tuple[Condition, int]]:
+    """Each way through a tree and the leaf at its end."""
+    found: list[tuple[Condition, int]] = []
+    waiting: list[tuple[Value, tuple[Condition, ...]]] = [(tree, ())]
+    while waiting:
+        value, so_far = waiting.pop()
+        if isinstance(value, Choice):
+            waiting.append((value.otherwise, (*so_far, negated(value.condition))))
+            waiting.append((value.then, (*so_far, value.condition)))
+        elif isinstance(value, int):
+            found.append((all_of(so_far), value))
+        if len(found) + len(waiting) > MOST_WAYS:
+            raise Unread(f"more than {MOST_WAYS} ways through the trees")
+    return found
+
+
+def _argmax(node: Any, given: Sequence[Tensor]) -> Tensor:
+    told = attributes(node, {"axis": 0, "keepdims": 1, "select_last_index": 0})
+    points = _points(node, given[0]) if len(given) == 1 else None
+    if points is None or points.lines or told["axis"] not in (1, -1) or told["keepdims"] != 0:
+        raise not_understood(node)
+    return Winner(points, bool(told["select_last_index"]))
+
+
+def _mul(node: Any, given: Sequence[Tensor]) -> Tensor:
+    attributes(node, {})
+    for one, other in (given, given[::-1]) if len(given) == 2 else ():
+        match one, other:
+            case Points(dtype="float64", lines=False), Fixed(array) if array.dtype == np.float64 and array.ndim == 0:
+                return Logits(one, float(array))
+    raise not_understood(node)
+
+
+def _softmax(node: Any, given: Sequence[Tensor]) -> Tensor:
+    axis = attributes(node, {"axis": -1})["axis"]
+    match given:
+        case [Logits(points, worth)] if axis in (1, -1):
+            return Softmax(points, worth)
+        case _:
+            raise not_understood(node)
+
+
+def _identity(node: Any, given: Sequence[Tensor]) -> Tensor:
+    attributes(node, {})
+    if len(given) != 1:
+        raise not_understood(node)
+    return given[0]
+
+
+def _constant(node: Any, given: Sequence[Tensor]) -> Tensor:
+    told = attributes(node, {"value": None})["value"]
+    if told is None or given:
+        raise not_understood(node)
+    return Fixed(array_of(told))
+
+
+Operator = Callable[[Any, Sequence[Tensor]], Tensor | list[Tensor]]
+
+OPERATORS: Mapping[tuple[str, str], Operator] = {
+    ("", "Split"): _split,
+    ("", "Squeeze"): _squeeze,
+    ("", "Shape"): _shape,
+    ("", "Gather"): _gather,
+    ("", "ConstantOfShape"): _constant_of_shape,
+    ("", "Less"): _compare("<"),
+    ("", "LessOrEqual"): _compare("<="),
+    ("", "Greater"): _compare(">"),
+    ("", "GreaterOrEqual"): _compare(">="),
+    ("", "Equal"): _compare("=="),
+    ("", "And"): _and,
+    ("", "Or"): _or,
+    ("", "Not"): _not,
+    ("", "IsNaN"): _is_nan,
+    ("", "Where"): _where,
+    ("", "Cast"): _cast,
+    ("", "Reshape"): _reshape,
+    ("", "Concat"): _concat,
+    ("", "Transpose"): _transpose,
+    ("", "MatMul"): _matmul,
+    ("", "Add"): _add,
+    ("", "ArgMax"): _argmax,
+    ("", "Mul"): _mul,
+    ("", "Softmax"): _softmax,
+    ("", "Identity"): _identity,
+    ("", "Constant"): _constant,
+    ("ai.onnx.ml", "TreeEnsemble"): ensemble,
+}
+
+
+def results(node: Any, given: Sequence[Tensor]) -> list[Tensor]:
+    """What a node gives, output by output."""
+    operator = OPERATORS.get((node.domain, node.op_type))
+    if operator is None or node.overload:
+        raise Unread(f"{place(node)}: the operator {node.domain or 'ai.onnx'}.{node.op_type} is not understood")
+    made = operator(node, given)
+    return made if isinstance(made, list) else [made]

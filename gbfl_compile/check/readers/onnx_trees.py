@@ -1,0 +1,103 @@
+"""TreeEnsemble (ai.onnx.ml 5) read back: for each tree, the leaf a row reaches.
+
+A value that is NaN fails each comparison; where the node says so it goes the way of those that hold. (What NaN does
+at a node that asks `!=` the specification and the runtimes do not say alike: refused.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gbfl_compile.check.readers.choices import Value, choice
+from gbfl_compile.check.readers.conditions import Comparison, any_of, compared, missing
+from gbfl_compile.check.readers.onnx_graph import array_of, attributes, place
+from gbfl_compile.check.readers.onnx_values import Ensemble, Matrix, Tensor, whole
+from gbfl_compile.check.reading import Condition, Unread
+
+MODES: Mapping[int, Comparison] = {0: "<=", 1: "<", 2: ">=", 3: ">", 4: "=="}
+
+LISTS = (
+    "nodes_featureids",
+    "nodes_truenodeids",
+    "nodes_trueleafs",
+    "nodes_falsenodeids",
+    "nodes_falseleafs",
+    "nodes_missing_value_tracks_true",
+)
+
+KNOWN: Mapping[str, Any] = {
+    **dict.fromkeys(LISTS),
+    **dict.fromkeys(("nodes_splits", "nodes_modes", "leaf_weights", "leaf_targetids", "tree_roots")),
+    "aggregate_function": 1,
+    "post_transform": 0,
+    "n_targets": None,
+}
+
+SUM, NO_TRANSFORM = 1, 0
+
+
+def ensemble(node: Any, given: Sequence[Tensor]) -> Ensemble:
+    """The trees of a TreeEnsemble node."""
+    (matrix,) = given
+    told = attributes(node, KNOWN)
+    if not isinstance(matrix, Matrix) or any(value is None for value in told.values()):
+        raise Unread(f"{place(node)}: is not given a matrix, or lacks an attribute")
+    if told["aggregate_function"] != SUM or told["post_transform"] != NO_TRANSFORM:
+        raise Unread(f"{place(node)}: does more than add up")
+    splits, modes, weights = (array_of(told[name]) for name in ("nodes_splits", "nodes_modes", "leaf_weights"))
+    count, leaves = len(told["nodes_featureids"]), len(told["leaf_targetids"])
+    lengths = {*(len(told[name]) for name in LISTS), splits.size, modes.size}
+    if lengths != {count} or weights.size != leaves or splits.dtype != matrix.dtype or weights.dtype != matrix.dtype:
+        raise Unread(f"{place(node)}: its lists are not of one length, or not of the input's type")
+    points = [whole(weight) for weight in weights.reshape(-1)]
+    targets = told["leaf_targetids"]
+    if None in points or not all(0 <= target < told["n_targets"] for target in targets):
+        raise Unread(f"{place(node)}: a leaf's weight is not whole, or its target not there")
+    asked = [
+        _condition(node, told, i, float(splits.reshape(-1)[i]), int(modes.reshape(-1)[i]), matrix) for i in range(count)
+    ]
+    trees = tuple(_trees(node, told, asked, leaves))
+    return Ensemble(trees, tuple(targets), tuple(p for p in points if p is not None), told["n_targets"], matrix.dtype)
+
+
+def _condition(node: Any, told: Mapping[str, Any], i: int, split: float, mode: int, matrix: Matrix) -> Condition:
+    feature = told["nodes_featureids"][i]
+    if mode not in MODES or not 0 <= feature < len(matrix.features) or split != split:
+        raise Unread(f"{place(node)}: tree node {i} asks something that is not understood")
+    asked = compared(matrix.features[feature], MODES[mode], split)
+    tracks = told["nodes_missing_value_tracks_true"][i]
+    if tracks not in (0, 1):
+        raise Unread(f"{place(node)}: tree node {i} sends missing values nowhere")
+    return any_of((asked, missing(matrix.features[feature]))) if tracks else asked
+
+
+def _trees(node: Any, told: Mapping[str, Any], asked: Sequence[Condition], leaves: int) -> list[Value]:
+    """The graph of choices below each root, ending in leaf numbers; a node that leads back to itself is refused."""
+    made: dict[int, Value] = {}
+    opened: set[int] = set()
+
+    def side(i: int, which: str) -> tuple[bool, int]:
+        is_leaf, index = told[f"nodes_{which}leafs"][i], told[f"nodes_{which}nodeids"][i]
+        if is_leaf not in (0, 1) or not 0 <= index < (leaves if is_leaf else len(asked)):
+            raise Unread(f"{place(node)}: tree node {i} leads to nowhere")
+        return bool(is_leaf), index
+
+    for root in told["tree_roots"]:
+        if not 0 <= root < len(asked):
+            raise Unread(f"{place(node)}: root {root} is not there")
+        waiting = [root]
+        while waiting:
+            i = waiting[-1]
+            sides = [side(i, "true"), side(i, "false")]
+            below = [index for is_leaf, index in sides if not is_leaf and index not in made]
+            if i in made or not below:
+                then, otherwise = (index if is_leaf else made[index] for is_leaf, index in sides)
+                made.setdefault(i, choice(asked[i], then, otherwise))
+                waiting.pop()
+            elif i in opened:
+                raise Unread(f"{place(node)}: tree node {i} leads back to itself")
+            else:
+                opened.add(i)
+                waiting += below
+    return [made[root] for root in told["tree_roots"]]

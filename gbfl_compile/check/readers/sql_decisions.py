@@ -1,0 +1,362 @@
+"""From the columns of a query to a reading: one decision for all of them, and NULL and NaN told apart.
+
+A missing value of the rule language is NULL and NaN alike. Where the text treats them alike in every single condition
+there is one reading; where it does not, there is one for each way the features concerned can be missing, and the text
+is the program only if all of them are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from itertools import product
+from typing import TypeAlias, assert_never
+
+from gbfl_compile.check.readers import conditions
+from gbfl_compile.check.readers.conditions import ON_NUMBERS
+from gbfl_compile.check.readers.sql_engines import Engine
+from gbfl_compile.check.readers.sql_logic import Among, Both, Either, Formula, Points, Sign, Top
+from gbfl_compile.check.readers.sql_numbers import as_double
+from gbfl_compile.check.readers.sql_scores import held_of, is_scored, scale_of, scores_by_label, tie_of
+from gbfl_compile.check.readers.sql_values import Constant, Pick, Value, ends, picks, said, total_of
+from gbfl_compile.check.reading import Ask, Condition, Decided, Outcome, Scored, Test, Unread
+from gbfl_compile.ir.nodes import Label
+from gbfl_compile.ir.regions import Values
+
+MOST_STEPS = 200_000
+MOST_UNEQUAL = 4
+"""Features whose NULL and NaN are told apart: each doubles the readings."""
+MOST_EXPANDED = 10
+"""Conditions of a rule set whose label is no plain contest: every combination becomes a step."""
+
+Way: TypeAlias = frozenset[int]
+"""The features whose missing value is NaN; it is NULL for the others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """What the columns of a query are, by what they say."""
+
+    label: Value
+    probabilities: tuple[Value, ...] = ()
+    scores: tuple[Value, ...] = ()
+    leaf: Value | None = None
+    reason: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A question of all columns together."""
+
+    formula: Formula
+    then: int
+    otherwise: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """Questions and outcomes."""
+
+    steps: tuple[Step | Outcome, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleSet:
+    """Points for formulas."""
+
+    bias: tuple[int, ...]
+    terms: tuple[tuple[Formula, tuple[int, ...]], ...]
+    scale: int | None
+    tie_to: str
+    held: tuple[Formula, ...] | None
+
+
+def decisions(engine: Engine, answers: Answers, classes: tuple[Label, ...]) -> list[tuple[Decided | Scored, str]]:
+    """The decision for each way values can be missing, and that way in words."""
+    made = decision(engine, answers, classes)
+    unequal = sorted({part.feature for part in _atoms(_formulas(made)) if part.null != part.nan})
+    if len(unequal) > MOST_UNEQUAL:
+        raise Unread(f"NULL and NaN are not treated alike for {len(unequal)} features: at most {MOST_UNEQUAL} are read")
+    if not unequal:
+        return [(_as_read(made, frozenset()), "")]
+    ways = product((False, True), repeat=len(unequal))
+    return [_one_way(made, [f for f, is_nan in zip(unequal, way, strict=True) if is_nan], unequal) for way in ways]
+
+
+def _one_way(made: Tree | RuleSet, nan: list[int], unequal: list[int]) -> tuple[Decided | Scored, str]:
+    if not nan:
+        words = "missing is NULL"
+    elif nan == unequal:
+        words = "missing is NaN"
+    else:
+        words = f"missing is NaN for feature {', '.join(map(str, nan))}, NULL for the others"
+    return _as_read(made, frozenset(nan)), words
+
+
+def decision(engine: Engine, answers: Answers, classes: tuple[Label, ...]) -> Tree | RuleSet:
+    """All columns as one tree or one rule set."""
+    winner = _winner(engine, classes)
+    for end in ends(answers.label):
+        winner(end)
+    said_ = [answers.label, *answers.probabilities, *answers.scores]
+    if answers.scores or is_scored(said_):
+        return _rule_set(engine, answers, classes, winner)
+    return _tree(engine, answers, len(classes), winner)
+
+
+def _winner(engine: Engine, classes: tuple[Label, ...]) -> Callable[[Value], int]:
+    """The class an end of the label column stands for."""
+    wanted = type(classes[0])
+
+    def winner(end: Value) -> int:
+        if not isinstance(end, Constant) or end.value is None:
+            raise Unread(f"the label is {said(end)} for some rows")
+        value = end.value
+        if wanted is bool and type(value) is int and engine.numbers_are_truths | (engine.name in ("tsql", "oracle")):
+            value = {0: False, 1: True}.get(value, value)
+        if wanted is float and type(value) in (int, Decimal) and not isinstance(value, str | bool):
+            value = as_double(engine, value)
+        for index, known in enumerate(classes):
+            if type(known) is type(value) and known == value:
+                return index
+        raise Unread(f"the label {said(end)} is none of the classes")
+
+    return winner
+
+
+def _tree(engine: Engine, answers: Answers, classes: int, winner: Callable[[Value], int]) -> Tree:
+    if answers.probabilities and len(answers.probabilities) != classes:
+        raise Unread(f"{len(answers.probabilities)} probabilities for {classes} classes")
+    if answers.reason is not None:
+        _refuse_other_than_text(answers.reason)
+    columns = [answers.label, *answers.probabilities, *([answers.leaf] if answers.leaf is not None else [])]
+
+    def outcome(found: Sequence[Value]) -> Outcome:
+        label, *rest = found
+        shares = tuple(_probability(engine, value) for value in rest[: len(answers.probabilities)])
+        leaf = _leaf(rest[-1]) if answers.leaf is not None else None
+        return Outcome(winner(label), shares or None, leaf)
+
+    return Tree(tuple(_together(columns, outcome)))
+
+
+def _refuse_other_than_text(reason: Value) -> None:
+    """The words of a tree's reason are not proved: they are only seen to be words."""
+    for end in ends(reason):
+        if not isinstance(end, Constant) or not isinstance(end.value, str):
+            raise Unread(f"the reason is {said(end)}, not a text")
+
+
+def _probability(engine: Engine, value: Value) -> float:
+    if isinstance(value, Constant) and type(value.value) in (int, float, Decimal):
+        assert isinstance(value.value, int | float | Decimal)  # noqa: S101 - asked in the line above
+        found = as_double(engine, value.value)
+        if math.isfinite(found):
+            return found
+    raise Unread(f"a probability is {said(value)}")
+
+
+def _leaf(value: Value) -> int:
+    if isinstance(value, Constant) and type(value.value) is int:
+        return value.value
+    raise Unread(f"the leaf is {said(value)}")
+
+
+def _together(columns: Sequence[Value], outcome: Callable[[Sequence[Value]], Outcome]) -> Iterator[Step | Outcome]:
+    """Columns that ask the same questions, asked once: a step is where all of them stand."""
+    place: dict[tuple[int, ...], int] = {}
+    order: list[tuple[Value, ...]] = []
+    follow: dict[tuple[int, ...], tuple[Formula, tuple[Value, ...], tuple[Value, ...]]] = {}
+    waiting: list[tuple[tuple[Value, ...], bool]] = [(tuple(columns), False)]
+    seen: set[tuple[int, ...]] = set()
+    while waiting:
+        state, done = waiting.pop()
+        key = tuple(map(id, state))
+        if done:
+            order.append(state)
+            continue
+        if key in seen:
+            continue
+        seen.add(key)
+        if len(seen) > MOST_STEPS:
+            raise Unread(f"more than {MOST_STEPS} steps")
+        waiting.append((state, True))
+        asked = next((value for value in state if isinstance(value, Pick)), None)
+        if asked is not None:
+            sides = _moved(state, asked.condition, True), _moved(state, asked.condition, False)
+            follow[key] = (asked.condition, *sides)
+            waiting += ((sides[1], False), (sides[0], False))
+    order.reverse()
+    for index, state in enumerate(order):
+        place[tuple(map(id, state))] = index
+    for state in order:
+        key = tuple(map(id, state))
+        if key not in follow:
+            yield outcome(state)
+            continue
+        formula, then, otherwise = follow[key]
+        yield Step(formula, place[tuple(map(id, then))], place[tuple(map(id, otherwise))])
+
+
+def _moved(state: tuple[Value, ...], asked: Formula, holds: bool) -> tuple[Value, ...]:
+    return tuple(_side(value, asked, holds) for value in state)
+
+
+def _side(value: Value, asked: Formula, holds: bool) -> Value:
+    while isinstance(value, Pick) and value.condition is asked:
+        value = value.then if holds else value.otherwise
+    return value
+
+
+def _rule_set(
+    engine: Engine, answers: Answers, classes: tuple[Label, ...], winner: Callable[[Value], int]
+) -> Tree | RuleSet:
+    if answers.leaf is not None:
+        raise Unread("a rule set has no leaf")
+    for what, found in (("probabilities", answers.probabilities), ("scores", answers.scores)):
+        if found and len(found) != len(classes):
+            raise Unread(f"{len(found)} {what} for {len(classes)} classes")
+    if answers.scores:
+        candidates = [tuple(total_of(engine, value).points for value in answers.scores)]
+    else:
+        candidates = list(scores_by_label(answers.label, len(classes)))
+    held = None if answers.reason is None else held_of(answers.reason)
+    for scores in candidates:
+        if any(isinstance(formula, Top) for points in scores for formula, _ in points.terms):
+            raise Unread("a score is the greatest of several sums")
+        tie = tie_of(answers.label, winner, scores)
+        if tie is not None:
+            scale = scale_of(answers.probabilities, scores) if answers.probabilities else None
+            return RuleSet(tuple(points.bias for points in scores), _terms(scores), scale, tie, held)
+    if answers.probabilities or answers.scores:
+        raise Unread("the label is not the class with most points")
+    return Tree(tuple(_expanded(answers.label, winner)))
+
+
+def _terms(scores: Sequence[Points]) -> tuple[tuple[Formula, tuple[int, ...]], ...]:
+    worth: dict[Formula, list[int]] = {}
+    for c, points in enumerate(scores):
+        for formula, more in points.terms:
+            assert not isinstance(formula, Top)  # noqa: S101 - refused before
+            worth.setdefault(formula, [0] * len(scores))[c] = more
+    return tuple((formula, tuple(row)) for formula, row in worth.items())
+
+
+def _expanded(label: Value, winner: Callable[[Value], int]) -> Iterator[Step | Outcome]:
+    """A label that compares points in some other way, as a tree that asks every condition."""
+    asked = list(dict.fromkeys(_asked(node.condition for node in picks(label))))
+    if len(asked) > MOST_EXPANDED:
+        raise Unread("the label is not the class with most points")
+    inner = 2 ** len(asked) - 1
+    for index in range(inner):
+        depth = (index + 1).bit_length() - 1
+        yield Step(asked[depth], 2 * index + 1, 2 * index + 2)
+    for number in range(2 ** len(asked)):
+        bits = f"{number:0{len(asked)}b}" if asked else ""
+        known = {formula: bit == "0" for formula, bit in zip(asked, bits, strict=True)}
+        value = label
+        while isinstance(value, Pick):
+            value = value.then if _holds(value.condition, known) else value.otherwise
+        yield Outcome(winner(value))
+
+
+def _asked(formulas: Iterable[Formula]) -> Iterator[Formula]:
+    waiting = list(formulas)[::-1]
+    while waiting:
+        match waiting.pop():
+            case Sign(points):
+                for formula, _ in points.terms:
+                    if isinstance(formula, Top):
+                        yield from (inner for each in formula.sums for inner, _ in each.terms)  # type: ignore[misc]
+                    else:
+                        yield formula
+            case Both(parts) | Either(parts):
+                waiting += parts[::-1]
+            case Among() as part:
+                yield part
+
+
+def _holds(formula: Formula, known: Mapping[Formula, bool]) -> bool:
+    if formula in known:
+        return known[formula]
+    match formula:
+        case Sign(points, comparison):
+            return ON_NUMBERS[comparison](_worth(points, known), 0)
+        case Both(parts):
+            return all(_holds(part, known) for part in parts)
+        case Either(parts):
+            return any(_holds(part, known) for part in parts)
+        case Among():
+            raise Unread("a label that mixes points and features")
+        case _:
+            assert_never(formula)
+
+
+def _worth(points: Points, known: Mapping[Formula, bool]) -> int:
+    total = points.bias
+    for formula, worth in points.terms:
+        if isinstance(formula, Top):
+            total += worth * max(_worth(each, known) for each in formula.sums)
+        else:
+            total += worth * known[formula]
+    return total
+
+
+def _formulas(made: Tree | RuleSet) -> Iterator[Formula]:
+    match made:
+        case Tree(steps):
+            yield from (step.formula for step in steps if isinstance(step, Step))
+        case RuleSet():
+            yield from (formula for formula, _ in made.terms)
+            yield from made.held or ()
+        case _:
+            assert_never(made)
+
+
+def _atoms(formulas: Iterable[Formula]) -> Iterator[Among]:
+    waiting = list(formulas)
+    while waiting:
+        match waiting.pop():
+            case Among() as part:
+                yield part
+            case Both(parts) | Either(parts):
+                waiting += parts
+            case Sign():
+                raise Unread("points where a condition on features is asked for")
+
+
+def _as_read(made: Tree | RuleSet, nan: Way) -> Decided | Scored:
+    match made:
+        case Tree(steps):
+            return Decided(
+                tuple(
+                    step if isinstance(step, Outcome) else Ask(_read(step.formula, nan), step.then, step.otherwise)
+                    for step in steps
+                )
+            )
+        case RuleSet(bias, terms, scale, tie_to, held):
+            read = tuple((_read(formula, nan), points) for formula, points in terms)
+            reason = None if held is None else tuple(_read(formula, nan) for formula in held)
+            return Scored(bias, read, scale, "higher" if tie_to == "higher" else "lower", reason)
+        case _:
+            assert_never(made)
+
+
+def _read(formula: Formula, nan: Way) -> Condition:
+    """A formula as the prover takes it."""
+    match formula:
+        case Among(feature, numbers, null, is_nan):
+            ranges = [Values(least, most, missing=False) for least, most in numbers]
+            if is_nan if feature in nan else null:
+                ranges.append(Values(math.inf, -math.inf, missing=True))
+            return Test(feature, tuple(ranges)) if ranges else conditions.FALSE
+        case Both(parts):
+            return conditions.all_of(_read(part, nan) for part in parts)
+        case Either(parts):
+            return conditions.any_of(_read(part, nan) for part in parts)
+        case Sign():
+            raise Unread("points where a condition on features is asked for")
+        case _:
+            assert_never(formula)

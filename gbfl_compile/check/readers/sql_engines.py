@@ -1,0 +1,117 @@
+"""How each SQL engine reads what is written: NaN, number literals, names, truth values. The reader's own table.
+
+It says nothing of how SQL is written for an engine: that is the backend's, and a reader that shared it would share
+its mistakes. What stands here was measured (../shared/engines.md of the founders) or, for engines never run here,
+taken from their documentation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+Nan: TypeAlias = Literal["none", "greatest", "ieee"]
+"""none: stored as NULL or refused. greatest: above +inf and equal to itself. ieee: no comparison but `<>` holds."""
+
+Names: TypeAlias = Literal["fold", "lower", "upper", "exact"]
+"""When two names are one: always but for case, when an unquoted one is lowered or raised, or only when equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """What the text of a query means in one engine."""
+
+    name: str
+    parsed_as: str
+    """The dialect sqlglot reads it as."""
+    nan: Nan
+    names: Names
+    exponent: Literal["double", "decimal"] = "double"
+    """What `1.5e0` is."""
+    most_digits: int = 800
+    """Significant digits of a decimal without exponent that are certain to become the nearest double."""
+    most_scale: int = 400
+    """Digits after the point that such a decimal keeps."""
+    sloppy: bool = False
+    """SQLite: long decimals, and those of unusual size, are misread by some versions."""
+    texts_are_cast: Literal["exactly", "short", "never"] = "exactly"
+    """Which strings CAST('1.5' AS DOUBLE) is certain to read right."""
+    words: bool = True
+    """Whether CAST('NaN' AS DOUBLE) is NaN; where not it is 0.0."""
+    bare_texts: bool = False
+    """Whether a string compared with a double is read as one."""
+    float_is_double: bool = False
+    """Whether FLOAT and REAL are 64 bits."""
+    narrow_integers: bool = True
+    """Whether whole numbers are of 32 bits until they are cast: a larger sum is an error."""
+    numbers_are_truths: bool = False
+    """Whether 1 and 0 stand for true and false, and true and false for them."""
+    exact_texts: bool = True
+    """Whether two texts are equal only when they are the same."""
+    null_is_not_nan: bool = False
+    """Whether isnan(NULL) is false; elsewhere it is NULL."""
+    nullable_casts: bool = False
+    """Whether CAST to a type raises on NULL unless the type is Nullable."""
+    aliases_first: bool = False
+    """Whether a name in a SELECT list means an alias of the same list before a column of the table."""
+    backslashes: bool = False
+    """Whether some other reader of the same text could take a backslash in a string for an escape."""
+
+
+POSTGRES = Engine("postgres", "postgres", "greatest", "lower", "decimal", bare_texts=True)
+SPARK = Engine("spark", "spark", "greatest", "fold", most_digits=38, most_scale=38, null_is_not_nan=True)
+MARIADB = Engine(
+    "mariadb",
+    "mysql",
+    "none",
+    "fold",
+    most_digits=60,
+    most_scale=30,
+    words=False,
+    narrow_integers=False,
+    numbers_are_truths=True,
+    exact_texts=False,
+)
+
+ENGINES: Mapping[str, Engine] = {
+    row.name: row
+    for row in (
+        Engine(
+            "sqlite",
+            "sqlite",
+            "none",
+            "fold",
+            sloppy=True,
+            words=False,
+            float_is_double=True,
+            narrow_integers=False,
+            numbers_are_truths=True,
+        ),
+        # a bare decimal is DECIMAL: before 2.0 it became a double by a division, exact for 15 digits
+        Engine("duckdb", "duckdb", "greatest", "fold", most_digits=15, most_scale=22, bare_texts=True),
+        POSTGRES,
+        MARIADB,
+        replace(MARIADB, name="mysql"),
+        Engine(
+            "clickhouse",
+            "clickhouse",
+            "ieee",
+            "exact",
+            texts_are_cast="short",  # 868 of 30,000 wrong in chdb 3.1
+            narrow_integers=False,  # each sum is wider than its parts
+            numbers_are_truths=True,
+            nullable_casts=True,
+            aliases_first=True,
+        ),
+        SPARK,
+        replace(SPARK, name="databricks", parsed_as="databricks"),
+        Engine("datafusion", "postgres", "greatest", "lower"),
+        Engine("snowflake", "snowflake", "greatest", "upper", "decimal", most_digits=38, most_scale=37),
+        Engine("bigquery", "bigquery", "ieee", "fold", narrow_integers=False),
+        replace(POSTGRES, name="redshift", parsed_as="redshift", names="fold", most_digits=38, most_scale=37),
+        Engine("trino", "trino", "ieee", "fold", most_digits=38, most_scale=38),
+        Engine("tsql", "tsql", "none", "fold", most_digits=38, most_scale=38, exact_texts=False, words=False),
+        Engine("oracle", "oracle", "greatest", "upper", "decimal", most_digits=38, most_scale=120),
+    )
+}

@@ -1,0 +1,416 @@
+"""SQL expressions, followed node by node: what each one is for any row, with NULL and NaN as the engine has them.
+
+Nodes are sqlglot's. One that is not in the table, or that carries something the table does not expect, is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from gbfl_compile.check.readers.conditions import Comparison
+from gbfl_compile.check.readers.sql_arithmetic import added, divided, exp_of, extreme, multiplied, negative, subtracted
+from gbfl_compile.check.readers.sql_engines import Engine
+from gbfl_compile.check.readers.sql_logic import (
+    EVERY_NUMBER,
+    FALSE,
+    TRUE,
+    Truth,
+    among,
+    both,
+    chosen,
+    conjunction,
+    disjunction,
+    either,
+    known,
+    negated,
+    unknown,
+)
+from gbfl_compile.check.readers.sql_numbers import number
+from gbfl_compile.check.readers.sql_types import cast_to, named_type
+from gbfl_compile.check.readers.sql_values import (
+    Column,
+    Constant,
+    Joined,
+    Value,
+    comparison_of,
+    folded,
+    null_test,
+    pick,
+    said,
+    truth_of,
+)
+from gbfl_compile.check.reading import Unread
+
+COMPARISONS: Mapping[str, Comparison] = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "EQ": "==", "NEQ": "!="}
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where an expression stands: the engine, and what a name means."""
+
+    engine: Engine
+    look_up: Callable[[Any], Value]
+
+
+class Placed(Unread):
+    """An Unread whose message has its SQL already."""
+
+
+def kind(node: Any) -> str:
+    """The name of a node's class."""
+    return type(node).__name__
+
+
+def refuse(node: Any, what: str) -> NoReturn:
+    """Say what is not understood, with the SQL it stands in."""
+    raise Placed(f"{what}: {snippet(node)}")
+
+
+def snippet(node: Any) -> str:
+    """The SQL of a node, short."""
+    try:
+        text = " ".join(str(node.sql()).split())
+    except Exception:  # a node of broken text may not be writable again
+        text = kind(node)
+    return text if len(text) <= 100 else f"{text[:97]}..."
+
+
+def only(node: Any, *expected: str) -> None:
+    """Refuse a node that says more than is understood."""
+    for key, value in node.args.items():
+        if key not in expected and value not in (None, False, [], ()):
+            refuse(node, f"{kind(node)} with {key!r}")
+
+
+def expression(node: Any, scope: Scope) -> Value:
+    """What an expression is for any row."""
+    while kind(node) == "Paren":
+        only(node, "this")
+        node = node.this
+    reader = READERS.get(kind(node))
+    if reader is None:
+        refuse(node, f"{kind(node)} is not understood")
+    try:
+        return reader(node, scope)
+    except Unread as error:
+        if isinstance(error, Placed):
+            raise
+        raise Placed(f"{error}: {snippet(node)}") from None
+
+
+def condition(node: Any, scope: Scope) -> Truth:
+    """An expression where a condition is asked for."""
+    return truth_of(scope.engine, expression(node, scope))
+
+
+def _literal(node: Any, scope: Scope) -> Value:
+    only(node, "this", "is_string")
+    text = str(node.this)
+    return Constant(text) if node.args.get("is_string") else Constant(number(scope.engine, text))
+
+
+def _text(node: Any, scope: Scope) -> Value:
+    """N'…', _utf8mb4'…' and PostgreSQL's E'…'."""
+    if kind(node) == "Introducer":
+        if str(node.this).lower() not in ("_utf8mb4", "_utf8", "_utf8mb3", "_latin1", "_ascii"):
+            refuse(node, "a character set that is not understood")
+        return expression(node.args["expression"], scope)
+    if kind(node) == "ByteString" and scope.engine.parsed_as != "postgres":
+        refuse(node, "bytes")
+    return Constant(str(node.this))
+
+
+def _null(node: Any, scope: Scope) -> Value:
+    return Constant(None)
+
+
+def _boolean(node: Any, scope: Scope) -> Value:
+    return Constant(bool(node.this))
+
+
+def _name(node: Any, scope: Scope) -> Value:
+    return scope.look_up(node)
+
+
+def _operands(node: Any) -> list[Any]:
+    """The operands of a chain of one operator; a chain may be long, so this does not recurse."""
+    found: list[Any] = []
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        while kind(part) == "Paren":
+            part = part.this
+        if kind(part) == kind(node):
+            only(part, "this", "expression", "safe")
+            waiting += (part.args["expression"], part.this)
+        else:
+            found.append(part)
+    return found
+
+
+def _and(node: Any, scope: Scope) -> Value:
+    return conjunction([condition(part, scope) for part in _operands(node)])
+
+
+def _or(node: Any, scope: Scope) -> Value:
+    return disjunction([condition(part, scope) for part in _operands(node)])
+
+
+def _not(node: Any, scope: Scope) -> Value:
+    only(node, "this")
+    return negated(condition(node.this, scope))
+
+
+def _compare(node: Any, scope: Scope) -> Value:
+    only(node, "this", "expression")
+    sign = COMPARISONS[kind(node)]
+    left, right = node.this, node.args["expression"]
+    if kind(right) in ("Any", "All"):
+        return _quantified(node, left, sign, right, scope)
+    return comparison_of(scope.engine, expression(left, scope), sign, expression(right, scope))
+
+
+def _quantified(node: Any, left: Any, sign: Comparison, right: Any, scope: Scope) -> Value:
+    """`x = ANY (ARRAY[1, 2])`, which is how PostgreSQL writes IN."""
+    array = right.this
+    while kind(array) == "Paren":
+        array = array.this
+    if kind(array) != "Array":
+        refuse(node, "ANY or ALL of something that is not a list")
+    value = expression(left, scope)
+    parts = [comparison_of(scope.engine, value, sign, expression(item, scope)) for item in array.expressions]
+    return disjunction(parts) if kind(right) == "Any" else conjunction(parts)
+
+
+def _between(node: Any, scope: Scope) -> Value:
+    only(node, "this", "low", "high")
+    value = expression(node.this, scope)
+    low, high = (expression(node.args[side], scope) for side in ("low", "high"))
+    engine = scope.engine
+    return conjunction([comparison_of(engine, value, ">=", low), comparison_of(engine, value, "<=", high)])
+
+
+def _in(node: Any, scope: Scope) -> Value:
+    only(node, "this", "expressions")
+    value = expression(node.this, scope)
+    items = [expression(item, scope) for item in node.expressions]
+    if not items:
+        refuse(node, "IN of nothing")
+    return disjunction([comparison_of(scope.engine, value, "==", item) for item in items])
+
+
+def _is(node: Any, scope: Scope) -> Value:
+    only(node, "this", "expression")
+    asked = node.args["expression"]
+    value = expression(node.this, scope)
+    if kind(asked) == "Null":
+        return null_test(scope.engine, value)
+    if kind(asked) == "Boolean":
+        truth = truth_of(scope.engine, value)
+        return known(truth.true if asked.this else truth.false)
+    refuse(node, "IS with something else than NULL, TRUE or FALSE")
+
+
+def _null_safe(node: Any, scope: Scope) -> Value:
+    only(node, "this", "expression")
+    engine = scope.engine
+    left, right = expression(node.this, scope), expression(node.args["expression"], scope)
+    nulls = both((null_test(engine, left).true, null_test(engine, right).true))
+    equal = known(either((comparison_of(engine, left, "==", right).true, nulls)))
+    return equal if kind(node) == "NullSafeEQ" else negated(equal)
+
+
+def _is_nan(node: Any, scope: Scope) -> Value:
+    only(node, "this")
+    engine = scope.engine
+    if engine.nan == "none":
+        refuse(node, f"{engine.name} has no NaN")
+
+    def of(end: Value) -> Truth:
+        if not isinstance(end, Column):
+            raise Unread(f"{said(end)} asked for NaN")
+        return Truth(
+            among(end.feature, (), False, True), among(end.feature, EVERY_NUMBER, engine.null_is_not_nan, False)
+        )
+
+    return folded(expression(node.this, scope), of)
+
+
+def _case(node: Any, scope: Scope) -> Value:
+    only(node, "this", "ifs", "default")
+    subject = None if node.args.get("this") is None else expression(node.this, scope)
+    arms = [(arm.this, arm.args.get("true")) for arm in node.args["ifs"]]
+    return _arms(arms, node.args.get("default"), scope, subject)
+
+
+def _arms(arms: list[tuple[Any, Any]], default: Any, scope: Scope, subject: Value | None = None) -> Value:
+    """The first arm whose condition is true; an arm no row comes to is not followed."""
+    taken = []
+    for asked, answer in arms:
+        if subject is None:
+            holds = condition(asked, scope).true
+        else:
+            holds = comparison_of(scope.engine, subject, "==", expression(asked, scope)).true
+        if holds is FALSE:
+            continue
+        taken.append((holds, expression(answer, scope)))
+        if holds is TRUE:
+            break
+    else:
+        taken.append((TRUE, Constant(None) if default is None else expression(default, scope)))
+    *first, (_, value) = taken
+    for holds, answer_ in reversed(first):
+        value = pick(holds, answer_, value)
+    return value
+
+
+def _if(node: Any, scope: Scope) -> Value:
+    only(node, "this", "true", "false")
+    return _arms([(node.this, node.args["true"])], node.args.get("false"), scope)
+
+
+def _coalesce(node: Any, scope: Scope) -> Value:
+    only(node, "this", "expressions", "is_nvl", "is_null")
+    *first, value = [expression(part, scope) for part in (node.this, *node.expressions)]
+    for part in reversed(first):
+        if isinstance(part, Truth):
+            value = chosen(unknown(part), truth_of(scope.engine, value), part)
+        else:
+            value = pick(null_test(scope.engine, part).true, value, part)
+    return value
+
+
+def _null_if(node: Any, scope: Scope) -> Value:
+    only(node, "this", "expression")
+    value = expression(node.this, scope)
+    equal = comparison_of(scope.engine, value, "==", expression(node.args["expression"], scope))
+    return pick(equal.true, Constant(None), value)
+
+
+def _cast(node: Any, scope: Scope) -> Value:
+    only(node, "this", "to", "_type")
+    return cast_to(scope.engine, expression(node.this, scope), node.args["to"])
+
+
+def _cast_to_text_type(node: Any, scope: Scope) -> Value:
+    """ClickHouse's CAST(x, 'Nullable(Float64)')."""
+    only(node, "this", "to")
+    return cast_to(scope.engine, expression(node.this, scope), named_type(scope.engine, str(node.args["to"].this)))
+
+
+def _neg(node: Any, scope: Scope) -> Value:
+    only(node, "this")
+    return negative(scope.engine, expression(node.this, scope))
+
+
+def _add(node: Any, scope: Scope) -> Value:
+    first, *rest = [expression(part, scope) for part in _operands(node)]
+    for part in rest:
+        first = added(scope.engine, first, part)
+    return first
+
+
+def _binary(node: Any, scope: Scope) -> Value:
+    only(node, "this", "expression", "typed", "safe")
+    act = {"Sub": subtracted, "Mul": multiplied, "Div": divided}[kind(node)]
+    return act(scope.engine, expression(node.this, scope), expression(node.args["expression"], scope))
+
+
+def _extreme(node: Any, scope: Scope) -> Value:
+    only(node, "this", "expressions", "ignore_nulls")
+    parts = [expression(part, scope) for part in (node.this, *node.expressions)]
+    if len(parts) < 2:
+        refuse(node, "the extreme of one")
+    return extreme(scope.engine, kind(node) == "Greatest", parts)
+
+
+def _exp(node: Any, scope: Scope) -> Value:
+    only(node, "this")
+    return exp_of(expression(node.this, scope))
+
+
+def _join_texts(node: Any, scope: Scope) -> Value:
+    if kind(node) == "DPipe":
+        parts = _operands(node)
+    else:
+        only(node, "expressions", "safe", "coalesce")
+        parts = node.expressions
+    return Joined(tuple(expression(part, scope) for part in parts))
+
+
+def _bracket(node: Any, scope: Scope) -> Value:
+    """DuckDB's `['a', 'b'][leaf + 1]`, counted from one. sqlglot moves constant places, so those are refused."""
+    only(node, "this", "expressions", "_type")
+    (place,) = node.expressions
+    if scope.engine.name != "duckdb" or kind(node.this) != "Array" or kind(place) != "Add":
+        refuse(node, "a look-up that is not understood")
+    if kind(place.this) != "Column" or kind(place.args["expression"]) != "Literal":
+        refuse(node, "a look-up that is not understood")
+    items = node.this.expressions
+    index = expression(place, scope)
+    if not isinstance(index, Constant) or type(index.value) is not int:
+        refuse(node, "a look-up by something that is not one of a few whole numbers")
+    if not 1 <= index.value <= len(items):
+        return Constant(None)
+    return expression(items[index.value - 1], scope)
+
+
+def _call(node: Any, scope: Scope) -> Value:
+    """Functions sqlglot has no node for."""
+    only(node, "this", "expressions")
+    name, parts = str(node.this), node.expressions
+    if scope.engine.name != "clickhouse":
+        refuse(node, f"the function {name} is not understood")
+    match name, len(parts):
+        case "multiIf", size if size >= 3 and size % 2:
+            return _arms([(parts[i], parts[i + 1]) for i in range(0, size - 1, 2)], parts[-1], scope)
+        case "isNull", 1:
+            return null_test(scope.engine, expression(parts[0], scope))
+        case "isNotNull", 1:
+            return negated(null_test(scope.engine, expression(parts[0], scope)))
+        case "_CAST", 2 if kind(parts[1]) == "Literal":
+            return cast_to(scope.engine, expression(parts[0], scope), named_type(scope.engine, str(parts[1].this)))
+        case _:
+            refuse(node, f"the function {name} is not understood")
+
+
+READERS: Mapping[str, Callable[[Any, Scope], Value]] = {
+    "Literal": _literal,
+    "National": _text,
+    "Introducer": _text,
+    "ByteString": _text,
+    "Null": _null,
+    "Boolean": _boolean,
+    "Column": _name,
+    "Identifier": _name,
+    "And": _and,
+    "Or": _or,
+    "Not": _not,
+    **dict.fromkeys(COMPARISONS, _compare),
+    "Between": _between,
+    "In": _in,
+    "Is": _is,
+    "NullSafeEQ": _null_safe,
+    "NullSafeNEQ": _null_safe,
+    "IsNan": _is_nan,
+    "Case": _case,
+    "If": _if,
+    "Coalesce": _coalesce,
+    "Nullif": _null_if,
+    "Cast": _cast,
+    "CastToStrType": _cast_to_text_type,
+    "Neg": _neg,
+    "Add": _add,
+    "Sub": _binary,
+    "Mul": _binary,
+    "Div": _binary,
+    "Greatest": _extreme,
+    "Least": _extreme,
+    "Exp": _exp,
+    "DPipe": _join_texts,
+    "Concat": _join_texts,
+    "Bracket": _bracket,
+    "Anonymous": _call,
+}

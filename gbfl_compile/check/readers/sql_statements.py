@@ -1,0 +1,255 @@
+"""The statements of a SQL text: a query, a view, a table made by a query, functions, or expressions alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from gbfl_compile.check.readers.sql_engines import Engine
+from gbfl_compile.check.readers.sql_expressions import Scope, expression, kind, only, refuse, snippet
+from gbfl_compile.check.readers.sql_queries import Reader, Source, folded_name, query_columns
+from gbfl_compile.check.readers.sql_types import cast_to, named_type
+from gbfl_compile.check.readers.sql_values import Column, Value
+from gbfl_compile.check.reading import Unread
+
+LONGEST_TEXT = 8 * 2**20
+HARMLESS = {
+    "ReturnsProperty",
+    "StabilityProperty",
+    "SqlReadWriteProperty",
+    "TemporaryProperty",
+    "EngineProperty",
+    "Order",
+    "SqlSecurityProperty",
+    "AlgorithmProperty",
+    "DefinerProperty",
+}
+"""What a CREATE may say without changing an answer."""
+
+PLAIN_WORDS = {"LANGUAGE", "SQL", "IMMUTABLE", "STABLE", "PARALLEL", "SAFE"}
+"""What PostgreSQL may say of a function without changing an answer (STRICT would: NULL in, NULL out)."""
+
+DBT = (
+    (re.compile(r"\{\{ config\([^{}]*\) \}\}"), ""),
+    (re.compile(r"\{\{ (ref|source)\([^{}]*\) \}\}"), "gbfl_dbt_source"),
+    (re.compile(r"\{\{ '\{' \}\}"), "{"),
+)
+
+
+def without_templates(text: str) -> str:
+    """What dbt makes of a model, as far as models are understood: config, ref, source and a quoted brace."""
+    for pattern, made in DBT[:2]:
+        text = pattern.sub(made, text)
+    left = DBT[2][0].sub("", text)
+    if "{{" in left or "{%" in left or "{#" in left:
+        raise Unread("a template that is not understood")
+    return DBT[2][0].sub("{", text)
+
+
+def statements(engine: Engine, text: str) -> list[str]:
+    """The statements, cut at their semicolons."""
+    from sqlglot import tokenize
+    from sqlglot.tokens import TokenType
+
+    if len(text) > LONGEST_TEXT:
+        raise Unread(f"{len(text)} characters of SQL, at most {LONGEST_TEXT} are read")
+    parts: list[str] = []
+    start = last = 0
+    for token in parsed(lambda: tokenize(text, read=engine.parsed_as)):
+        if token.token_type == TokenType.SEMICOLON:
+            if last > start:
+                parts.append(text[start:last])
+            start = last = token.end + 1
+        else:
+            last = token.end + 1
+    if last > start:
+        parts.append(text[start:last])
+    return parts
+
+
+def parsed(parse: Callable[[], Any]) -> Any:
+    """What sqlglot makes of a text; its errors, of many kinds, are Unread."""
+    try:
+        return parse()
+    except RecursionError:
+        raise Unread("nested too deeply") from None
+    except Exception as error:
+        words = " ".join(str(error).split())
+        raise Unread(f"is not SQL that is understood: {words[:160]}") from None
+
+
+def parse_one(engine: Engine, text: str) -> Any:
+    """One statement as sqlglot's nodes."""
+    from sqlglot import parse
+
+    found = parsed(lambda: parse(text, read=engine.parsed_as))
+    if len(found) != 1 or found[0] is None:
+        raise Unread("is not one statement")
+    return found[0]
+
+
+def answer_columns(
+    engine: Engine, text: str, form: str | None, arguments: Sequence[int], table: Callable[[str], Value]
+) -> list[tuple[str, Callable[[], Value]]]:
+    """The columns that come out, with their names, whatever the form.
+
+    `arguments` are the features a function takes, in order; `table` says what a column of the table is.
+    """
+    reader = Reader(engine, table)
+    if form == "expression":
+        text = f"SELECT\n{text}"
+    found: list[tuple[str, Callable[[], Value]]] = []
+    for part in statements(engine, text):
+        if function := _function_head(engine, part):
+            found.append(_postgres_function(engine, part, function, arguments))
+            continue
+        node = parse_one(engine, part)
+        if kind(node) == "Set" and engine.name == "clickhouse":
+            _refuse_other_settings(node)
+            continue
+        found += _statement(node, reader, arguments, form)
+    if not found:
+        raise Unread("says nothing")
+    return found
+
+
+def _refuse_other_settings(node: Any) -> None:
+    for item in node.expressions:
+        if not re.fullmatch(r"max_[a-z_]+ = \d+", item.sql(dialect="clickhouse")):
+            refuse(node, "a setting that is not understood")
+
+
+def _statement(
+    node: Any, reader: Reader, arguments: Sequence[int], form: str | None
+) -> Iterator[tuple[str, Callable[[], Value]]]:
+    made = node
+    types: list[Any] = []
+    names: list[str] = []
+    if kind(node) == "Create":
+        if node.args.get("kind") in ("FUNCTION", "MACRO"):
+            yield _function(node, reader.engine, arguments)
+            return
+        made = _created(node)
+        if kind(node.this) == "Schema":
+            definitions = node.this.expressions
+            names = [_name(reader.engine, part.this if kind(part) == "ColumnDef" else part) for part in definitions]
+            types = [part.args.get("kind") if kind(part) == "ColumnDef" else None for part in definitions]
+    if form == "expression" and any(node.args.get(key) for key in ("from_", "from", "joins", "with_", "with")):
+        refuse(node, "is not an expression alone")
+    outer = (Source(None, {}, reader.table),) if form == "expression" else ()
+    columns = query_columns(made, reader, {}, outer).columns
+    if names and len(names) != len(columns):
+        refuse(node, "its columns are not those of its query")
+    for number, (name, value) in enumerate(columns.items()):
+        given = names[number] if names else name
+        yield given, _typed(reader.engine, value, types[number] if types else None)
+
+
+def _typed(engine: Engine, value: Callable[[], Value], kind_: Any) -> Callable[[], Value]:
+    return value if kind_ is None else lambda: cast_to(engine, value(), kind_)
+
+
+def _created(node: Any) -> Any:
+    if node.args.get("kind") not in ("VIEW", "TABLE") or node.args.get("expression") is None:
+        refuse(node, "creates something that is not understood")
+    _refuse_properties(node)
+    return node.args["expression"]
+
+
+def _refuse_properties(node: Any) -> None:
+    properties = node.args.get("properties")
+    for item in properties.expressions if properties is not None else ():
+        if kind(item) not in HARMLESS:
+            refuse(item, f"{kind(item)} is not understood")
+
+
+def _name(engine: Engine, identifier: Any) -> str:
+    return folded_name(engine, str(identifier.this), bool(identifier.args.get("quoted")))
+
+
+def _function(node: Any, engine: Engine, arguments: Sequence[int]) -> tuple[str, Callable[[], Value]]:
+    """CREATE FUNCTION and CREATE MACRO, as far as sqlglot knows them."""
+    _refuse_properties(node)
+    body, head = node.args.get("expression"), node.this
+    given = head.expressions
+    if kind(body) == "Lambda":
+        only(body, "this", "expressions")
+        given, body = body.expressions, body.this
+    elif kind(body) == "Return":
+        body = body.this
+    names = []
+    for argument in given:
+        if kind(argument) == "ColumnDef":
+            cast_to(engine, Column(0), argument.args["kind"])
+            argument = argument.this
+        names.append(_name(engine, argument))
+    table = head.this if kind(head) == "UserDefinedFunction" else head
+    properties = node.args.get("properties")
+    returns = [item for item in properties.expressions if kind(item) == "ReturnsProperty"] if properties else []
+    made = _body(engine, body, names, arguments)
+    for item in returns:
+        made = _typed(engine, made, item.this)
+    return _name(engine, table.this), made
+
+
+def _body(engine: Engine, body: Any, names: list[str], arguments: Sequence[int]) -> Callable[[], Value]:
+    if len(names) != len(arguments) or len(set(names)) != len(names):
+        raise Unread(f"a function of {len(names)} arguments, the features asked are {len(arguments)}")
+    known: Mapping[str, Value] = {name: Column(f) for name, f in zip(names, arguments, strict=True)}
+
+    def look_up(node: Any) -> Value:
+        if kind(node) == "Column" and node.args.get("table"):
+            refuse(node, "no argument of this name")
+        identifier = node.this if kind(node) == "Column" else node
+        name = _name(engine, identifier)
+        return known[name] if name in known else refuse(node, "no argument of this name")
+
+    return lambda: expression(body, Scope(engine, look_up))
+
+
+def _function_head(engine: Engine, text: str) -> list[Any] | None:
+    """The tokens up to RETURN of a PostgreSQL function, which sqlglot does not parse; None for anything else."""
+    from sqlglot import tokenize
+
+    if engine.parsed_as not in ("postgres", "redshift") or not re.match(r"\s*CREATE\s", text, re.IGNORECASE):
+        return None
+    tokens = parsed(lambda: tokenize(text, read=engine.parsed_as))
+    words = [token.text.upper() for token in tokens]
+    if "FUNCTION" not in words[:4] or "RETURN" not in words:
+        return None
+    return list(tokens[: words.index("RETURN") + 1])
+
+
+def _postgres_function(
+    engine: Engine, text: str, head: list[Any], arguments: Sequence[int]
+) -> tuple[str, Callable[[], Value]]:
+    words = [token.text for token in head]
+    try:
+        opened, closed = words.index("("), _closing(words)
+        returns = [word.upper() for word in words].index("RETURNS", closed)
+        language = [word.upper() for word in words].index("LANGUAGE", returns)
+    except ValueError:
+        raise Unread(f"a function that is not understood: {' '.join(words)[:80]}") from None
+    if unknown := [word for word in words[language:-1] if word.upper() not in PLAIN_WORDS]:
+        raise Unread(f"a function with {unknown[0]!r}")
+    names = []
+    inside = text[head[opened].end + 1 : head[closed].start]
+    for definition in parse_one(engine, f"CREATE TABLE gbfl_arguments ({inside})").this.expressions if inside else ():
+        if kind(definition) != "ColumnDef" or definition.args.get("kind") is None:
+            raise Unread(f"an argument that is not understood: {snippet(definition)}")
+        cast_to(engine, Column(0), definition.args["kind"])
+        names.append(_name(engine, definition.this))
+    result = named_type(engine, text[head[returns].end + 1 : head[language].start].strip())
+    (body,) = parse_one(engine, f"SELECT {text[head[-1].end + 1 :]}").expressions
+    made = _typed(engine, _body(engine, body, names, arguments), result)
+    return words[opened - 1], made
+
+
+def _closing(words: list[str]) -> int:
+    depth = 0
+    for index, word in enumerate(words):
+        depth += (word == "(") - (word == ")")
+        if word == ")" and depth == 0:
+            return index
+    raise ValueError

@@ -1,0 +1,149 @@
+"""What CAST does to a value, type by type. A cast that could change a number is refused."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+from gbfl_compile.check.readers.sql_engines import Engine
+from gbfl_compile.check.readers.sql_logic import Truth
+from gbfl_compile.check.readers.sql_numbers import as_double, number, text_as_double
+from gbfl_compile.check.readers.sql_values import (
+    Column,
+    Constant,
+    Joined,
+    Logit,
+    Other,
+    Pick,
+    Share,
+    Total,
+    Value,
+    Weights,
+    fitting,
+    mapped,
+    said,
+)
+from gbfl_compile.check.reading import Unread
+
+TEXTS = {"TEXT", "VARCHAR", "NVARCHAR", "NAME"}
+WHOLE_64 = {"BIGINT", "INT64"}
+
+
+def named_type(engine: Engine, text: str) -> Any:
+    """A type by its name."""
+    from sqlglot import exp
+
+    try:
+        return exp.DataType.build(text, dialect=engine.parsed_as)
+    except Exception:  # sqlglot's own errors, of several kinds
+        raise Unread(f"the type {text[:60]!r}") from None
+
+
+def cast_to(engine: Engine, value: Value, to: Any) -> Value:
+    """CAST(value AS to)."""
+    name = getattr(getattr(to, "this", None), "name", str(to))
+    sizes = [str(part.this) for part in to.expressions]
+    nullable = bool(to.args.get("nullable"))
+    if to.args.get("nested") or to.args.get("values"):
+        raise Unread(f"a cast to {to}")
+    if name == "NULLABLE" and len(to.expressions) == 1:
+        return cast_to(engine, value, to.expressions[0])
+    if name == "DOUBLE" or (
+        name == "FLOAT" and (engine.float_is_double or (engine.name == "tsql" and sizes == ["53"]))
+    ):
+        strict = engine.nullable_casts and not nullable
+        return mapped(value, lambda end: _as_double(engine, end, strict))
+    if name in WHOLE_64 or (name == "INT" and not engine.narrow_integers and engine.name != "clickhouse"):
+        return mapped(value, lambda end: _as_whole(engine, end, 64))
+    if name == "DECIMAL" and engine.name == "oracle" and sizes == ["19"]:
+        return mapped(value, lambda end: _as_whole(engine, end, 63))
+    if name == "INT":
+        return mapped(value, lambda end: _as_whole(engine, end, 32))
+    if name in TEXTS or (name == "CHAR" and engine.parsed_as == "mysql"):
+        length = int(sizes[0]) if sizes and sizes[0].isdigit() else None
+        return mapped(value, lambda end: _as_text(end, length, bool(sizes)))
+    if name == "BOOLEAN":
+        return mapped(value, _as_boolean)
+    if name == "DECIMAL" and engine.exponent == "decimal" and not sizes:
+        return mapped(value, lambda end: _as_decimal(engine, end))
+    raise Unread(f"{said(value)} cast to {to}")
+
+
+def _as_double(engine: Engine, end: Value, strict: bool) -> Value:
+    match end:
+        case Column() if not strict:
+            return end
+        case Column():
+            raise Unread(f"a feature cast to a type that is not Nullable: {engine.name} raises on NULL")
+        case Constant(None):
+            return end
+        case Constant(str() as text):
+            return Constant(text_as_double(engine, text))
+        case Constant(int() | float() | Decimal() as found) if not isinstance(found, bool):
+            return Constant(as_double(engine, found))
+        case Total(points):
+            if points.largest >= 2**53:
+                raise Unread("points past 2^53 cast to a double")
+            return Logit(points)
+        case Logit() | Weights() | Share():
+            return end
+        case Other() | Constant() | Joined() | Truth() | Pick():
+            raise Unread(f"{said(end)} cast to a double")
+
+
+def _as_whole(engine: Engine, end: Value, bits: int) -> Value:
+    wide = bits >= 63
+    match end:
+        case Constant(None):
+            return end
+        case Constant(str() as text) if text.lstrip("-").isdigit() and text.isascii() and len(text) <= 20:
+            return _fitting_constant(int(text), wide)
+        case Constant(int() as found) if not isinstance(found, bool):
+            return _fitting_constant(found, wide)
+        case Total(points):
+            return fitting(engine, points, wide) if wide or points.largest < 2**31 else _too_large(bits)
+        case _:
+            raise Unread(f"{said(end)} cast to a whole number")
+
+
+def _fitting_constant(found: int, wide: bool) -> Constant:
+    bits = 63 if wide else 31
+    return Constant(found, wide) if -(2**bits) <= found < 2**bits else _too_large(bits)
+
+
+def _too_large(bits: int) -> Any:
+    raise Unread(f"a whole number that may be past {bits} bits")
+
+
+def _as_text(end: Value, length: int | None, limited: bool) -> Value:
+    match end:
+        case Constant(None) | Joined():
+            return end
+        case Constant(str() as text) if not limited or (length is not None and len(text.encode()) <= length):
+            return end
+        case _:
+            raise Unread(f"{said(end)} cast to a text")
+
+
+def _as_boolean(end: Value) -> Value:
+    match end:
+        case Truth() | Constant(None) | Constant(bool()):
+            return end
+        case _:
+            raise Unread(f"{said(end)} cast to a truth value")
+
+
+def _as_decimal(engine: Engine, end: Value) -> Value:
+    match end:
+        case Constant(str() as text):
+            found = number(engine, text.lstrip("-"))
+            if isinstance(found, float):
+                raise Unread(f"the text {text!r} cast to a decimal")
+            exact = Decimal(found)
+            return Constant(exact.copy_negate() if text.startswith("-") else exact)
+        case Constant(int() as whole) if not isinstance(whole, bool):
+            return Constant(Decimal(whole))
+        case Constant(None) | Constant(Decimal()):
+            return end
+        case _:
+            raise Unread(f"{said(end)} cast to a decimal")

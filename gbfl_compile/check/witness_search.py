@@ -1,0 +1,246 @@
+"""For every atom asked in a tree, rows that get there and on which a slip in that atom would change the answer.
+
+A slip (a bound one double off, `>` for `>=`, a bound lost, a missing value treated otherwise) turns the atom over at a
+value next to a bound or at the missing value. With the other atoms of its conjunction held, the row then takes the
+other side of the split: a row shows the slip where the two sides end differently, and that is what the prover finds.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gbfl_compile.check.cells import Atoms, Cells, cell_at
+from gbfl_compile.check.clock import OutOfTime, Steps
+from gbfl_compile.check.prove_graph import Graph, add_steps, end_node
+from gbfl_compile.check.prove_trees import find_difference_within
+from gbfl_compile.check.reading import Decided
+from gbfl_compile.check.solve import solve
+from gbfl_compile.check.ways import Way, atoms_of, failing, holding, narrow_box, way_to
+from gbfl_compile.check.wide import as_reading
+from gbfl_compile.ir.nodes import Interval, Leaf, Program, Split, Tree
+from gbfl_compile.ir.regions import above, below, values_of
+from gbfl_compile.ir.trees import paths
+
+STEPS_TO_GET_THERE = 2_000
+STEPS_TO_SHOW = 100
+STEPS_IN_ALL = 20_000
+"""Of all searches for rows that show a slip in the label; later ones have to do with rows that get there."""
+
+PINS = (0.0, math.inf, -math.inf)
+"""Values every atom is also tried at: engines have their own ideas about them."""
+
+Row = dict[int, int]
+"""A cell for every feature."""
+
+
+@dataclass(slots=True)
+class Found:
+    """Rows found so far, and what was not found: not frozen, the search adds to it."""
+
+    rows: list[Row] = field(default_factory=list)
+    unreachable: list[str] = field(default_factory=list)
+    """Places shown to be reached by no row."""
+    given_up: list[str] = field(default_factory=list)
+    """Searches that used up their steps: a slip there may go unseen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """A tree made ready for searching: the same tree as a graph of labels and as one of everything it answers."""
+
+    program: Program
+    tree: Tree
+    cells: Cells
+    atoms: Sequence[Atoms]
+    """Each clause as atoms."""
+    choose: random.Random
+    labels: Graph
+    label_node: Mapping[int, int]
+    whole: Graph
+    whole_node: Mapping[int, int]
+    show: Steps
+    in_all: Steps
+
+
+def cells_around(program: Program) -> Cells:
+    """Cells in which every bound, each of its neighbours and every pin is a cell of its own."""
+    starts: list[set[float]] = [{0.0, above(0.0), math.inf, above(-math.inf)} for _ in program.features]
+    for clause in program.clauses:
+        for atom in clause.atoms:
+            for bound in (atom.lo, atom.hi):
+                if bound is not None:
+                    near = (below(bound), bound, above(bound))
+                    starts[atom.feature].update((*near, above(near[2])))
+    return Cells(tuple(tuple(sorted(found - {-math.inf})) for found in starts))
+
+
+def turning_cells(cells: Cells, atom: Interval) -> Iterator[tuple[int, ...]]:
+    """Where a slip turns the atom over, one kind of slip after another.
+
+    The second of two is all of one side, for a bound that is lost: a row from the first shows that slip too.
+    """
+    inside = values_of(atom)
+    yield (cells.missing(atom.feature),)
+    if atom.lo is not None:
+        first = cell_at(cells, atom.feature, inside.least)
+        yield (first,)
+        yield (first >> 1, first - 1)
+    if atom.hi is not None:
+        last = cell_at(cells, atom.feature, inside.most)
+        yield (last,)
+        yield (last << 1, cells.missing(atom.feature) - (last << 1))
+
+
+def tree_rows(program: Program, tree: Tree, cells: Cells, choose: random.Random) -> Found:
+    """Rows for every atom of every split, and one for every leaf."""
+    found = Found()
+    ground = _ground(program, tree, cells, choose)
+    for index, steps in sorted(paths(tree).items()):
+        node = tree.nodes[index]
+        way = way_to(cells, tree, ground.atoms, steps)
+        if way is None:
+            found.unreachable.append(f"node {index}")
+        elif isinstance(node, Leaf):
+            row = _row_there(ground, way, found, f"node {index}, a leaf")
+            found.rows += [] if row is None else [row]
+        else:
+            _split_rows(ground, index, node, way, found)
+    return found
+
+
+def _ground(program: Program, tree: Tree, cells: Cells, choose: random.Random) -> Ground:
+    decided = as_reading(program).decision
+    assert isinstance(decided, Decided)  # noqa: S101 - a tree's reading is one
+    show, in_all = Steps(10**9), Steps(STEPS_IN_ALL)
+    labels, whole = Graph(cells, show), Graph(cells, show)
+    by_label = add_steps(labels, decided, lambda outcome: outcome.winner)
+    by_leaf = add_steps(whole, decided, lambda outcome: outcome)
+    atoms = [atoms_of(cells, clause) for clause in program.clauses]
+    return Ground(program, tree, cells, atoms, choose, labels, by_label, whole, by_leaf, show, in_all)
+
+
+def _split_rows(ground: Ground, index: int, split: Split, way: Way, found: Found) -> None:
+    """Rows for every atom of a split; then, where none of them shows it, for the whole conjunction being lost."""
+    atoms = ground.atoms[split.clause]
+    where = f"node {index}, clause {split.clause}"
+    held = holding(ground.cells, way, atoms)
+    near = None if held is None else _row_there(ground, held, found, f"{where} held")
+    shown = {True: False, False: False}
+    """Whether a row that holds the conjunction showed a slip in the label, and one that fails it."""
+    for atom in ground.program.clauses[split.clause].atoms:
+        box = dict(way.box)
+        rest = tuple(pair for pair in atoms if pair[0] != atom.feature)
+        if narrow_box(ground.cells, box, rest):
+            mine = f"{where}, feature {atom.feature}"
+            start = near or _row_there(ground, Way(box, way.failed), found, mine)
+            if start is not None:
+                for inside in _atom_rows(ground, split, atom, Way(box, way.failed), start, found, mine):
+                    shown[inside] = True
+    for inside, there in ((True, held), (False, failing(way, atoms))):
+        if there is not None and not shown[inside]:
+            first = near if inside else _row_there(ground, there, found, f"{where} failed")
+            found.rows += [] if first is None else [_shown(ground, split, there, first, found, where)[0]]
+
+
+def _atom_rows(
+    ground: Ground, split: Split, atom: Interval, way: Way, near: Row, found: Found, where: str
+) -> Iterator[bool]:
+    """Add rows for one atom, all others held; say of each that shows a slip in the label whether the atom holds there.
+
+    `near` is a row that gets there: with another value of the feature it mostly still does.
+    """
+    free = way.box.get(atom.feature, -1)
+    inside = dict(ground.atoms[split.clause])[atom.feature]
+    asked = [atoms for atoms in way.failed if any(feature == atom.feature for feature, _ in atoms)]
+    for value in PINS:
+        moved = _moved(near, atom.feature, free & cell_at(ground.cells, atom.feature, value), asked)
+        found.rows += [] if moved is None else [moved]
+    for masks in turning_cells(ground.cells, atom):
+        for pin in (free & mask for mask in masks if free & mask):
+            there = Way({**way.box, atom.feature: pin}, way.failed)
+            first = _moved(near, atom.feature, pin, asked) or _row_there(ground, there, found, where)
+            if first is None:
+                continue
+            row, in_label = _shown(ground, split, there, first, found, where)
+            found.rows.append(row)
+            if in_label:
+                near = row  # what showed one slip often shows the next
+                yield bool(pin & inside)
+                break
+
+
+def _moved(row: Row, feature: int, pin: int, asked: list[Atoms]) -> Row | None:
+    """The row with a feature in one of these cells, None where it then misses its way; `asked` are to fail."""
+    moved = {**row, feature: pin & -pin}
+    return None if not pin or any(_holds(moved, atoms) for atoms in asked) else moved
+
+
+def _holds(row: Row, atoms: Atoms) -> bool:
+    for feature, mask in atoms:  # noqa: SIM110 - asked a million times, and twice as quick as all(...)
+        if not row[feature] & mask:
+            return False
+    return True
+
+
+def _shows(graph: Graph, node: Mapping[int, int], split: Split, row: Row) -> bool:
+    return end_node(graph, node[split.then], row) != end_node(graph, node[split.otherwise], row)
+
+
+def _shown(ground: Ground, split: Split, way: Way, there: Row, found: Found, where: str) -> tuple[Row, bool]:
+    """A row whose two sides differ in the label (True), else in probabilities or leaf, else the one that is there."""
+    for graph, node in ((ground.labels, ground.label_node), (ground.whole, ground.whole_node)):
+        in_label = graph is ground.labels
+        if _shows(graph, node, split, there):
+            return there, in_label
+        row = _searched(ground, graph, node[split.then], node[split.otherwise], way, found, where)
+        if row is not None:
+            return row, in_label
+    return there, False
+
+
+def _searched(
+    ground: Ground, graph: Graph, then: int, otherwise: int, way: Way, found: Found, where: str
+) -> Row | None:
+    ground.show.left = before = min(STEPS_TO_SHOW, ground.in_all.left)
+    try:
+        row = find_difference_within(graph, then, otherwise, way.box, way.failed)
+    except OutOfTime:
+        found.given_up.append(where)
+        return None
+    finally:
+        ground.in_all.left -= max(0, before - ground.show.left)
+    return None if row is None else {feature: row.get(feature, 1) for feature in range(len(ground.cells.starts))}
+
+
+def _row_there(ground: Ground, way: Way, found: Found, where: str) -> Row | None:
+    """A row that gets there; features nothing binds are in any cell."""
+    try:
+        box = solve(ground.cells, way.box, way.failed, Steps(STEPS_TO_GET_THERE))
+    except OutOfTime:
+        found.given_up.append(where)
+        return None
+    if box is None:
+        found.unreachable.append(where)
+        return None
+    return {**any_row(ground.cells, ground.choose), **{feature: mask & -mask for feature, mask in box.items()}}
+
+
+def any_row(cells: Cells, choose: random.Random) -> Row:
+    """A cell for every feature, any one."""
+    return {feature: 1 << int(choose.random() * (len(starts) + 2)) for feature, starts in enumerate(cells.starts)}
+
+
+def clause_rows(program: Program, cells: Cells, choose: random.Random) -> Iterator[Row]:
+    """For a rule set: every clause, each atom at each of its values with the others held; the scores show a slip."""
+    for clause in program.clauses:
+        box = dict(atoms_of(cells, clause))
+        if not all(box.values()):
+            continue
+        for atom in clause.atoms:
+            pins = [cell_at(cells, atom.feature, value) for value in PINS]
+            for pin in (*pins, *(masks[0] for masks in turning_cells(cells, atom))):
+                pinned = {**box, atom.feature: pin}
+                yield {**any_row(cells, choose), **{feature: mask & -mask for feature, mask in pinned.items()}}

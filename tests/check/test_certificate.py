@@ -1,0 +1,126 @@
+"""A certificate convinces a checker that shares no code with the prover, and a tampered one does not."""
+
+import ast
+import copy
+import json
+import math
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gbfl_compile.check import certificate_verifier
+from gbfl_compile.check.certificate import certificate
+from gbfl_compile.check.certificate_verifier import verify
+from gbfl_compile.check.prove import prove
+from gbfl_compile.check.wide import as_reading
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.json_form import to_json
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
+from tests.check.respelling import mutated, random_program, respelled
+
+PROGRAM = Program(
+    ("a", "b"),
+    ("no", "yes"),
+    (Clause((Interval(0, 1.0, 2.0), Interval(1, None, 5.0, "right", True))), Clause((Interval(1, 3.0),))),
+    Tree((Split(0, 1, 2), Leaf((0.25, 0.75)), Split(1, 3, 4), Leaf((1.0, 0.0)), Leaf((0.0, 1.0)))),
+)
+
+
+def checked(program, form):
+    return verify(json.loads(to_json(program)), form)
+
+
+def test_what_is_proved_can_be_certified_and_what_is_not_cannot():
+    choose = random.Random(2)
+    for number in range(150):
+        program = random_program(choose, ("tree", "list")[number % 2])
+        reading = respelled(choose, program) if number % 3 else mutated(choose, program)
+        if prove(program, reading).findings["labels"] == prove(program, as_reading(program)).labels:
+            form = json.loads(certificate(program, reading))
+            boxes = sum("step" in entry for entry in form["boxes"])
+            assert checked(program, form) == boxes
+        else:
+            with pytest.raises(BadInput, match="not the program"):
+                certificate(program, reading)
+
+
+def changes(form):
+    """Every certificate one slip away from this one."""
+    places = range(len(form["boxes"]))
+    for place in places:
+        entry = form["boxes"][place]
+        yield lambda boxes, place=place: boxes.pop(place)
+        yield lambda boxes, place=place: boxes.insert(place, boxes[place])
+        for key, value in entry.items():
+            if key == "at":
+                near = math.nextafter(float.fromhex(value), math.inf).hex()
+                yield lambda boxes, place=place, near=near: boxes[place].update(at=near)
+            else:
+                yield lambda boxes, place=place, key=key, value=value: boxes[place].update({key: value + 1})
+
+
+def test_every_slip_in_the_boxes_is_caught():
+    good = json.loads(certificate(PROGRAM, as_reading(PROGRAM)))
+    assert checked(PROGRAM, good) > 4
+    tried = 0
+    for change in changes(good):
+        bad = copy.deepcopy(good)
+        change(bad["boxes"])
+        with pytest.raises((ValueError, KeyError, IndexError)):
+            checked(PROGRAM, bad)
+        tried += 1
+    assert tried > 30
+
+
+def numbers_in(form, path=()):
+    """Where in a JSON form numbers and hexadecimal numbers stand."""
+    if isinstance(form, dict):
+        for key, value in form.items():
+            yield from numbers_in(value, (*path, key))
+    elif isinstance(form, list):
+        for index, value in enumerate(form):
+            yield from numbers_in(value, (*path, index))
+    elif isinstance(form, str | int) and not isinstance(form, bool) and form not in ("inf", "-inf"):
+        yield path, form
+
+
+def test_every_slip_in_the_reading_is_caught():
+    good = json.loads(certificate(PROGRAM, as_reading(PROGRAM)))
+    tried = 0
+    for path, value in numbers_in(good["reading"]):
+        bad = copy.deepcopy(good)
+        at = bad["reading"]
+        for key in path[:-1]:
+            at = at[key]
+        changed = value + 1 if isinstance(value, int) else math.nextafter(float.fromhex(value), math.inf).hex()
+        at[path[-1]] = changed
+        with pytest.raises((ValueError, KeyError, IndexError)):
+            checked(PROGRAM, bad)
+        tried += 1
+    assert tried > 15
+
+
+def test_a_certificate_of_another_program_is_refused():
+    other = Program(PROGRAM.features, PROGRAM.classes, PROGRAM.clauses[::-1], PROGRAM.decision)
+    with pytest.raises(ValueError, match="another program"):
+        checked(other, json.loads(certificate(PROGRAM, as_reading(PROGRAM))))
+
+
+def test_a_rule_set_has_no_certificate():
+    card = Program(("a",), (0, 1), (Clause((Interval(0, 1.0),)),), Scorecard((0, 0), ((0, 1),)))
+    with pytest.raises(BadInput, match="rule set"):
+        certificate(card, as_reading(card))
+
+
+def test_the_verifier_runs_on_its_own_and_imports_the_standard_library_only(tmp_path):
+    path = Path(certificate_verifier.__file__)
+    imports = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.Import | ast.ImportFrom)]  # fmt: skip
+    assert {alias.name for node in imports for alias in node.names} == {"json", "math", "sys", "Any"}
+    (tmp_path / "program.json").write_text(to_json(PROGRAM))
+    (tmp_path / "certificate.json").write_text(certificate(PROGRAM, as_reading(PROGRAM)))
+    alone = [sys.executable, "-I", "-S", str(path), "program.json", "certificate.json"]
+    run = subprocess.run(alone, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "equal on every row" in run.stdout

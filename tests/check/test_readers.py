@@ -1,0 +1,114 @@
+"""What is emitted is read back and proved equal, with every option; the same rules said otherwise too."""
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gbfl_compile.backends import emit
+from gbfl_compile.check.prove import prove
+from gbfl_compile.check.readers import READERS, read
+from gbfl_compile.check.reading import Scored, Unread
+from gbfl_compile.check.wide import condition_holds
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.evaluate import evaluate
+from gbfl_compile.ir.nodes import Scorecard
+from tests.check import c_edits, onnx_edits, python_edits
+from tests.check.reader_artifacts import OPTIONS, count, findings, random_artifact
+from tests.programs import programs_with_rows
+
+EDITS = {"python": python_edits, "c": c_edits, "onnx": onnx_edits}
+TARGETS = tuple(EDITS)
+
+
+def reasons_differ(program, reading, rows):
+    """Rows on which the reason that an artifact gives, as far as it gives one, is not the program's."""
+    for row in rows:
+        answer = evaluate(program, row)
+        if isinstance(reading.decision, Scored):
+            if reading.decision.held is not None:
+                held = [i for i, condition in enumerate(reading.decision.held) if condition_holds(condition, row)]
+                if tuple(held) != answer.held:
+                    yield row
+        else:
+            outcomes = [step for step in reading.decision.steps if getattr(step, "leaf", None) == answer.leaf]
+            if outcomes and outcomes[0].held is not None and outcomes[0].held != answer.held:
+                yield row
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@settings(max_examples=count("GBFL_READ_PROGRAMS", 60))
+@given(data=st.data())
+def test_what_is_emitted_is_read_back_and_proved(target, data):
+    program, rows = data.draw(programs_with_rows())
+    options = data.draw(st.sampled_from(OPTIONS[target]))
+    try:
+        artifact = emit(program, target, "model", options)
+    except BadInput:
+        return
+    for reading in read(target, artifact.files):
+        assert reading.digest == digest(program)
+        assert reading.dtype == options.get("dtype", "float64")
+        assert prove(program, reading).answer == "proved", reading.place
+        if reading.dtype == "float64":
+            assert not list(reasons_differ(program, reading, rows))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_option_has_been_read(target):
+    """Each combination of options at least once, with a tree and with a rule set, where the target takes it."""
+    choose = random.Random(1)
+    for options in OPTIONS[target]:
+        for _ in range(3):
+            program, artifact = random_artifact(choose, target, options)
+            found = findings(program, target, artifact.files)
+            assert set(found) == {"proved"}, (options, found)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_same_rules_said_otherwise_are_read_and_proved(target):
+    choose = random.Random(2)
+    for number in range(count("GBFL_RESPELLINGS", 60)):
+        program, artifact = random_artifact(choose, target)
+        files = EDITS[target].respelled(choose, artifact.files)
+        assert set(findings(program, target, files)) == {"proved"}, (number, _why(target, files), files)
+
+
+def _why(target, files):
+    try:
+        return [reading.place for reading in read(target, files)]
+    except Unread as error:
+        return str(error)
+
+
+def test_every_way_of_answering_has_a_reading():
+    choose = random.Random(3)
+    for kernel in ("ifelse", "select", "bits"):
+        program, artifact = random_artifact(choose, "c", {"kernel": kernel})
+        places = {place for reading in read("c", artifact.files) for place in reading.place.split(", ")}
+        scored = isinstance(program.decision, Scorecard)
+        verbs = ("predict", "score") if scored else ("predict", "leaf")
+        single = {"model_predict", "model_predict_proba", "model_explain"} | ({"model_score"} if scored else set())
+        assert places == single | {f"model_{verb}_{way}" for verb in verbs for way in ("rows", "columns")}
+
+
+def test_readers_are_the_second_opinion():
+    """A reader that shared code with a backend would share its mistakes."""
+    import ast
+    from pathlib import Path
+
+    import gbfl_compile.check.readers as readers
+
+    for path in Path(readers.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            for name in names:
+                assert not name.startswith("gbfl_compile.backends"), path.name
+
+
+def test_a_target_without_a_reader_is_refused_by_name():
+    with pytest.raises(BadInput, match=f"there is one for {', '.join(READERS)}"):
+        read("cobol", {})
