@@ -12,16 +12,16 @@ from typing import Any
 
 import click
 
+from gbfl_compile.commands.audit import audit, audit_log
+from gbfl_compile.commands.diff import diff
+from gbfl_compile.commands.flags import BAD_USAGE, COULD_NOT_RUN, DIFFERENT, EQUAL, FILE, INTERRUPTED, as_json
+from gbfl_compile.commands.init import init
+from gbfl_compile.commands.lint import lint
+from gbfl_compile.commands.mine import mine
+from gbfl_compile.commands.reasons import reasons
+from gbfl_compile.commands.show import show
 from gbfl_compile.errors import BadInput, GbflError
 from gbfl_compile.version import VERSION
-
-EQUAL, DIFFERENT, BAD_USAGE, COULD_NOT_RUN, INTERRUPTED = 0, 1, 2, 3, 130
-
-
-FILE = click.Path(path_type=Path, readable=False)
-"""A path. Whether it can be read or written is found out, and said, by whoever does so."""
-
-as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -31,6 +31,16 @@ def gbfl() -> None:
 
     Start with: gbfl demo --out demo-out
     """
+
+
+gbfl.add_command(init)
+gbfl.add_command(audit)
+gbfl.add_command(audit_log)
+gbfl.add_command(diff)
+gbfl.add_command(lint)
+gbfl.add_command(mine)
+gbfl.add_command(show)
+gbfl.add_command(reasons)
 
 
 @gbfl.command()
@@ -60,27 +70,6 @@ def demo(out: Path, seed: int, as_json: bool) -> int:
     else:
         screen.print_demo(found, out)
     return DIFFERENT if found.lowered_different or found.verdict.verdict == "different" else EQUAL
-
-
-@gbfl.command()
-@click.argument("program", type=FILE)
-@as_json
-def show(program: Path, as_json: bool) -> int:
-    """Print a program's rules as people read them.
-
-    Example: gbfl show demo-out/program.json
-    """
-    from gbfl_compile import screen
-    from gbfl_compile.ir.digest import digest
-    from gbfl_compile.ir.json_form import load
-    from gbfl_compile.ir.readable import readable
-
-    loaded = load(program)
-    if as_json:
-        screen.print_json({"digest": digest(loaded), "rules": readable(loaded).split("\n")})
-    else:
-        screen.print_lines(readable(loaded), "", f"digest {digest(loaded)}")
-    return EQUAL
 
 
 @gbfl.command("compile")
@@ -188,11 +177,12 @@ def check(
     from gbfl_compile import screen
     from gbfl_compile.check.equivalence import expectation
     from gbfl_compile.check.folder import check_folder
+    from gbfl_compile.commands.given import rows_of, triplets_of
     from gbfl_compile.files import write_whole
     from gbfl_compile.ir.json_form import load
 
     loaded = load(program)
-    expected = expectation(loaded, _rows(data, loaded), _triplets(triplets, loaded))
+    expected = expectation(loaded, rows_of(data, loaded), triplets_of(triplets, loaded))
     verdict = check_folder(expected, out, name, budget_seconds=budget)
     if json_to not in (None, "-"):
         write_whole(
@@ -205,38 +195,55 @@ def check(
     return _exit_code(verdict.verdict)
 
 
-def _rows(path: Path | None, program: Any) -> Any:
-    if path is None:
-        return None
-    from gbfl_compile.tables import feature_matrix, read_table
-
-    return feature_matrix(read_table(path), program.features, str(path))
-
-
-def _triplets(path: Path | None, program: Any) -> Any:
-    if path is None:
-        return None
-    from gbfl_compile.triplets import load_triplets
-
-    triplets = load_triplets(path)
-    if triplets.features != program.features:
-        raise BadInput(f"{path}: its features are not the program's, make triplets for this program")
-    return triplets
-
-
 @gbfl.command()
-@click.argument("folder", type=FILE)
-@click.argument("data", type=FILE)
-@click.option("--out", "-o", type=FILE, required=True, help="Where the scored table goes (CSV or Parquet).")
+@click.argument("source", metavar="FOLDER|PROGRAM", type=FILE)
+@click.argument("data", type=FILE, required=False)
+@click.option("--out", "-o", type=FILE, help="Where the scored table goes (CSV or Parquet).")
 @click.option("--key", "keys", multiple=True, metavar="COLUMN", help="A column of DATA to carry over; may be repeated.")
 @click.option("--name", help="The artifact's name, where the folder holds several.")
+@click.option("--database", envvar="GBFL_DATABASE", metavar="URL", help="Score inside this database instead.")
+@click.option("--table", help="The database's table of features.")
+@click.option("--to-table", help="The table to make there.")
+@click.option("--schema", default="", help="The schema of both tables.")
+@click.option("--column", "columns", multiple=True, metavar="FEATURE=COLUMN", help="Where they are called differently.")
+@click.option("--replace", is_flag=True, help="Drop TO_TABLE, if it is there, once the new one is complete.")
 @as_json
-def score(folder: Path, data: Path, out: Path, keys: tuple[str, ...], name: str | None, as_json: bool) -> int:
+def score(
+    source: Path,
+    data: Path | None,
+    out: Path | None,
+    keys: tuple[str, ...],
+    name: str | None,
+    as_json: bool,
+    **inside: Any,
+) -> int:
     """Score a table with the artifact in FOLDER: `label`, then one `p_<class>` a class.
 
+    With --table, the table of a database is scored with PROGRAM where it stands: no row leaves it. The URL may stand
+    in the environment variable GBFL_DATABASE, where no list of processes shows its password.
+
     Example: gbfl score demo-out/python new.csv -o scored.csv
+
+    Example: gbfl score demo-out/program.json --database sqlite:///f.db --table people --to-table scored
     """
     from gbfl_compile import screen
+
+    if inside["table"] is not None or inside["to_table"] is not None:
+        if data is not None or out is not None or name is not None:
+            raise click.UsageError("--table scores inside a database: leave DATA, --out and --name out.")
+        told = _score_inside(source, keys, **inside)
+    elif data is None or out is None:
+        raise click.UsageError("Give DATA and --out, or --database, --table and --to-table.")
+    else:
+        told = _score_file(source, data, out, keys, name)
+    if as_json:
+        screen.print_json(told)
+    else:
+        screen.print_lines(f"{told['rows']} rows scored by {told['engine']}: {told['out']}")
+    return EQUAL
+
+
+def _score_file(folder: Path, data: Path, out: Path, keys: tuple[str, ...], name: str | None) -> dict[str, Any]:
     from gbfl_compile.artifacts import load_artifact
     from gbfl_compile.scoring import score_table
     from gbfl_compile.tables import read_table, write_table
@@ -244,12 +251,37 @@ def score(folder: Path, data: Path, out: Path, keys: tuple[str, ...], name: str 
     predictor = load_artifact(folder, name)
     scored = score_table(predictor, read_table(data, text=keys), keys, str(data))
     write_table(scored, out)
-    if as_json:
-        told = {"rows": len(scored), "out": str(out), "engine": predictor.engine, "digest": predictor.digest}
-        screen.print_json(told)
-    else:
-        screen.print_lines(f"{len(scored)} rows scored by {predictor.engine}: {out}")
-    return EQUAL
+    return {"rows": len(scored), "out": str(out), "engine": predictor.engine, "digest": predictor.digest}
+
+
+def _score_inside(
+    program: Path,
+    keys: tuple[str, ...],
+    database: str | None,
+    table: str | None,
+    to_table: str | None,
+    schema: str,
+    columns: tuple[str, ...],
+    replace: bool,
+) -> dict[str, Any]:
+    from gbfl_compile.databases import connect
+    from gbfl_compile.ir.json_form import load
+    from gbfl_compile.scoring_database import score_in_database
+
+    if database is None or table is None or to_table is None:
+        raise click.UsageError("Scoring inside a database needs --database, --table and --to-table.")
+    mapped = dict(pair.split("=", 1) for pair in columns if "=" in pair)
+    if wrong := [pair for pair in columns if "=" not in pair]:
+        raise BadInput(f"--column {wrong[0]!r}: write it as FEATURE=COLUMN")
+    loaded = load(program)
+    opened = connect(database)
+    try:
+        made = score_in_database(
+            loaded, opened, table, to_table, columns=mapped, keys=keys, schema=schema, replace=replace
+        )
+    finally:
+        opened.close()
+    return {"rows": made.rows, "out": made.table, "engine": made.engine, "digest": made.digest}
 
 
 @gbfl.command()

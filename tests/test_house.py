@@ -30,6 +30,7 @@ ROOMS = {
     "tables": FOUNDATION | {"ir"},
     "scoring": TARGETS | {"tables"},
     "scoring_database": TARGETS | {"databases"},
+    "spark": TARGETS | {"databases"},
     "provenance": FOUNDATION,
     "raw_trees": LANGUAGE,
     "lowering": MEASURES | {"learn", "provenance", "raw_trees"},
@@ -40,6 +41,15 @@ ROOMS = {
     "doctor": TARGETS,
     "demo": MEASURES | TARGETS | {"learn", "lowering", "passes", "check"},
     "screen": MEASURES | {"check", "demo", "paper"},
+    "black_boxes": LANGUAGE | {"learn", "onnx_black_box"},
+    "onnx_black_box": LANGUAGE,
+    "database_tables": LANGUAGE | {"databases"},
+    "mining": MEASURES | {"learn", "lowering", "passes", "provenance", "tables", "black_boxes"},
+    "starter": FOUNDATION,
+    "reasons": LANGUAGE,
+    "why": LANGUAGE | {"reasons"},
+    "audit": MEASURES | TARGETS | {"check", "databases", "tables", "scoring"},
+    "commands": None,
     "cli": None,
     "__init__": None,
 }
@@ -113,7 +123,19 @@ def test_backends_do_not_import_each_other(path):
 
 @pytest.mark.parametrize(
     "room_name",
-    ["cli", "__init__", "errors", "version", "files", "resources", "databases", "backends", "screen", "doctor"],
+    [
+        "cli",
+        "__init__",
+        "errors",
+        "version",
+        "files",
+        "resources",
+        "databases",
+        "backends",
+        "screen",
+        "doctor",
+        "commands",
+    ],
 )
 def test_nothing_heavy_is_imported_at_the_top(room_name):
     for path in files():

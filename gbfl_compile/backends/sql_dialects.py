@@ -90,6 +90,10 @@ class Dialect:
     """How many WHENs one CASE may have."""
     terms: int = 5000
     """How many terms a balanced sum may have in one expression; more are added up in a further stage."""
+    brackets: bool = True
+    """Whether sums are balanced by brackets; where reading them is slow, sums are kept short instead (`terms`)."""
+    added: int = 100_000
+    """How many terms all sums of a rule set may have together; more are refused."""
     columns: int = 1000
     """How many columns a stage may have."""
     longest_query: int = 1_000_000_000

@@ -19,6 +19,7 @@ from gbfl_compile.backends.sql_conditions import clause_holds
 from gbfl_compile.backends.sql_dialects import Dialect
 from gbfl_compile.backends.sql_query import Item, Stage, item
 from gbfl_compile.backends.sql_text import identifier, whole
+from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Program, Scorecard
 
 REASON = "gbfl_rules"
@@ -40,6 +41,11 @@ def points_stages(
     asked = [clause_holds(dialect, clause, columns) for clause in program.clauses]
     varying = varying_classes(card)
     several = len(varying) + with_reason > 1
+    if (added := len(asked) * len(varying)) > dialect.added:
+        raise BadInput(
+            f"{len(asked)} rules with points for {len(varying)} classes, {added} terms: {dialect.engine} does not plan "
+            f"more than {dialect.added} in reasonable time, fit fewer rules"
+        )
     if several and asked and dialect.shares_clauses:
         return _in_chunks(dialect, card, asked, tuple(names.values()), varying, with_reason)
     sums = {c: terms(dialect, card, c, range(len(asked)), asked) for c in varying}
@@ -61,7 +67,7 @@ def _in_place(dialect: Dialect, card: Scorecard, sums: Mapping[int, list[str]], 
     left: dict[int, list[str]] = {}
     for c, added in sums.items():
         chunks = [added[start : start + dialect.terms] for start in range(0, len(added), dialect.terms)]
-        made = [item(f"gbfl_part_{c}_{number}", *balanced(chunk)) for number, chunk in enumerate(chunks)]
+        made = [item(f"gbfl_part_{c}_{number}", *joined(dialect, chunk)) for number, chunk in enumerate(chunks)]
         parts += made
         left[c] = [identifier(dialect, part.name) for part in made]
     handed = tuple(column.name for column in reason)
@@ -73,7 +79,7 @@ def _in_place(dialect: Dialect, card: Scorecard, sums: Mapping[int, list[str]], 
 
 def _totals(dialect: Dialect, card: Scorecard, sums: Mapping[int, Sequence[str]]) -> tuple[Item, ...]:
     return tuple(
-        item(points_name(c), *cast(balanced([whole(dialect, card.bias[c]), *added]), dialect.bigint))
+        item(points_name(c), *cast(joined(dialect, [whole(dialect, card.bias[c]), *added]), dialect.bigint))
         for c, added in sums.items()
     )
 
@@ -100,7 +106,7 @@ def _in_chunks(
         made = []
         for c in varying:
             if added := terms(dialect, card, c, chunk, ones, times):
-                made.append(item(f"gbfl_part_{c}_{number}", *balanced(added)))
+                made.append(item(f"gbfl_part_{c}_{number}", *joined(dialect, added)))
                 parts[c].append(identifier(dialect, made[-1].name))
         if with_reason:
             made.append(item(f"gbfl_rules_{number}", *concatenated(dialect, _rule_numbers(chunk, ones))))
@@ -138,6 +144,14 @@ def times(condition: str, points: str, none: str) -> str:
 
 def _number(dialect: Dialect, number: int, wide: bool) -> str:
     return f"CAST({number} AS {dialect.bigint})" if wide and abs(number) < 2**31 else whole(dialect, number)
+
+
+def joined(dialect: Dialect, added: Sequence[str], sign: str = "+") -> list[str]:
+    """Terms joined by a sign, balanced, or plainly where the engine reads brackets slowly and the terms are few."""
+    if dialect.brackets:
+        return balanced(added, sign)
+    lines = [added[0], *(f"{sign} {term}" for term in added[1:])]
+    return lines if len(lines) == 1 else [f"({lines[0]}", *lines[1:-1], f"{lines[-1]})"]
 
 
 def balanced(added: Sequence[str], sign: str = "+") -> list[str]:
@@ -179,5 +193,5 @@ def concatenated(dialect: Dialect, texts: Sequence[str]) -> list[str]:
     if not texts:
         return ["''"]
     if dialect.concatenates or len(texts) == 1:
-        return balanced(texts, "||")
+        return joined(dialect, texts, "||")
     return ["CONCAT(", *(f"  {text}," for text in texts[:-1]), f"  {texts[-1]})"]

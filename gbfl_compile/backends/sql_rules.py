@@ -16,8 +16,8 @@ from gbfl_compile.backends.sql_dialects import Dialect
 from gbfl_compile.backends.sql_layout import Output
 from gbfl_compile.backends.sql_points import (
     REASON,
-    balanced,
     cast,
+    joined,
     points_name,
     points_stages,
     rule_numbers,
@@ -118,12 +118,12 @@ def _probability(dialect: Dialect, card: Scorecard, told: Mapping[int, str], ind
             return _logistic(dialect, [_exp(dialect, card, told[1 - index], told[index])])
         case classes:
             weights = [identifier(dialect, _weight(c)) for c in range(classes)]
-            return f"{weights[index]} / {' '.join(balanced(weights))}"
+            return f"{weights[index]} / {' '.join(joined(dialect, weights))}"
 
 
 def _logistic(dialect: Dialect, others: Sequence[str]) -> str:
     one = literal(dialect, 1.0)
-    return f"{one} / {' '.join(balanced([one, *others]))}"
+    return f"{one} / {' '.join(joined(dialect, [one, *others]))}"
 
 
 def _exp(dialect: Dialect, card: Scorecard, points: str, against: str) -> str:
@@ -154,7 +154,7 @@ def rule_expressions(
         points = tuple((row[first] - row[second],) for row in card.points)
         bias = card.bias[first] - card.bias[second]
         added = terms(dialect, Scorecard((bias,), points), 0, range(len(asked)), asked)
-        return " ".join(balanced([whole(dialect, bias), *added]))
+        return " ".join(joined(dialect, [whole(dialect, bias), *added]))
 
     def lines(output: Output) -> list[str]:
         c = output.index
@@ -166,7 +166,7 @@ def rule_expressions(
                 return [_logistic(dialect, others)] if others else [literal(dialect, 1.0)]
             case "score":
                 added = terms(dialect, card, c, range(len(asked)), asked)
-                return cast(balanced([whole(dialect, card.bias[c]), *added]), dialect.bigint)
+                return cast(joined(dialect, [whole(dialect, card.bias[c]), *added]), dialect.bigint)
             case "reason":
                 return rule_numbers(dialect, asked)
             case "leaf":

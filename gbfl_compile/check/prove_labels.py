@@ -51,13 +51,13 @@ def adder_of(total: Sum, classes: int, tie_to: Literal["lower", "higher"]) -> Ad
 
 
 def find_other_label(
-    cells: Cells, clock: Budget, a: Side, b: Side, difference: Adder | None
+    cells: Cells, clock: Budget, a: Side, b: Side, difference: Adder | None, within: Mapping[int, int] | None = None
 ) -> Mapping[int, int] | None:
-    """A box in which the two sides give different labels everywhere, or None: they never do.
+    """A box (`within` another) in which the two sides give different labels everywhere, or None: they never do.
 
     `difference` is what two rule sets with the same rule for ties differ by: where it is nothing, labels are equal.
     """
-    stack: list[tuple[dict[int, int], Side, Side, Adder | None]] = [({}, a, b, difference)]
+    stack: list[tuple[dict[int, int], Side, Side, Adder | None]] = [(dict(within or {}), a, b, difference)]
     while stack:
         clock.check()
         box, a, b, difference = stack.pop()

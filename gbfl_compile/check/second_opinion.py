@@ -88,10 +88,17 @@ def _condition(z3: Any, condition: Condition, row: list[Any]) -> Any:
 
 
 def _in_range(z3: Any, value: Any, least: float, most: float, missing: bool) -> Any:
-    """Comparisons are made in double, into which a float32 value goes exactly; they are false for NaN by themselves."""
+    """Comparisons are false for NaN by themselves.
+
+    A float32 value is compared with float32 bounds: z3 rounds the doubles, the lower one up and the upper one down,
+    which no float32 value can tell from the doubles themselves.
+    """
     double = z3.FPSort(11, 53)
-    wide = value if value.sort() == double else z3.fpFPToFP(z3.RNE(), value, double)
-    inside = z3.And(z3.fpGEQ(wide, z3.FPVal(least, double)), z3.fpLEQ(wide, z3.FPVal(most, double)))
+    ends = [z3.FPVal(least, double), z3.FPVal(most, double)]
+    if value.sort() != double:
+        ways = (z3.RoundTowardPositive(), z3.RoundTowardNegative())
+        ends = [z3.fpFPToFP(way, end, value.sort()) for way, end in zip(ways, ends, strict=True)]
+    inside = z3.And(z3.fpGEQ(value, ends[0]), z3.fpLEQ(value, ends[1]))
     return z3.Or(inside, z3.fpIsNaN(value)) if missing else inside
 
 

@@ -11,8 +11,9 @@ import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 
-from gbfl_compile.check.cells import Atoms, Cells, cell_at
+from gbfl_compile.check.cells import Atoms, Cells, cell_at, value_in
 from gbfl_compile.check.clock import OutOfTime, Steps
 from gbfl_compile.check.prove_graph import Graph, add_steps, end_node
 from gbfl_compile.check.prove_trees import find_difference_within
@@ -128,6 +129,7 @@ def _split_rows(ground: Ground, index: int, split: Split, way: Way, found: Found
     where = f"node {index}, clause {split.clause}"
     held = holding(ground.cells, way, atoms)
     near = None if held is None else _row_there(ground, held, found, f"{where} held")
+    asked = _asking(way.failed, {feature for feature, _ in atoms})
     shown = {True: False, False: False}
     """Whether a row that holds the conjunction showed a slip in the label, and one that fails it."""
     for atom in ground.program.clauses[split.clause].atoms:
@@ -137,24 +139,42 @@ def _split_rows(ground: Ground, index: int, split: Split, way: Way, found: Found
             mine = f"{where}, feature {atom.feature}"
             start = near or _row_there(ground, Way(box, way.failed), found, mine)
             if start is not None:
-                for inside in _atom_rows(ground, split, atom, Way(box, way.failed), start, found, mine):
+                there = Way(box, way.failed)
+                for inside in _atom_rows(ground, split, atom, there, start, asked[atom.feature], found, mine):
                     shown[inside] = True
-    for inside, there in ((True, held), (False, failing(way, atoms))):
-        if there is not None and not shown[inside]:
-            first = near if inside else _row_there(ground, there, found, f"{where} failed")
-            found.rows += [] if first is None else [_shown(ground, split, there, first, found, where)[0]]
+    for inside, whole in ((True, held), (False, failing(way, atoms))):
+        if whole is not None and not shown[inside]:
+            first = near if inside else _row_there(ground, whole, found, f"{where} failed")
+            found.rows += [] if first is None else [_shown(ground, split, whole, first, found, where)[0]]
+
+
+def _asking(failed: Sequence[Atoms], features: set[int]) -> dict[int, list[Atoms]]:
+    """For each of some features the conjunctions that ask it."""
+    asking: dict[int, list[Atoms]] = {feature: [] for feature in features}
+    for atoms in failed:
+        for feature, _ in atoms:
+            if feature in asking:
+                asking[feature].append(atoms)
+    return asking
 
 
 def _atom_rows(
-    ground: Ground, split: Split, atom: Interval, way: Way, near: Row, found: Found, where: str
+    ground: Ground,
+    split: Split,
+    atom: Interval,
+    way: Way,
+    near: Row,
+    asked: list[Atoms],
+    found: Found,
+    where: str,
 ) -> Iterator[bool]:
     """Add rows for one atom, all others held; say of each that shows a slip in the label whether the atom holds there.
 
-    `near` is a row that gets there: with another value of the feature it mostly still does.
+    `near` is a row that gets there: with another value of the feature it mostly still does, if those of the failed
+    conjunctions that ask the feature (`asked`) still fail.
     """
     free = way.box.get(atom.feature, -1)
     inside = dict(ground.atoms[split.clause])[atom.feature]
-    asked = [atoms for atoms in way.failed if any(feature == atom.feature for feature, _ in atoms)]
     for value in PINS:
         moved = _moved(near, atom.feature, free & cell_at(ground.cells, atom.feature, value), asked)
         found.rows += [] if moved is None else [moved]
@@ -228,19 +248,12 @@ def _row_there(ground: Ground, way: Way, found: Found, where: str) -> Row | None
     return {**any_row(ground.cells, ground.choose), **{feature: mask & -mask for feature, mask in box.items()}}
 
 
+def values_of_rows(cells: Cells, rows: Sequence[Row]) -> list[list[float]]:
+    """Rows of cells as rows of numbers, NaN is missing."""
+    value = cache(partial(value_in, cells))
+    return [[value(feature, row[feature]) for feature in range(len(cells.starts))] for row in rows]
+
+
 def any_row(cells: Cells, choose: random.Random) -> Row:
     """A cell for every feature, any one."""
     return {feature: 1 << int(choose.random() * (len(starts) + 2)) for feature, starts in enumerate(cells.starts)}
-
-
-def clause_rows(program: Program, cells: Cells, choose: random.Random) -> Iterator[Row]:
-    """For a rule set: every clause, each atom at each of its values with the others held; the scores show a slip."""
-    for clause in program.clauses:
-        box = dict(atoms_of(cells, clause))
-        if not all(box.values()):
-            continue
-        for atom in clause.atoms:
-            pins = [cell_at(cells, atom.feature, value) for value in PINS]
-            for pin in (*pins, *(masks[0] for masks in turning_cells(cells, atom))):
-                pinned = {**box, atom.feature: pin}
-                yield {**any_row(cells, choose), **{feature: mask & -mask for feature, mask in pinned.items()}}

@@ -10,23 +10,19 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache, partial
 from typing import assert_never
 
 import numpy as np
 
-from gbfl_compile.check.cells import Cells, joined, value_in
-from gbfl_compile.check.ways import atoms_of
-from gbfl_compile.check.witness_search import Row, any_row, cells_around, clause_rows, tree_rows
+from gbfl_compile.check.witness_points import rule_set_rows
+from gbfl_compile.check.witness_search import cells_around, tree_rows, values_of_rows
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.nodes import Program, Scorecard, Tree
 from gbfl_compile.ir.regions import above, below
 
 EXTREMES = (0.0, -0.0, 5e-324, -5e-324, 1.7976931348623157e308, -1.7976931348623157e308, math.inf, -math.inf, math.nan)
 MIXTURES = 500
-SUBSETS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,38 +46,21 @@ def find_witnesses(program: Program, seed: int = 0) -> Witnesses:
     """The rows to run, and for which places none were found."""
     choose = random.Random(seed)  # noqa: S311 - nothing secret
     cells = cells_around(program)
-    unreachable: tuple[str, ...] = ()
-    given_up: tuple[str, ...] = ()
     match program.decision:
         case Tree():
             found = tree_rows(program, program.decision, cells, choose)
-            boxes, unreachable, given_up = found.rows, tuple(found.unreachable), tuple(found.given_up)
         case Scorecard():
-            boxes = [*clause_rows(program, cells, choose), *_mixed_rows(program, cells, choose)]
+            found = rule_set_rows(program, program.decision, cells, choose)
         case _:
             assert_never(program.decision)
-    value = cache(partial(value_in, cells))
-    rows = [[value(feature, box[feature]) for feature in range(len(cells.starts))] for box in boxes]
+    rows = values_of_rows(cells, found.rows)
     rows += _signed_zeros(rows)
     pools = value_pools(program)
     rows += _edge_rows(pools)
     rows += [[choose.choice(pool) for pool in pools] for _ in range(MIXTURES)]
     unique = {np.array(row).tobytes(): row for row in rows}
     matrix = np.array(list(unique.values()), dtype=np.float64).reshape(-1, len(program.features))
-    return Witnesses(matrix, unreachable, given_up)
-
-
-def _mixed_rows(program: Program, cells: Cells, choose: random.Random) -> Iterator[Row]:
-    """For a rule set: as many clauses held as fit together, in one order after another, and none at all."""
-    listed = [atoms_of(cells, clause) for clause in program.clauses]
-    yield {feature: cells.missing(feature) for feature in range(len(cells.starts))}
-    for number in range(SUBSETS):
-        order = listed if number == 0 else choose.sample(listed, choose.randrange(len(listed) + 1))
-        box: dict[int, int] = {}
-        for atoms in order:
-            box = dict(joined(tuple(box.items()), atoms) or box)
-        held = {feature: mask & -mask for feature, mask in box.items() if mask}
-        yield {**any_row(cells, choose), **held}
+    return Witnesses(matrix, tuple(found.unreachable), tuple(found.given_up))
 
 
 def value_pools(program: Program) -> list[list[float]]:

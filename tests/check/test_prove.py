@@ -155,7 +155,7 @@ def test_a_search_without_end_is_undecided_within_its_budget():
     proof = prove(program, as_reading(replace(program, decision=nearly)), budget_seconds=0.5)
     assert isinstance(proof.findings["scores"], Counterexample)
     assert isinstance(proof.labels, Undecided)
-    assert proof.seconds < 1.0
+    assert proof.seconds < 3.0  # a busy machine may be late, not an order of magnitude
 
 
 def test_no_budget_at_all_proves_nothing():

@@ -19,8 +19,7 @@ PAIRS = int(os.environ.get("GBFL_Z3_PAIRS", "60"))
 CUTS = (-1e308, -2.0, -5e-324, 0.0, 5e-324, 0.1, 1.0, 1.0000000000000002, 1.0000000000000004, 2.0, 1e308)
 
 
-# z3 takes seconds for a float32 pair: each comparison widens the value to a double.
-@pytest.mark.parametrize(("dtype", "pairs"), [("float64", PAIRS), ("float32", max(4, PAIRS // 20))])
+@pytest.mark.parametrize(("dtype", "pairs"), [("float64", PAIRS), ("float32", PAIRS // 2)])
 def test_z3_and_the_prover_agree(dtype, pairs):
     choose = random.Random(17)
     found = []

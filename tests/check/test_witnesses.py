@@ -140,11 +140,12 @@ def test_a_program_without_clauses_has_witnesses_too(classes):
 
 
 def test_a_slip_that_changes_a_label_is_seen_in_the_labels_alone():
-    """Not every artifact gives probabilities or a leaf: a tree's witnesses have to show a slip in the label."""
+    """Not every artifact gives probabilities, scores or a leaf: witnesses have to show a slip in the label."""
     choose = random.Random(11)
     wrong_ones = 0
-    for number in range(120):
-        program = optimise(random_program(choose, ("tree", "list")[number % 2], features=4, most_clauses=8))
+    for number in range(150):
+        kind = ("tree", "list", "scorecard")[number % 3]
+        program = optimise(random_program(choose, kind, features=4, most_clauses=8))
         rows = witnesses(program)
         right = evaluate_many(program, rows).labels
         for wrong in choose.sample(found := list(mutants(program)), min(12, len(found))):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Literal
 
 from gbfl_compile.check.readers.c_artifact import CONSTANTS, Artifact, hole, nothing_left, opened, recognise, take_table
@@ -22,8 +23,9 @@ from gbfl_compile.check.readers.c_batch import (
     straight,
     sums_kernel,
 )
+from gbfl_compile.check.readers.c_expressions import WORD, Locals
 from gbfl_compile.check.readers.c_forms import COMMON, RULE_SET, TREE
-from gbfl_compile.check.readers.c_rules import WORD, Locals, followed
+from gbfl_compile.check.readers.c_rules import followed
 from gbfl_compile.check.readers.c_tables import element_type, string, strings
 from gbfl_compile.check.readers.c_values import Bits, Row, Unclear
 from gbfl_compile.check.readers.choices import Value, decided
@@ -138,6 +140,11 @@ def _tree(artifact: Artifact) -> list[tuple[str, Decided | Scored]]:
     ]
     reasons = _reasons(artifact, leaves)
 
+    @cache
+    def leaf_of(slots: Slots) -> Value:
+        body = hole(artifact, "leaf_of")
+        return followed(setting_of(artifact), body, {body.called["x"]: Row(slots)})[0]
+
     def by_leaf(leaf: int) -> Outcome:
         if not 0 <= leaf < leaves:
             raise Unread(f"leaf {leaf} is not one of {leaves}")
@@ -151,24 +158,20 @@ def _tree(artifact: Artifact) -> list[tuple[str, Decided | Scored]]:
     def explained(leaf: int) -> Outcome:
         return replace(by_leaf(leaf), held=reasons[leaf])
 
+    @cache  # rows and columns mostly are the same features
     def one_row(verb: str, slots: Slots) -> Decided:
-        value = _leaf_of(artifact, slots)
+        value = leaf_of(slots)
         return decided(value, by_leaf) if verb == "leaf" else decided(value, lambda leaf: Outcome(by_leaf(leaf).winner))
 
+    @cache
     def kernel(verb: str, slots: Slots) -> Decided:
         if verb == "leaf":
             return decided(selected(artifact, "leaf", slots), by_leaf)
         return decided(selected(artifact, "class", slots), by_class)
 
-    whole = decided(_leaf_of(artifact, every_feature(artifact)), explained)
+    whole = decided(leaf_of(every_feature(artifact)), explained)
     places = [(f"{artifact.name}_{verb}", whole) for verb in ("predict", "predict_proba", "explain")]
     return [*places, *_batch(artifact, {"predict": "class", "leaf": "leaf"}, one_row, kernel)]
-
-
-def _leaf_of(artifact: Artifact, slots: Slots) -> Value:
-    body = hole(artifact, "leaf_of")
-    value, _ = followed(setting_of(artifact), body, {body.called["x"]: Row(slots)})
-    return value
 
 
 def _reasons(artifact: Artifact, leaves: int) -> list[tuple[int, ...]]:
@@ -195,26 +198,24 @@ def _rule_set(artifact: Artifact) -> list[tuple[str, Decided | Scored]]:
     bias = _bias(artifact, classes)
     scale = scale_of(artifact.found.reals["worth"])
 
+    @cache
     def scored(slots: Slots) -> Scored:
         held = _held(artifact, slots, clauses)
         return _within_64_bits(Scored(bias, tuple(zip(held, points, strict=False)), scale, held=held))
 
+    @cache  # rows and columns mostly are the same features
     def one_row(verb: str, slots: Slots) -> Scored:
-        return _told_by(scored(slots), verb, scale)
+        return replace(scored(slots), held=None)
 
     add_up = sums_kernel(artifact) if artifact.has("sums_block") else scored
 
+    @cache
     def kernel(verb: str, slots: Slots) -> Scored:
-        return _told_by(_within_64_bits(add_up(slots)), verb, scale)
+        return replace(_within_64_bits(add_up(slots)), scale=scale, held=None)
 
     whole = scored(every_feature(artifact))
     places = [(f"{artifact.name}_{verb}", whole) for verb in ("score", "predict", "predict_proba", "explain")]
     return [*places, *_batch(artifact, {"predict": "sums", "score": "sums"}, one_row, kernel)]
-
-
-def _told_by(scored: Scored, verb: str, scale: int) -> Scored:
-    """What a batch function tells of a scorecard: `score` has probabilities made of its points, `predict` has none."""
-    return replace(scored, scale=scale if verb == "score" else None, held=None)
 
 
 def _within_64_bits(scored: Scored) -> Scored:

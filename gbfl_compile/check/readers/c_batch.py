@@ -12,10 +12,18 @@ from dataclasses import replace
 from typing import Any
 
 from gbfl_compile.check.readers.c_artifact import Artifact, hole, recognise
+from gbfl_compile.check.readers.c_batch_forms import (
+    GATHER,
+    SELECT_SUMS,
+    SUMS,
+    blocks_of_answers,
+    blocks_of_sums,
+    row_by_row,
+)
 from gbfl_compile.check.readers.c_bits import bits_scored
-from gbfl_compile.check.readers.c_forms import GATHER, SELECT_SUMS, SUMS, blocks_of_answers, blocks_of_sums, row_by_row
+from gbfl_compile.check.readers.c_expressions import Locals, Name, Setting
 from gbfl_compile.check.readers.c_match import Hole
-from gbfl_compile.check.readers.c_rules import Locals, Name, Setting, followed
+from gbfl_compile.check.readers.c_rules import followed
 from gbfl_compile.check.readers.c_source import line_of, refuse
 from gbfl_compile.check.readers.c_values import (
     Columns,

@@ -14,9 +14,10 @@ from typing import Any
 
 from gbfl_compile.check.readers.c_artifact import Artifact, hole, recognise, take_table
 from gbfl_compile.check.readers.c_bits_forms import BIN_POINTS, bits_text
+from gbfl_compile.check.readers.c_expressions import Setting
 from gbfl_compile.check.readers.c_forms import known
 from gbfl_compile.check.readers.c_match import attempt, same_within
-from gbfl_compile.check.readers.c_rules import Setting, followed
+from gbfl_compile.check.readers.c_rules import followed
 from gbfl_compile.check.readers.c_source import line_of, refuse
 from gbfl_compile.check.readers.c_values import Place, Unclear
 from gbfl_compile.check.readers.choices import FALL

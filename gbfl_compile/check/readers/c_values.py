@@ -1,7 +1,4 @@
-"""What a C expression can be on a row, and the arithmetic of it: selects by masks, sums of points, bits of rules.
-
-Nothing wraps around here: a number that does not fit the type it is put into is refused, not reduced.
-"""
+"""What a C expression can be on a row, what a branch makes of two such, and how large a number can become."""
 
 from __future__ import annotations
 
@@ -9,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from gbfl_compile.check.readers.choices import Choice, Fall, Value, choice, ends, mapped
-from gbfl_compile.check.readers.conditions import FALSE, TRUE, all_of, any_of, chosen, constant, negated
+from gbfl_compile.check.readers.choices import Choice, Fall, Value, choice, mapped, span
+from gbfl_compile.check.readers.conditions import FALSE, all_of, chosen, constant, negated
 from gbfl_compile.check.reading import All, Any, Condition, Not, Test, Unread
 
 CONDITIONS = (Test, All, Any, Not)
@@ -126,14 +123,10 @@ class Puzzling(Unread):
     """Arithmetic that is not understood; whoever knows the place says it."""
 
 
-MOST_ENDS = 64
-"""A number added to a sum may depend on the row in so many ways."""
-
-
 def as_choice(value: Known) -> int | Choice:
     """A whole number; a truth value is 0 or 1."""
     if isinstance(value, CONDITIONS):
-        return _whole(choice(value, 1, 0))
+        return whole(choice(value, 1, 0))
     if isinstance(value, int | Choice):
         return value
     if isinstance(value, Xor | Masked):
@@ -141,7 +134,8 @@ def as_choice(value: Known) -> int | Choice:
     raise Puzzling
 
 
-def _whole(value: Value) -> int | Choice:
+def whole(value: Value) -> int | Choice:
+    """A value that is there on every row."""
     if isinstance(value, Fall):
         raise AssertionError("an expression always has a value")
     return value
@@ -160,125 +154,18 @@ def truth(value: Known) -> Condition:
             raise Puzzling
 
 
-def negative(value: Known) -> Known:
-    """`-value`."""
-    if isinstance(value, Real):
-        return Real(-value.value)
-    return _whole(mapped(as_choice(value), lambda end: end if isinstance(end, Fall) else -end))
-
-
 def resolved(value: Known) -> int | Choice:
     """A value that is one number on every row, as a graph of choices."""
     match value:
         case Xor(parts, constant_part) if len(parts) == 1:
             (part,) = parts
-            return _whole(mapped(part, lambda end: end if isinstance(end, Fall) else end ^ constant_part))
+            return whole(mapped(part, lambda end: end if isinstance(end, Fall) else end ^ constant_part))
         case Masked(condition, inner):
-            return _whole(choice(condition, resolved(inner), 0))
+            return whole(choice(condition, resolved(inner), 0))
         case Xor():
             raise Puzzling
         case _:
             return as_choice(value)
-
-
-def xored(a: Known, b: Known) -> Known:
-    """`a ^ b`; equal parts cancel, which is what a select by masks lives on."""
-    if isinstance(a, Masked):
-        a, b = b, a
-    if isinstance(b, Masked):
-        return _whole(choice(b.condition, resolved(xored(a, b.value)), resolved(a)))
-    left, right = _xor(a), _xor(b)
-    parts, number = left.parts ^ right.parts, left.constant ^ right.constant
-    if not parts:
-        return number
-    return next(iter(parts)) if len(parts) == 1 and number == 0 else Xor(parts, number)
-
-
-def _xor(value: Known) -> Xor:
-    if isinstance(value, Xor):
-        return value
-    number = as_choice(value)
-    return Xor(frozenset(), number) if isinstance(number, int) else Xor(frozenset((number,)), 0)
-
-
-def anded(a: Known, b: Known) -> Known:
-    """`a & b`: of truth values, of numbers, of a number and a mask that is all ones or all zeros."""
-    if isinstance(a, CONDITIONS) and isinstance(b, CONDITIONS):
-        return all_of((a, b))
-    if isinstance(a, int) and isinstance(b, int):
-        return a & b
-    for mask, value in ((b, a), (a, b)):
-        if isinstance(mask, int) and mask in (0, -1):
-            return value if mask else 0
-        if isinstance(mask, Choice) and (mask.then, mask.otherwise) == (-1, 0):
-            if isinstance(value, Choice) and (value.then, value.otherwise) == (-1, 0):
-                return _whole(choice(all_of((mask.condition, value.condition)), -1, 0))
-            if isinstance(value, int):
-                return _whole(choice(mask.condition, value, 0))
-            if isinstance(value, Choice | Xor):
-                return Masked(mask.condition, value)
-    raise Puzzling
-
-
-def ored(a: Known, b: Known) -> Known:
-    """`a | b`: of truth values, or more bits of a word."""
-    if isinstance(a, CONDITIONS) and isinstance(b, CONDITIONS):
-        return any_of((a, b))
-    if isinstance(a, Bits):
-        match b:
-            case Unsigned(value) | (int() as value) if value >= 0:
-                return Bits({**a.set_when, **_bits(value, TRUE)})
-            case Choice(condition, int() as value, 0) if value >= 0:
-                new = _bits(value, condition)
-                return Bits({**a.set_when, **{bit: any_of((a.set_when.get(bit, FALSE), new[bit])) for bit in new}})
-    raise Puzzling
-
-
-def _bits(value: int, condition: Condition) -> dict[int, Condition]:
-    return {bit: condition for bit in range(value.bit_length()) if value >> bit & 1}
-
-
-def added(a: Known, b: Known) -> Known:
-    """`a + b`: of counters and pointers, or of points."""
-    match a, b:
-        case int(), int():
-            return a + b
-        case Place(one), Place(other) if not one & other:
-            return Place(one | other)
-        case Pointer(feature, one), Place(other) if not one & other:
-            return Pointer(feature, one | other)
-        case (int() | Plus(), _):
-            return _more(a, b)
-        case (_, int() | Plus()):
-            return _more(b, a)
-        case _:
-            return _more(_more(0, a), b)
-
-
-def _more(total: int | Plus, value: Known) -> int | Plus:
-    if isinstance(value, Plus):
-        for condition, worth in reversed(terms(value)[1]):
-            total = Plus(total, condition, worth)
-        return _more(total, terms(value)[0])
-    number = as_choice(value)
-    if isinstance(number, int):
-        return total + number if isinstance(total, int) else (Plus(total, TRUE, number) if number else total)
-    for condition, worth in _ways(number, []):
-        total = Plus(total, condition, worth) if worth else total
-    return total
-
-
-def _ways(value: Value, so_far: list[Condition]) -> list[tuple[Condition, int]]:
-    """Each way through a graph and the number at its end."""
-    if isinstance(value, int):
-        return [(all_of(so_far), value)]
-    if isinstance(value, Fall) or len(so_far) > MOST_ENDS:
-        raise Puzzling
-    found = _ways(value.then, [*so_far, value.condition])
-    found += _ways(value.otherwise, [*so_far, negated(value.condition)])
-    if len(found) > MOST_ENDS:
-        raise Puzzling
-    return found
 
 
 def terms(total: int | Plus) -> tuple[int, list[tuple[Condition, int]]]:
@@ -288,16 +175,6 @@ def terms(total: int | Plus) -> tuple[int, list[tuple[Condition, int]]]:
         found.append((total.condition, total.worth))
         total = total.before
     return total, found
-
-
-def multiplied(a: Known, b: Known) -> Known:
-    """`a * b`, one of them a constant."""
-    if not isinstance(a, int):
-        a, b = b, a
-    if not isinstance(a, int):
-        raise Puzzling
-    factor = a
-    return _whole(mapped(as_choice(b), lambda end: end if isinstance(end, Fall) else end * factor))
 
 
 def either(asked: Condition, then: Known | None, otherwise: Known | None) -> Known:
@@ -311,7 +188,7 @@ def either(asked: Condition, then: Known | None, otherwise: Known | None) -> Kno
         case Test() | All() | Any() | Not(), Test() | All() | Any() | Not():
             return chosen(asked, then, otherwise)
         case int() | Choice(), int() | Choice():
-            return _whole(choice(asked, then, otherwise))
+            return whole(choice(asked, then, otherwise))
         case _:
             return then if then is not None and then == otherwise else Unclear()
 
@@ -362,5 +239,7 @@ def bounds(value: Known) -> tuple[int, int]:
             least, most = bounds(inner)
             return min(0, least), max(0, most)
         case _:
-            found_ends = ends(as_choice(value))
-            return min(found_ends), max(found_ends)
+            lowest, highest = span(as_choice(value))
+            if lowest is None or highest is None:
+                raise Puzzling
+            return lowest, highest

@@ -8,7 +8,7 @@ Nodes may be shared, so a graph can be far smaller than the tree it stands for, 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from gbfl_compile.check.readers.conditions import FALSE, TRUE
@@ -26,6 +26,14 @@ class Choice:
     condition: Condition
     then: Value
     otherwise: Value
+    least: int | None = field(init=False, repr=False)
+    most: int | None = field(init=False, repr=False)
+    """The least and the largest number it can come to, None where it comes to none."""
+
+    def __post_init__(self) -> None:
+        spans = [span(side) for side in (self.then, self.otherwise)]
+        object.__setattr__(self, "least", min((least for least, _ in spans if least is not None), default=None))
+        object.__setattr__(self, "most", max((most for _, most in spans if most is not None), default=None))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,6 +44,17 @@ class Fall:
 FALL = Fall()
 
 Value: TypeAlias = int | Choice | Fall
+
+
+def span(value: Value) -> tuple[int | None, int | None]:
+    """The least and the largest number that a value can come to."""
+    match value:
+        case Choice():
+            return value.least, value.most
+        case int():
+            return value, value
+        case _:
+            return None, None
 
 
 def choice(condition: Condition, then: Value, otherwise: Value) -> Value:

@@ -1,7 +1,6 @@
 """The operators of ONNX that emitted graphs use: what each makes of what it is given. No other is understood.
 
-Comparisons are IEEE 754's in the type of their inputs, so NaN fails all of them. Sums are taken only where every
-partial sum is a whole number that the type holds exactly: then the order in which a runtime adds does not matter.
+Comparisons are IEEE 754's in the type of their inputs, so NaN fails all of them. Sums are in onnx_points.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from gbfl_compile.check.readers.choices import Choice, Fall, Value, choice, ends, mapped
+from gbfl_compile.check.readers.choices import Fall, Value, choice, ends, mapped
 from gbfl_compile.check.readers.conditions import (
     MIRRORED,
     Comparison,
@@ -24,20 +23,27 @@ from gbfl_compile.check.readers.conditions import (
     negated,
 )
 from gbfl_compile.check.readers.onnx_graph import array_of, attributes, place
+from gbfl_compile.check.readers.onnx_points import (
+    logits,
+    looked_points,
+    most_points,
+    not_understood,
+    product,
+    softmax,
+    with_bias,
+)
 from gbfl_compile.check.readers.onnx_trees import ensemble
 from gbfl_compile.check.readers.onnx_values import (
     EXACT,
     Column,
     Ensemble,
     Fixed,
-    Logits,
     Looked,
     Matrix,
     Number,
     Ones,
     Points,
     Shape,
-    Softmax,
     Tensor,
     Truth,
     Truths,
@@ -53,14 +59,6 @@ INTEGERS: Mapping[str, tuple[int, int]] = {
     "int32": (-(2**31), 2**31 - 1),
     "int64": (-(2**63), 2**63 - 1),
 }
-ROWS_OF_ONE = 1
-MOST_WAYS = 100_000
-"""Ways through the trees of an ensemble that end in points."""
-
-
-def not_understood(node: Any) -> Unread:
-    """What is said of a node that is given something it is not known to take."""
-    return Unread(f"{place(node)}: {node.op_type} of what it is given is not understood")
 
 
 def _split(node: Any, given: Sequence[Tensor]) -> list[Tensor]:
@@ -227,7 +225,7 @@ def _cast(node: Any, given: Sequence[Tensor]) -> Tensor:
             return Points(bias, terms, kind, lines)
         case Points(bias, terms, dtype, lines) if kind == "int64" and dtype in EXACT:
             return Points(bias, terms, kind, lines)
-        case Looked() as looked if (start := _looked_points(looked)) is not None and kind in ("int64", "float64"):
+        case Looked() as looked if (start := looked_points(looked)) is not None and kind in ("int64", "float64"):
             return Points(start.bias, (), kind, False)
         case _:
             raise not_understood(node)
@@ -244,15 +242,6 @@ def _fits(numbers: set[int], kind: str) -> bool:
 
 def _weighed(tree: Value, found: Ensemble) -> Value:
     return mapped(tree, lambda leaf: leaf if isinstance(leaf, Fall) else found.weights[leaf])
-
-
-def _looked_points(found: Looked) -> Points | None:
-    """Points that do not depend on the row: a row of a table that is always the same one."""
-    array = found.table.array
-    if array.ndim != 2 or array.dtype != np.float64 or not isinstance(found.number, int):
-        return None
-    points = [whole(number) for number in array[found.number]]
-    return None if None in points else Points(tuple(p for p in points if p is not None), (), "float64", False)
 
 
 def _reshape(node: Any, given: Sequence[Tensor]) -> Tensor:
@@ -284,107 +273,6 @@ def _transpose(node: Any, given: Sequence[Tensor]) -> Tensor:
             return Truths(conditions, "by row")
         case [Points(bias, terms, dtype, lines)]:
             return Points(bias, terms, dtype, not lines)
-        case _:
-            raise not_understood(node)
-
-
-def _matmul(node: Any, given: Sequence[Tensor]) -> Tensor:
-    attributes(node, {})
-    match given:
-        case [Fixed(array), Ones(conditions, dtype)] if array.dtype == dtype and array.ndim == 2:
-            if array.shape[1] != len(conditions) or not array.shape[0]:
-                raise not_understood(node)
-            worth = [_whole_row(node, column) for column in array.T]
-            points = Points((0,) * array.shape[0], tuple(zip(conditions, worth, strict=True)), dtype, True)
-            return _exact(node, points)
-        case _:
-            raise not_understood(node)
-
-
-def _whole_row(node: Any, row: Any) -> tuple[int, ...]:
-    points = [whole(number) for number in row]
-    if None in points:
-        raise Unread(f"{place(node)}: points that are not whole")
-    return tuple(p for p in points if p is not None)
-
-
-def _exact(node: Any, points: Points) -> Points:
-    if points.most >= EXACT.get(points.dtype, 0):
-        raise Unread(f"{place(node)}: the points may add up past what {points.dtype} adds exactly")
-    return points
-
-
-def _add(node: Any, given: Sequence[Tensor]) -> Tensor:
-    attributes(node, {})
-    for one, other in (given, given[::-1]) if len(given) == 2 else ():
-        points = _points(node, one) if isinstance(one, Points | Ensemble) else None
-        if points is None or not isinstance(other, Fixed) or other.array.dtype != points.dtype:
-            continue
-        count = len(points.bias)
-        if other.array.shape in (((count, 1),) if points.lines else ((1, count), (count,))):
-            more = _whole_row(node, other.array.reshape(-1))
-            bias = tuple(a + b for a, b in zip(points.bias, more, strict=True))
-            return _exact(node, Points(bias, points.terms, points.dtype, points.lines))
-    raise not_understood(node)
-
-
-def _points(node: Any, tensor: Tensor) -> Points | None:
-    """Points, or an ensemble's leaves as points: a term for each way that ends in some."""
-    match tensor:
-        case Points():
-            return tensor
-        case Ensemble(trees, targets, weights, width, dtype):
-            terms = [
-                (condition, tuple(weights[leaf] if c == targets[leaf] else 0 for c in range(width)))
-                for tree in trees
-                for condition, leaf in _ways(tree)
-                if weights[leaf]
-            ]
-            return _exact(node, Points((0,) * width, tuple(terms), dtype, False))
-        case Looked():
-            return _looked_points(tensor)
-        case _:
-            return None
-
-
-def _ways(tree: Value) -> list[tuple[Condition, int]]:
-    """Each way through a tree and the leaf at its end."""
-    found: list[tuple[Condition, int]] = []
-    waiting: list[tuple[Value, tuple[Condition, ...]]] = [(tree, ())]
-    while waiting:
-        value, so_far = waiting.pop()
-        if isinstance(value, Choice):
-            waiting.append((value.otherwise, (*so_far, negated(value.condition))))
-            waiting.append((value.then, (*so_far, value.condition)))
-        elif isinstance(value, int):
-            found.append((all_of(so_far), value))
-        if len(found) + len(waiting) > MOST_WAYS:
-            raise Unread(f"more than {MOST_WAYS} ways through the trees")
-    return found
-
-
-def _argmax(node: Any, given: Sequence[Tensor]) -> Tensor:
-    told = attributes(node, {"axis": 0, "keepdims": 1, "select_last_index": 0})
-    points = _points(node, given[0]) if len(given) == 1 else None
-    if points is None or points.lines or told["axis"] not in (1, -1) or told["keepdims"] != 0:
-        raise not_understood(node)
-    return Winner(points, bool(told["select_last_index"]))
-
-
-def _mul(node: Any, given: Sequence[Tensor]) -> Tensor:
-    attributes(node, {})
-    for one, other in (given, given[::-1]) if len(given) == 2 else ():
-        match one, other:
-            case Points(dtype="float64", lines=False), Fixed(array) if array.dtype == np.float64 and array.ndim == 0:
-                return Logits(one, float(array))
-    raise not_understood(node)
-
-
-def _softmax(node: Any, given: Sequence[Tensor]) -> Tensor:
-    axis = attributes(node, {"axis": -1})["axis"]
-    match given:
-        case [Logits(points, worth)] if axis in (1, -1):
-            return Softmax(points, worth)
         case _:
             raise not_understood(node)
 
@@ -425,11 +313,11 @@ OPERATORS: Mapping[tuple[str, str], Operator] = {
     ("", "Reshape"): _reshape,
     ("", "Concat"): _concat,
     ("", "Transpose"): _transpose,
-    ("", "MatMul"): _matmul,
-    ("", "Add"): _add,
-    ("", "ArgMax"): _argmax,
-    ("", "Mul"): _mul,
-    ("", "Softmax"): _softmax,
+    ("", "MatMul"): product,
+    ("", "Add"): with_bias,
+    ("", "ArgMax"): most_points,
+    ("", "Mul"): logits,
+    ("", "Softmax"): softmax,
     ("", "Identity"): _identity,
     ("", "Constant"): _constant,
     ("ai.onnx.ml", "TreeEnsemble"): ensemble,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from gbfl_compile.check.readers.limits import limited
 from gbfl_compile.check.readers.sql_decisions import Answers, decisions
 from gbfl_compile.check.readers.sql_engines import ENGINES, Engine
 from gbfl_compile.check.readers.sql_queries import folded_name
@@ -55,7 +56,8 @@ def read_sql(text: str, dialect: str, told: Told | None = None) -> tuple[Reading
         raise BadInput(f"no reader for the SQL of {dialect!r}: there is {', '.join(ENGINES)}")
     _check_for_sqlglot()
     try:
-        return _readings(engine, text, told if told is not None else told_by_header(text))
+        with limited():
+            return _readings(engine, text, told if told is not None else told_by_header(text))
     except RecursionError:
         raise Unread("nested too deeply") from None
 

@@ -96,10 +96,7 @@ def _weights(engine: Engine, value: Value) -> tuple[Logit | None, ...]:
 
 
 def subtracted(engine: Engine, left: Value, right: Value) -> Value:
-    """`left - right`."""
-    a, b = _whole(left), _whole(right)
-    if a is not None and b is not None:
-        return _constant(engine, a - b, left, right)
+    """`left - right`: always a sum of points, even of constants, for it may be on its way to EXP."""
     return minus(engine, left, right)
 
 

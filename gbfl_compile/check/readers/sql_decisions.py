@@ -16,6 +16,7 @@ from typing import TypeAlias, assert_never
 
 from gbfl_compile.check.readers import conditions
 from gbfl_compile.check.readers.conditions import ON_NUMBERS
+from gbfl_compile.check.readers.limits import pay
 from gbfl_compile.check.readers.sql_engines import Engine
 from gbfl_compile.check.readers.sql_logic import Among, Both, Either, Formula, Points, Sign, Top
 from gbfl_compile.check.readers.sql_numbers import as_double
@@ -318,6 +319,7 @@ def _formulas(made: Tree | RuleSet) -> Iterator[Formula]:
 def _atoms(formulas: Iterable[Formula]) -> Iterator[Among]:
     waiting = list(formulas)
     while waiting:
+        pay(1)
         match waiting.pop():
             case Among() as part:
                 yield part
@@ -346,6 +348,7 @@ def _as_read(made: Tree | RuleSet, nan: Way) -> Decided | Scored:
 
 def _read(formula: Formula, nan: Way) -> Condition:
     """A formula as the prover takes it."""
+    pay(1)
     match formula:
         case Among(feature, numbers, null, is_nan):
             ranges = [Values(least, most, missing=False) for least, most in numbers]

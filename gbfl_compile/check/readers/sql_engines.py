@@ -29,6 +29,8 @@ class Engine:
     names: Names
     exponent: Literal["double", "decimal"] = "double"
     """What `1.5e0` is."""
+    point: Literal["double", "decimal"] = "decimal"
+    """What `1.5` is."""
     most_digits: int = 800
     """Significant digits of a decimal without exponent that are certain to become the nearest double."""
     most_scale: int = 400
@@ -55,8 +57,6 @@ class Engine:
     """Whether CAST to a type raises on NULL unless the type is Nullable."""
     aliases_first: bool = False
     """Whether a name in a SELECT list means an alias of the same list before a column of the table."""
-    backslashes: bool = False
-    """Whether some other reader of the same text could take a backslash in a string for an escape."""
 
 
 POSTGRES = Engine("postgres", "postgres", "greatest", "lower", "decimal", bare_texts=True)
@@ -82,6 +82,7 @@ ENGINES: Mapping[str, Engine] = {
             "sqlite",
             "none",
             "fold",
+            point="double",
             sloppy=True,
             words=False,
             float_is_double=True,
@@ -98,6 +99,7 @@ ENGINES: Mapping[str, Engine] = {
             "clickhouse",
             "ieee",
             "exact",
+            point="double",
             texts_are_cast="short",  # 868 of 30,000 wrong in chdb 3.1
             narrow_integers=False,  # each sum is wider than its parts
             numbers_are_truths=True,
@@ -106,9 +108,9 @@ ENGINES: Mapping[str, Engine] = {
         ),
         SPARK,
         replace(SPARK, name="databricks", parsed_as="databricks"),
-        Engine("datafusion", "postgres", "greatest", "lower"),
+        Engine("datafusion", "postgres", "greatest", "lower", point="double"),
         Engine("snowflake", "snowflake", "greatest", "upper", "decimal", most_digits=38, most_scale=37),
-        Engine("bigquery", "bigquery", "ieee", "fold", narrow_integers=False),
+        Engine("bigquery", "bigquery", "ieee", "fold", point="double", narrow_integers=False),
         replace(POSTGRES, name="redshift", parsed_as="redshift", names="fold", most_digits=38, most_scale=37),
         Engine("trino", "trino", "ieee", "fold", most_digits=38, most_scale=38),
         Engine("tsql", "tsql", "none", "fold", most_digits=38, most_scale=38, exact_texts=False, words=False),

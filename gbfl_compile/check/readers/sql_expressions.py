@@ -337,16 +337,21 @@ def _join_texts(node: Any, scope: Scope) -> Value:
     else:
         only(node, "expressions", "safe", "coalesce")
         parts = node.expressions
-    return Joined(tuple(expression(part, scope) for part in parts))
+    found = [expression(part, scope) for part in parts]
+    return Joined(tuple(piece for part in found for piece in (part.parts if isinstance(part, Joined) else (part,))))
 
 
 def _bracket(node: Any, scope: Scope) -> Value:
-    """DuckDB's `['a', 'b'][leaf + 1]`, counted from one. sqlglot moves constant places, so those are refused."""
+    """DuckDB's `['a', 'b'][leaf + 1]`, counted from one.
+
+    sqlglot counts from nought where it knows the place to be a whole number, and then there is no `+ 1` left.
+    """
     only(node, "this", "expressions", "_type")
     (place,) = node.expressions
-    if scope.engine.name != "duckdb" or kind(node.this) != "Array" or kind(place) != "Add":
-        refuse(node, "a look-up that is not understood")
-    if kind(place.this) != "Column" or kind(place.args["expression"]) != "Literal":
+    while kind(place) == "Paren":
+        place = place.this
+    moved = kind(place) != "Add" or kind(place.this) != "Column" or place.args["expression"].sql() != "1"
+    if scope.engine.name != "duckdb" or kind(node.this) != "Array" or moved:
         refuse(node, "a look-up that is not understood")
     items = node.this.expressions
     index = expression(place, scope)
@@ -370,6 +375,8 @@ def _call(node: Any, scope: Scope) -> Value:
             return null_test(scope.engine, expression(parts[0], scope))
         case "isNotNull", 1:
             return negated(null_test(scope.engine, expression(parts[0], scope)))
+        case "toFloat64", 1:
+            return cast_to(scope.engine, expression(parts[0], scope), named_type(scope.engine, "Nullable(Float64)"))
         case "_CAST", 2 if kind(parts[1]) == "Literal":
             return cast_to(scope.engine, expression(parts[0], scope), named_type(scope.engine, str(parts[1].this)))
         case _:
@@ -400,6 +407,7 @@ READERS: Mapping[str, Callable[[Any, Scope], Value]] = {
     "Coalesce": _coalesce,
     "Nullif": _null_if,
     "Cast": _cast,
+    "TryCast": _cast,  # how sqlglot reads CAST in Spark; a cast that could fail is refused in any case
     "CastToStrType": _cast_to_text_type,
     "Neg": _neg,
     "Add": _add,

@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias, TypeVar, assert_never, cast
 from weakref import WeakValueDictionary
 
 from gbfl_compile.check.readers.conditions import Comparison
+from gbfl_compile.check.readers.limits import pay
 from gbfl_compile.ir.regions import above, below
 
 Ranges: TypeAlias = tuple[tuple[float, float], ...]
@@ -162,6 +163,7 @@ def _joined(parts: Iterable[Formula], kind: type[Both] | type[Either]) -> Formul
     settles = FALSE if kind is Both else TRUE
     waiting = list(parts)[::-1]
     while waiting:
+        pay(1)
         part = waiting.pop()
         if isinstance(part, kind):
             waiting += part.parts[::-1]
@@ -203,6 +205,7 @@ OPPOSITE: dict[Comparison, Comparison] = {"<": ">=", "<=": ">", ">": "<=", ">=":
 
 def opposite(formula: Formula) -> Formula:
     """Holds where the formula does not."""
+    pay(1)
     match formula:
         case Among(feature, numbers, null, nan):
             return among(feature, _outside(numbers), not null, not nan)

@@ -34,9 +34,8 @@ def number(engine: Engine, text: str) -> int | float | Decimal:
     if text.isdigit():
         return int(text)
     exact = _decimal(text)
-    if "e" in text.lower() and engine.exponent == "double":
-        return nearest(engine, exact)
-    return exact
+    written = engine.exponent if "e" in text.lower() else engine.point
+    return nearest(engine, exact) if written == "double" else exact
 
 
 def _decimal(text: str) -> Decimal:

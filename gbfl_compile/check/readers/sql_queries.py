@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from gbfl_compile.check.readers.sql_engines import Engine
 from gbfl_compile.check.readers.sql_expressions import Scope, expression, kind, only, refuse
@@ -19,6 +19,9 @@ UNLIMITED = {"sqlite": "-1", "mariadb": "18446744073709551615", "mysql": "184467
 """The LIMIT that limits nothing: it keeps an engine from merging a stage into the next."""
 
 MOST_ENDS = 20_000
+
+Spelled: TypeAlias = tuple[str, str, bool]
+"""A column as it stands in the text: its table, its name, whether that is quoted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +148,12 @@ def _sources(node: Any, reader: Reader, known: Mapping[str, Source]) -> list[Sou
             refuse(node, "a join with nothing")
         return []
     only(start, "this")
-    first = _source(start.this, reader, known)
-    joins = node.args.get("joins") or []
+    table, joins = start.this, list(node.args.get("joins") or [])
+    if kind(table) == "Subquery" and kind(table.this) == "Table":  # FROM (t CROSS JOIN LATERAL (…) AS s)
+        only(table, "this")
+        table = table.this
+    joins = [*(table.args.get("joins") or []), *joins]
+    first = _source(table, reader, known)
     return [first, *(_lateral(join, reader, known, first) for join in joins)]
 
 
@@ -159,7 +166,7 @@ def _source(node: Any, reader: Reader, known: Mapping[str, Source]) -> Source:
         return Source(name, _renamed(node, made.columns, names))
     if kind(node) != "Table":
         refuse(node, f"selects from {kind(node)}")
-    only(node, "this", "db", "catalog", "alias")
+    only(node, "this", "db", "catalog", "alias", "joins")
     name, names = _alias(node.args.get("alias"), engine)
     own = _key(engine, node.this)
     if own in known and not node.args.get("db"):
@@ -213,29 +220,29 @@ def _item_value(node: Any, reader: Reader, sources: tuple[Source, ...]) -> Value
     subject = _looked_up_by(node, look_up)
     if subject is None:
         return expression(node, scope)
-    name, choices = subject
+    name, choices = subject  # every place that spells the column so means it
     made: dict[Constant, Value] = {}
 
     def answer(end: Value) -> Value:
         if not isinstance(end, Constant):
-            raise Unread(f"{name} is not one of a few constants")
+            raise Unread(f"{name[1]} is not one of a few constants")
         key = Constant(end.value, end.wide)
         if key not in made:
-            made[key] = expression(node, Scope(reader.engine, lambda n: end if n.sql() == name else look_up(n)))
+            made[key] = expression(node, Scope(reader.engine, lambda n: end if _spelled(n) == name else look_up(n)))
         return made[key]
 
     return mapped(choices, answer)
 
 
-def _looked_up_by(node: Any, look_up: Callable[[Any], Value]) -> tuple[str, Pick] | None:
+def _looked_up_by(node: Any, look_up: Callable[[Any], Value]) -> tuple[Spelled, Pick] | None:
     """The one column of an expression that is a choice, where the expression asks for its value."""
     kinds = {kind(part) for part in node.walk()}
-    if not kinds & {"Case", "Bracket", "Anonymous", "If"} or "Exp" in kinds:
+    if not kinds & {"Case", "Bracket", "Anonymous", "If"} or kinds & {"Exp", "DPipe", "Concat"}:
         return None
-    found: dict[str, Value] = {}
+    found: dict[Spelled, Value] = {}
     for part in node.walk():
-        if kind(part) == "Column" and part.sql() not in found:
-            found[part.sql()] = look_up(part)
+        if kind(part) == "Column" and (name := _spelled(part)) not in found:
+            found[name] = look_up(part)
     choices = {name: value for name, value in found.items() if isinstance(value, Pick)}
     if len(choices) != 1:
         return None
@@ -246,11 +253,17 @@ def _looked_up_by(node: Any, look_up: Callable[[Any], Value]) -> tuple[str, Pick
     return name, value
 
 
+def _spelled(node: Any) -> Spelled:
+    table = node.args.get("table") if kind(node) == "Column" else None
+    identifier = node.this if kind(node) == "Column" else node
+    return str(getattr(table, "this", "")), str(identifier.this), bool(identifier.args.get("quoted"))
+
+
 def _look_up(engine: Engine, sources: tuple[Source, ...]) -> Callable[[Any], Value]:
     def look_up(node: Any) -> Value:
         table = None
         if kind(node) == "Column":
-            only(node, "this", "table", "_type")
+            only(node, "this", "table", "db", "_type")
             table = node.args.get("table")
             identifier = node.this
         else:

@@ -8,6 +8,7 @@ from itertools import permutations
 from typing import Literal, TypeAlias
 
 from gbfl_compile.check.readers.conditions import ON_NUMBERS
+from gbfl_compile.check.readers.limits import pay
 from gbfl_compile.check.readers.sql_logic import FALSE, TRUE, Among, Both, Either, Formula, Points, Sign, Top
 from gbfl_compile.check.readers.sql_values import (
     Constant,
@@ -48,6 +49,7 @@ def signs(value: Value) -> list[Sign]:
     for node in reversed(picks(value)):
         waiting = [node.condition]
         while waiting:
+            pay(1)
             part = waiting.pop()
             match part:
                 case Sign():

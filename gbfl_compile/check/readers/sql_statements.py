@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from gbfl_compile.check.readers.sql_engines import Engine
 from gbfl_compile.check.readers.sql_expressions import Scope, expression, kind, only, refuse, snippet
@@ -12,6 +12,9 @@ from gbfl_compile.check.readers.sql_queries import Reader, Source, folded_name, 
 from gbfl_compile.check.readers.sql_types import cast_to, named_type
 from gbfl_compile.check.readers.sql_values import Column, Value
 from gbfl_compile.check.reading import Unread
+
+Lazy: TypeAlias = Callable[[], Value]
+"""A column that is worked out when it is asked for."""
 
 LONGEST_TEXT = 8 * 2**20
 HARMLESS = {
@@ -47,25 +50,22 @@ def without_templates(text: str) -> str:
     return DBT[2][0].sub("{", text)
 
 
-def statements(engine: Engine, text: str) -> list[str]:
-    """The statements, cut at their semicolons."""
+def statements(engine: Engine, text: str) -> list[list[Any]]:
+    """The tokens of each statement, cut at the semicolons."""
     from sqlglot import tokenize
-    from sqlglot.tokens import TokenType
+    from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # it is there, and says so nowhere
 
     if len(text) > LONGEST_TEXT:
         raise Unread(f"{len(text)} characters of SQL, at most {LONGEST_TEXT} are read")
-    parts: list[str] = []
-    start = last = 0
+    if engine.parsed_as == "mysql" and ("/*!" in text or "/*M!" in text):
+        raise Unread("a comment that the engine may execute: /*! … */")
+    parts: list[list[Any]] = [[]]
     for token in parsed(lambda: tokenize(text, read=engine.parsed_as)):
         if token.token_type == TokenType.SEMICOLON:
-            if last > start:
-                parts.append(text[start:last])
-            start = last = token.end + 1
+            parts.append([])
         else:
-            last = token.end + 1
-    if last > start:
-        parts.append(text[start:last])
-    return parts
+            parts[-1].append(token)
+    return [part for part in parts if part]
 
 
 def parsed(parse: Callable[[], Any]) -> Any:
@@ -79,19 +79,26 @@ def parsed(parse: Callable[[], Any]) -> Any:
         raise Unread(f"is not SQL that is understood: {words[:160]}") from None
 
 
-def parse_one(engine: Engine, text: str) -> Any:
+def nodes_of(engine: Engine, tokens: list[Any], text: str) -> Any:
     """One statement as sqlglot's nodes."""
-    from sqlglot import parse
+    from sqlglot import Dialect
 
-    found = parsed(lambda: parse(text, read=engine.parsed_as))
+    parser = Dialect.get_or_raise(engine.parsed_as).parser()
+    found = parsed(lambda: parser.parse(tokens, text))
     if len(found) != 1 or found[0] is None:
         raise Unread("is not one statement")
     return found[0]
 
 
+def parse_one(engine: Engine, text: str) -> Any:
+    """A text that is one statement."""
+    (tokens,) = statements(engine, text) or [[]]
+    return nodes_of(engine, tokens, text)
+
+
 def answer_columns(
     engine: Engine, text: str, form: str | None, arguments: Sequence[int], table: Callable[[str], Value]
-) -> list[tuple[str, Callable[[], Value]]]:
+) -> list[tuple[str, Lazy]]:
     """The columns that come out, with their names, whatever the form.
 
     `arguments` are the features a function takes, in order; `table` says what a column of the table is.
@@ -99,12 +106,12 @@ def answer_columns(
     reader = Reader(engine, table)
     if form == "expression":
         text = f"SELECT\n{text}"
-    found: list[tuple[str, Callable[[], Value]]] = []
-    for part in statements(engine, text):
-        if function := _function_head(engine, part):
-            found.append(_postgres_function(engine, part, function, arguments))
+    found: list[tuple[str, Lazy]] = []
+    for tokens in statements(engine, text):
+        if head := _function_head(engine, tokens):
+            found.append(_postgres_function(engine, text[: tokens[-1].end + 1], head, arguments))
             continue
-        node = parse_one(engine, part)
+        node = nodes_of(engine, tokens, text)
         if kind(node) == "Set" and engine.name == "clickhouse":
             _refuse_other_settings(node)
             continue
@@ -120,9 +127,7 @@ def _refuse_other_settings(node: Any) -> None:
             refuse(node, "a setting that is not understood")
 
 
-def _statement(
-    node: Any, reader: Reader, arguments: Sequence[int], form: str | None
-) -> Iterator[tuple[str, Callable[[], Value]]]:
+def _statement(node: Any, reader: Reader, arguments: Sequence[int], form: str | None) -> Iterator[tuple[str, Lazy]]:
     made = node
     types: list[Any] = []
     names: list[str] = []
@@ -146,7 +151,7 @@ def _statement(
         yield given, _typed(reader.engine, value, types[number] if types else None)
 
 
-def _typed(engine: Engine, value: Callable[[], Value], kind_: Any) -> Callable[[], Value]:
+def _typed(engine: Engine, value: Lazy, kind_: Any) -> Lazy:
     return value if kind_ is None else lambda: cast_to(engine, value(), kind_)
 
 
@@ -168,7 +173,7 @@ def _name(engine: Engine, identifier: Any) -> str:
     return folded_name(engine, str(identifier.this), bool(identifier.args.get("quoted")))
 
 
-def _function(node: Any, engine: Engine, arguments: Sequence[int]) -> tuple[str, Callable[[], Value]]:
+def _function(node: Any, engine: Engine, arguments: Sequence[int]) -> tuple[str, Lazy]:
     """CREATE FUNCTION and CREATE MACRO, as far as sqlglot knows them."""
     _refuse_properties(node)
     body, head = node.args.get("expression"), node.this
@@ -193,7 +198,7 @@ def _function(node: Any, engine: Engine, arguments: Sequence[int]) -> tuple[str,
     return _name(engine, table.this), made
 
 
-def _body(engine: Engine, body: Any, names: list[str], arguments: Sequence[int]) -> Callable[[], Value]:
+def _body(engine: Engine, body: Any, names: list[str], arguments: Sequence[int]) -> Lazy:
     if len(names) != len(arguments) or len(set(names)) != len(names):
         raise Unread(f"a function of {len(names)} arguments, the features asked are {len(arguments)}")
     known: Mapping[str, Value] = {name: Column(f) for name, f in zip(names, arguments, strict=True)}
@@ -208,22 +213,16 @@ def _body(engine: Engine, body: Any, names: list[str], arguments: Sequence[int])
     return lambda: expression(body, Scope(engine, look_up))
 
 
-def _function_head(engine: Engine, text: str) -> list[Any] | None:
+def _function_head(engine: Engine, tokens: list[Any]) -> list[Any] | None:
     """The tokens up to RETURN of a PostgreSQL function, which sqlglot does not parse; None for anything else."""
-    from sqlglot import tokenize
-
-    if engine.parsed_as not in ("postgres", "redshift") or not re.match(r"\s*CREATE\s", text, re.IGNORECASE):
+    words = [token.text.upper() for token in tokens[:4]]
+    if engine.parsed_as not in ("postgres", "redshift") or words[0] != "CREATE" or "FUNCTION" not in words:
         return None
-    tokens = parsed(lambda: tokenize(text, read=engine.parsed_as))
-    words = [token.text.upper() for token in tokens]
-    if "FUNCTION" not in words[:4] or "RETURN" not in words:
-        return None
-    return list(tokens[: words.index("RETURN") + 1])
+    ends = [index for index, token in enumerate(tokens) if token.text.upper() == "RETURN"]
+    return tokens[: ends[0] + 1] if ends else None
 
 
-def _postgres_function(
-    engine: Engine, text: str, head: list[Any], arguments: Sequence[int]
-) -> tuple[str, Callable[[], Value]]:
+def _postgres_function(engine: Engine, text: str, head: list[Any], arguments: Sequence[int]) -> tuple[str, Lazy]:
     words = [token.text for token in head]
     try:
         opened, closed = words.index("("), _closing(words)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 from gbfl_compile.check.readers.sql_engines import Engine
@@ -26,9 +28,25 @@ from gbfl_compile.check.readers.sql_values import (
 from gbfl_compile.check.reading import Unread
 
 TEXTS = {"TEXT", "VARCHAR", "NVARCHAR", "NAME"}
-WHOLE_64 = {"BIGINT", "INT64"}
+WHOLE = {
+    "TINYINT": (-(2**7), 2**7 - 1),
+    "UTINYINT": (0, 2**8 - 1),
+    "SMALLINT": (-(2**15), 2**15 - 1),
+    "USMALLINT": (0, 2**16 - 1),
+    "INT": (-(2**31), 2**31 - 1),
+    "UINT": (0, 2**32 - 1),
+    "BIGINT": (-(2**63), 2**63 - 1),
+    "UBIGINT": (0, 2**64 - 1),
+}
+"""The least and the most of each type of whole numbers."""
+
+WIDE_INT = {"sqlite", "mariadb", "mysql", "bigquery"}
+"""Engines whose INTEGER, in a CAST, has 64 bits."""
+
+WHOLE_TEXT = re.compile(r"-?[0-9]{1,20}")
 
 
+@lru_cache(maxsize=1000)
 def named_type(engine: Engine, text: str) -> Any:
     """A type by its name."""
     from sqlglot import exp
@@ -53,12 +71,12 @@ def cast_to(engine: Engine, value: Value, to: Any) -> Value:
     ):
         strict = engine.nullable_casts and not nullable
         return mapped(value, lambda end: _as_double(engine, end, strict))
-    if name in WHOLE_64 or (name == "INT" and not engine.narrow_integers and engine.name != "clickhouse"):
-        return mapped(value, lambda end: _as_whole(engine, end, 64))
-    if name == "DECIMAL" and engine.name == "oracle" and sizes == ["19"]:
-        return mapped(value, lambda end: _as_whole(engine, end, 63))
-    if name == "INT":
-        return mapped(value, lambda end: _as_whole(engine, end, 32))
+    if (name == "INT" and engine.name in WIDE_INT) or (
+        name == "DECIMAL" and engine.name == "oracle" and sizes == ["19"]
+    ):
+        name = "BIGINT"
+    if name in WHOLE:
+        return mapped(value, lambda end: _as_whole(engine, end, name))
     if name in TEXTS or (name == "CHAR" and engine.parsed_as == "mysql"):
         length = int(sizes[0]) if sizes and sizes[0].isdigit() else None
         return mapped(value, lambda end: _as_text(end, length, bool(sizes)))
@@ -91,28 +109,23 @@ def _as_double(engine: Engine, end: Value, strict: bool) -> Value:
             raise Unread(f"{said(end)} cast to a double")
 
 
-def _as_whole(engine: Engine, end: Value, bits: int) -> Value:
-    wide = bits >= 63
+def _as_whole(engine: Engine, end: Value, name: str) -> Value:
+    least, most = WHOLE[name]
+    wide = most >= 2**63 - 1
     match end:
         case Constant(None):
             return end
-        case Constant(str() as text) if text.lstrip("-").isdigit() and text.isascii() and len(text) <= 20:
-            return _fitting_constant(int(text), wide)
+        case Constant(str() as text) if WHOLE_TEXT.fullmatch(text):
+            found = int(text)
         case Constant(int() as found) if not isinstance(found, bool):
-            return _fitting_constant(found, wide)
-        case Total(points):
-            return fitting(engine, points, wide) if wide or points.largest < 2**31 else _too_large(bits)
+            pass
+        case Total(points) if least < 0 and points.largest <= most:
+            return fitting(engine, points, wide)
         case _:
-            raise Unread(f"{said(end)} cast to a whole number")
-
-
-def _fitting_constant(found: int, wide: bool) -> Constant:
-    bits = 63 if wide else 31
-    return Constant(found, wide) if -(2**bits) <= found < 2**bits else _too_large(bits)
-
-
-def _too_large(bits: int) -> Any:
-    raise Unread(f"a whole number that may be past {bits} bits")
+            raise Unread(f"{said(end)} cast to a whole number ({name})")
+    if not least <= found <= most:
+        raise Unread(f"{found} is past the range of {name}")
+    return Constant(found, wide)
 
 
 def _as_text(end: Value, length: int | None, limited: bool) -> Value:

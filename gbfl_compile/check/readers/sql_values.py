@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeAlias
 
-from gbfl_compile.check.readers.conditions import ON_NUMBERS, Comparison
+from gbfl_compile.check.readers.conditions import MIRRORED, ON_NUMBERS, Comparison
+from gbfl_compile.check.readers.limits import pay
 from gbfl_compile.check.readers.sql_engines import Engine
 from gbfl_compile.check.readers.sql_logic import (
     FALSE,
@@ -134,6 +135,7 @@ def picks(value: Value) -> list[Pick]:
     seen: set[int] = set()
     waiting: list[tuple[Value, bool]] = [(value, False)]
     while waiting:
+        pay(1)
         node, done = waiting.pop()
         if not isinstance(node, Pick):
             continue
@@ -231,7 +233,7 @@ def comparison_of(engine: Engine, left: Value, comparison: Comparison, right: Va
         case Column(feature), Constant():
             return compared(engine.nan, feature, comparison, _bound(engine, right))
         case Constant(), Column(feature):
-            return compared(engine.nan, feature, _mirrored(comparison), _bound(engine, left))
+            return compared(engine.nan, feature, MIRRORED[comparison], _bound(engine, left))
         case Column(feature), Column(other) if feature == other:
             return compared_with_itself(engine.nan, feature, comparison)
         case Constant(), Constant():
@@ -240,12 +242,6 @@ def comparison_of(engine: Engine, left: Value, comparison: Comparison, right: Va
             return _sign(minus(engine, left, right).points, comparison)
         case _:
             raise Unread(f"{said(left)} compared with {said(right)}")
-
-
-def _mirrored(comparison: Comparison) -> Comparison:
-    from gbfl_compile.check.readers.conditions import MIRRORED
-
-    return MIRRORED[comparison]
 
 
 def _sign(points: Points, comparison: Comparison) -> Truth:

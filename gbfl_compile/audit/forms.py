@@ -1,0 +1,139 @@
+"""Audits and differences as JSON with a stable schema, and as lines of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from gbfl_compile.audit.answer import SCHEMA, Audited, AuditReport, Moved, Region
+from gbfl_compile.audit.difference import Difference
+from gbfl_compile.ir.readable import printable
+
+
+def report_form(report: AuditReport) -> dict[str, Any]:
+    """An audit as JSON."""
+    return {
+        "schema": SCHEMA,
+        "verdict": report.verdict,
+        "source": report.source,
+        "audited": [audited_form(each, report.source) for each in report.audited],
+    }
+
+
+def audited_form(audited: Audited, source: str) -> dict[str, Any]:
+    """One deployed thing as JSON; what was not done is "not run"."""
+    run, pair = audited.execution, audited.consistency
+    return {
+        "what": audited.what,
+        "kind": audited.kind,
+        "verdict": audited.verdict,
+        "evidence": audited.evidence(),
+        "reason": audited.reason,
+        "digest": audited.found_digest,
+        "digest_matches": None if audited.found_digest is None else audited.found_digest == source,
+        "fingerprint": audited.fingerprint,
+        "engine": audited.engine,
+        "proof": "not run" if audited.proof is None else audited.proof.as_json(),
+        "execution": "not run"
+        if run is None
+        else {"engine": run.engine, "rows": run.rows, "different": run.different, "first": run.first},
+        "rows": "not run"
+        if audited.checked_rows is None
+        else {"checked": audited.checked_rows, "different": audited.different_rows},
+        "consistency": "not run"
+        if pair is None
+        else {"source": pair.source.as_dict(), "target": pair.target.as_dict()},
+        "differences": [
+            {"where": change.where, "approved": change.approved, "deployed": change.deployed, "text": change.text()}
+            for change in audited.changes
+        ],
+        "region": None if audited.region is None else region_form(audited.region),
+        "moved": None if audited.moved is None else moved_form(audited.moved),
+        **audited.more,
+    }
+
+
+def region_form(region: Region) -> dict[str, Any]:
+    """Where two answers differ, with a row of it; missing is null, an infinity its name."""
+    row = {
+        name: value if value is None or abs(value) != float("inf") else str(value) for name, value in region.row.items()
+    }
+    return {"rule": region.rule, "row": row, "approved": region.approved, "deployed": region.deployed}
+
+
+def moved_form(moved: Moved) -> dict[str, Any]:
+    """Rows that get another class."""
+    moves = [{"approved": a, "deployed": b, "rows": count} for a, b, count in moved.moves]
+    return {"rows": moved.rows, "of": moved.of, "moves": moves}
+
+
+def difference_form(found: Difference, features: tuple[str, ...]) -> dict[str, Any]:
+    """A difference of two versions as JSON."""
+    return {
+        "schema": SCHEMA,
+        "verdict": found.verdict,
+        "old": found.old,
+        "new": found.new,
+        "proof": found.proof.as_json(features),
+        "differences": [
+            {"where": change.where, "old": change.approved, "new": change.deployed} for change in found.changes
+        ],
+        "regions": [region_form(region) for region in found.regions],
+        "moved": None if found.moved is None else moved_form(found.moved),
+    }
+
+
+def audited_lines(audited: Audited, source: str) -> Iterator[str]:
+    """One deployed thing as text."""
+    yield f"{printable(audited.what)}: {audited.verdict} ({audited.evidence()})"
+    if audited.reason is not None:
+        yield f"  {printable(audited.reason)}"
+    if audited.found_digest is not None and audited.found_digest != source:
+        yield f"  it carries the digest {printable(audited.found_digest)}, the approved program has {source}"
+    for change in audited.changes:
+        yield f"  {printable(change.text())}"
+    if audited.region is not None:
+        yield from region_lines(audited.region, "approved", "deployed")
+    if audited.moved is not None:
+        yield from moved_lines(audited.moved)
+    pair = audited.consistency
+    if pair is not None:
+        same = "unchanged" if pair.source == pair.target else "changed"
+        counts = f"{pair.source.c_tb_right} and {pair.target.c_tb_right} of {pair.source.with_pn} rows"
+        yield f"  local consistency is {same}: {counts}"
+    for key, value in audited.more.items():
+        if isinstance(value, str):
+            yield f"  {key}: {printable(value)}"
+
+
+def region_lines(region: Region, old: str, new: str) -> Iterator[str]:
+    """Where it differs, and a row there."""
+    row = ", ".join(
+        f"{printable(name)} = {'missing' if value is None else value}" for name, value in region.row.items()
+    )
+    yield f"  differs where {region.rule}: {old} {region.approved!r}, {new} {region.deployed!r}"
+    yield f"  for example {row}"
+
+
+def moved_lines(moved: Moved) -> Iterator[str]:
+    """How many rows of the data, and from which class to which."""
+    yield f"  {moved.rows:,} of {moved.of:,} rows of the data get another class"
+    for a, b, count in moved.moves:
+        yield f"    {count:,} from {a!r} to {b!r}"
+
+
+def difference_lines(found: Difference) -> Iterator[str]:
+    """A difference of two versions as text."""
+    match found.verdict:
+        case "identical":
+            yield f"identical: both are {found.old}"
+        case "equal":
+            yield "equal: proved on every input, though written differently"
+        case verdict:
+            yield f"{verdict}: {found.old} to {found.new}"
+    for change in found.changes:
+        yield f"  {change.where}: {change.approved} becomes {change.deployed}"
+    for region in found.regions:
+        yield from region_lines(region, "old", "new")
+    if found.moved is not None:
+        yield from moved_lines(found.moved)

@@ -1,0 +1,161 @@
+"""A table already scored, against the program that was approved: row by row, "checked on n rows", never "proved".
+
+A value that is NULL or NaN is missing. How labels are compared stands in `audit.labels`; a missing label is a
+difference. Rows are numbered from 1 in the order of the file, or as the database gave them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gbfl_compile.audit.answer import Audited, Moved
+from gbfl_compile.audit.drift import drift_summary
+from gbfl_compile.audit.drift_counts import add_to_drift, nothing_counted
+from gbfl_compile.audit.labels import as_json, class_finder, kind_of
+from gbfl_compile.audit.scored_answers import Answered, Answerer, answered, asked_only, matrix
+from gbfl_compile.audit.scored_batches import Batch
+from gbfl_compile.audit.scored_source import (
+    Source,
+    labels_held,
+    source_batches,
+    source_name,
+    told_where,
+    wanted_of,
+)
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.evaluate import evaluate
+from gbfl_compile.ir.nodes import Program
+
+ROWS_SHOWN = 10
+MOVES_SHOWN = 20
+MOVES_KEPT = 1000
+"""Different moves told apart. A column of labels that is none could have one a row."""
+
+OTHERS = "(other labels)"
+
+
+@dataclass(slots=True)
+class Tally:
+    """What was found so far."""
+
+    rows: int = 0
+    different: int = 0
+    moves: Counter[tuple[Any, Any]] = field(default_factory=Counter)
+    shown: list[dict[str, Any]] = field(default_factory=list)
+    stored: Any = None
+    """The first label that was not missing, as it is held."""
+
+
+def audit_scored(
+    program: Program,
+    source: Source,
+    label_column: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    *,
+    schema: str = "",
+    with_drift: bool = False,
+) -> Audited:
+    """Compare the labels in a table with what the program answers on its rows.
+
+    `columns` maps a feature to its column where they are called differently; only features that some clause asks
+    must be there. With `with_drift` the same pass counts drift, and `more["drift"]` tells it.
+    """
+    by = Answerer(asked_only(program))
+    wanted = wanted_of(program, by.program.features, source, label_column, columns, schema, with_drift)
+    tally, counts = Tally(), nothing_counted(program)
+    class_number = class_finder(program.classes, labels_held(source))
+    try:
+        for batch in source_batches(source, wanted, schema):
+            answers = answered(by, batch)
+            of_distinct = np.array([class_number(value) for value in batch.labels.distinct], dtype=np.int64)
+            deployed = of_distinct[batch.labels.codes]
+            _compare(program, by.program, tally, batch, answers, deployed)
+            if with_drift:
+                add_to_drift(counts, program, batch, wanted.features, answers, deployed)
+    except BadInput as error:
+        raise told_where(source, error) from None
+    more: dict[str, Any] = {"first_different_rows": tally.shown}
+    if with_drift:
+        more["drift"] = drift_summary(program, counts)
+    return _audited(program, source, schema, by, tally, more)
+
+
+def _compare(program: Program, asked: Program, tally: Tally, batch: Batch, answers: Answered, deployed: Any) -> None:
+    tally.rows += batch.count
+    if tally.stored is None:
+        tally.stored = next((value for value in batch.labels.distinct if value is not None), None)
+    places = np.flatnonzero(deployed != answers.classes)
+    if not len(places):
+        return
+    tally.different += len(places)
+    pairs = np.stack([answers.classes[places], batch.labels.codes[places]], axis=1)
+    for (approved, code), count in zip(*np.unique(pairs, axis=0, return_counts=True), strict=True):
+        move = (program.classes[approved], as_json(batch.labels.distinct[code]))
+        known = move in tally.moves or len(tally.moves) < MOVES_KEPT
+        tally.moves[move if known else (move[0], OTHERS)] += int(count)
+    for place in places[: ROWS_SHOWN - len(tally.shown)].tolist():
+        tally.shown.append(_shown(program, asked, batch, answers, place))
+
+
+def _shown(program: Program, asked: Program, batch: Batch, answers: Answered, place: int) -> dict[str, Any]:
+    """A differing row in full. The living definition has the last word on what was approved for it."""
+    row = matrix(_one_row(batch, place), asked.features)[0].tolist()
+    approved = evaluate(asked, row).label
+    assert approved == program.classes[answers.classes[place]]  # noqa: S101 - batch and single rows are tested equal
+    return {
+        "row_number": batch.first + place + 1,
+        "row": {name: _json_number(value) for name, value in zip(asked.features, row, strict=True)},
+        "approved": approved,
+        "deployed": as_json(batch.labels.distinct[int(batch.labels.codes[place])]),
+    }
+
+
+def _one_row(batch: Batch, place: int) -> Batch:
+    one = batch.table.slice(place, 1) if hasattr(batch.table, "slice") else batch.table.iloc[place : place + 1]
+    return Batch(batch.first + place, 1, one, batch.labels)
+
+
+def _json_number(value: float) -> float | str | None:
+    if math.isnan(value):
+        return None
+    return value if math.isfinite(value) else str(value)
+
+
+def _audited(
+    program: Program, source: Source, schema: str, by: Answerer, tally: Tally, more: dict[str, Any]
+) -> Audited:
+    moves = Moved(
+        tally.different, tally.rows, tuple((*move, count) for move, count in tally.moves.most_common(MOVES_SHOWN))
+    )
+    engine = by.engine if isinstance(source, Path) else f"{by.engine}; rows from {source[0].version}"
+    return Audited(
+        what=source_name(source, schema),
+        kind="scored table",
+        verdict="not run" if tally.rows == 0 else "different" if tally.different else "equal",
+        reason="it has no rows" if tally.rows == 0 else _reason(program, tally),
+        engine=engine,
+        checked_rows=tally.rows,
+        different_rows=tally.different,
+        moved=moves if tally.different else None,
+        more=more,
+    )
+
+
+def _reason(program: Program, tally: Tally) -> str | None:
+    """One line on the first difference; labels of another kind explain all of them at once."""
+    if not tally.different:
+        return None
+    wanted, found = kind_of(program.classes[0]), kind_of(tally.stored)
+    if tally.different == tally.rows and found != wanted and tally.stored is not None:
+        kinds = {"text": "text", "number": "numbers", "truth": "truth values", None: "no kind of label"}
+        example = f"{as_json(tally.stored)!r} is none of {', '.join(map(repr, program.classes[:5]))}"
+        return f"its labels are {kinds[found]}, the program's are {kinds[wanted]}: {example}"
+    first = tally.shown[0]
+    return f"row {first['row_number']:,}: {first['approved']!r} is deployed as {first['deployed']!r}"

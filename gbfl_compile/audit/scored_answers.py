@@ -1,0 +1,123 @@
+"""What the approved program answers on batch after batch: few rows by `evaluate_many`, many by its own C scorer.
+
+The C scorer is built once there are enough rows to pay for it, and where a compiler is. Before it is used it must
+answer as `evaluate_many` does on the batch at hand.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbfl_compile.audit.scored_batches import Batch
+from gbfl_compile.backends import emit
+from gbfl_compile.backends.c_inputs import Columns, as_input
+from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.ir.batch import Matrix, evaluate_many
+from gbfl_compile.ir.evaluate import winner
+from gbfl_compile.ir.nodes import Clause, Leaf, Program, Tree
+
+if TYPE_CHECKING:
+    from gbfl_compile.backends.c_scorer import Scorer
+
+BUILD_AFTER = 200_000
+"""Rows that `evaluate_many` answers in about the second that a build takes."""
+
+REFERENCE = "evaluate_many"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A batch's answers: what decided (leaves, or points a class), and the class it gives."""
+
+    decided: NDArray[np.int64]
+    classes: NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Answerer:
+    """Answers batches. What it is built on is settled by how many rows have come."""
+
+    program: Program
+    """With the features that a clause asks, and no others."""
+    engine: str = REFERENCE
+    scorer: Scorer | None = None
+    tried: bool = False
+
+
+def asked_only(program: Program) -> Program:
+    """The same program over the features that some clause asks."""
+    asked = sorted({atom.feature for clause in program.clauses for atom in clause.atoms})
+    place = {feature: number for number, feature in enumerate(asked)}
+    clauses = tuple(
+        Clause(tuple(replace(atom, feature=place[atom.feature]) for atom in clause.atoms)) for clause in program.clauses
+    )
+    return Program(tuple(program.features[feature] for feature in asked), program.classes, clauses, program.decision)
+
+
+def answered(by: Answerer, batch: Batch) -> Answered:
+    """What the program answers on a batch."""
+    if not by.program.features:
+        return _by_reference(by.program, np.empty((batch.count, 0)))
+    if not by.tried and batch.first + batch.count > BUILD_AFTER:
+        by.tried = True
+        _build(by, batch)
+    if by.scorer is None:
+        return _by_reference(by.program, matrix(batch, by.program.features))
+    return _by_scorer(by.program, by.scorer, batch)
+
+
+def matrix(batch: Batch, features: tuple[str, ...]) -> Matrix:
+    """These columns of a batch as doubles, side by side."""
+    taken = as_input(batch.table, features, (True,) * len(features), np.dtype(np.float64))
+    assert isinstance(taken, Columns)  # noqa: S101 - a batch is a table with names
+    columns = [column for column in taken.values if column is not None]
+    return np.column_stack(columns) if columns else np.empty((batch.count, 0))
+
+
+def _by_reference(program: Program, rows: Matrix) -> Answered:
+    answers = evaluate_many(program, rows)
+    if answers.leaves is not None:
+        return _classified(program, answers.leaves)
+    assert answers.scores is not None  # noqa: S101 - a program without leaves has scores
+    return _classified(program, answers.scores)
+
+
+def _by_scorer(program: Program, scorer: Scorer, batch: Batch) -> Answered:
+    return _classified(program, scorer.score(batch.table))
+
+
+def _classified(program: Program, decided: NDArray[Any]) -> Answered:
+    """Ties go to the lower class, as argmax has it."""
+    if isinstance(program.decision, Tree):
+        of_leaf = np.array([winner(n.probabilities) for n in program.decision.nodes if isinstance(n, Leaf)])
+        return Answered(decided, of_leaf[decided])
+    return Answered(decided, decided.argmax(axis=1))
+
+
+def _build(by: Answerer, batch: Batch) -> None:
+    from gbfl_compile.backends.c import available, load_scorer
+
+    if available().cannot_run is not None:
+        return
+    with tempfile.TemporaryDirectory(prefix="gbfl-audit-") as folder:
+        try:
+            for name, content in emit(by.program, "c", "approved").files.items():
+                (Path(folder) / name).write_bytes(content)
+            scorer = load_scorer(Path(folder) / "approved.c")
+        except (BadInput, CannotRun):
+            return  # the reference answers the same, and slower
+    expected = _by_reference(by.program, matrix(batch, by.program.features))
+    if not np.array_equal(expected.decided, _by_scorer(by.program, scorer, batch).decided):
+        raise CannotRun(f"the C scorer that {scorer.engine} built does not answer as its program: name another in CC")
+    by.scorer, by.engine = scorer, f"C scorer, {scorer.engine}"
+
+
+Check = Callable[[Batch, Answered], None]
+"""What else wants to see every batch."""

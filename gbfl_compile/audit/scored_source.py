@@ -1,0 +1,68 @@
+"""Where a scored table stands, file or database, and its rows in batches: one way to read them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+from gbfl_compile.audit.labels import Held
+from gbfl_compile.audit.scored_batches import Batch, Wanted, wanted_columns
+from gbfl_compile.audit.scored_database import can_be_read, database_batches
+from gbfl_compile.audit.scored_files import columns_of, file_batches
+from gbfl_compile.backends.sql_engines import DIALECTS
+from gbfl_compile.databases.base import Database
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.nodes import Program
+
+Source: TypeAlias = Path | tuple[Database, str]
+"""A CSV or Parquet file, or a database and the name of a table or view in it."""
+
+
+def source_batches(source: Source, wanted: Wanted, schema: str = "") -> Iterator[Batch]:
+    """The rows, a batch at a time."""
+    if isinstance(source, Path):
+        return file_batches(source, wanted)
+    return database_batches(*source, schema, wanted)
+
+
+def source_name(source: Source, schema: str = "") -> str:
+    """What the user called it."""
+    if isinstance(source, Path):
+        return str(source)
+    return f"{schema}.{source[1]}" if schema else source[1]
+
+
+def labels_held(source: Source) -> Held:
+    """How the labels are to be taken there."""
+    if isinstance(source, Path):
+        return "typed" if source.name.lower().endswith(".parquet") else "text"
+    dialect = DIALECTS.get(source[0].dialect)
+    return "typed" if dialect is None or dialect.booleans else "truth as numbers"
+
+
+def wanted_of(
+    program: Program,
+    asked: tuple[str, ...],
+    source: Source,
+    label_column: str | None,
+    columns: Mapping[str, str] | None,
+    schema: str = "",
+    every_feature: bool = False,
+) -> Wanted:
+    """The columns that the program asks; with `every_feature` also the others that are there."""
+    least = wanted_columns(asked, program, label_column, columns)
+    if not every_feature:
+        return least
+    most = wanted_columns(program.features, program, label_column, columns)
+    if not isinstance(source, Path):
+        return most if can_be_read(*source, schema, most) else least
+    there = set(columns_of(source))
+    kept = [f for f, column in zip(most.features, most.columns, strict=True) if f in asked or column in there]
+    return wanted_columns(kept, program, label_column, columns)
+
+
+def told_where(source: Source, error: BadInput) -> BadInput:
+    """An error about a column, with the file or table it stands in."""
+    where, said = source_name(source), str(error)
+    return error if said.startswith(where) else BadInput(f"{where}: {said}")

@@ -1,0 +1,162 @@
+"""Black boxes from files and modules: ONNX, skops, pickle on trust, `module:callable`, or trained here.
+
+What runs foreign code says so: a module is imported, a pickle can do anything when it is opened. ONNX is read as a
+graph, skops refuses types it does not know.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import sys
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, assert_never
+
+from gbfl_compile.errors import BadInput, CannotRun, GbflError
+
+Kind = Literal["mlp", "gbm", "forest"]
+KINDS: tuple[Kind, ...] = ("mlp", "gbm", "forest")
+
+PICKLES = (".pkl", ".pickle", ".joblib")
+
+PICKLE_WARNING = (
+    "opening a pickle runs whatever code its author put into it, with your rights: "
+    "do so only with files you made yourself or trust like a program"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A black box and what can be told of where it came from."""
+
+    model: Any
+    """An object with `predict_proba`, or a callable from rows to probabilities."""
+    kind: str
+    """`onnx`, `skops`, `pickle`, `module`, or what was trained: `mlp`, `gbm`, `forest`."""
+    name: str | None = None
+    """The file's name without its folder, or module:callable."""
+    sha256: str | None = None
+    """Of the file."""
+
+    def as_json(self) -> dict[str, str | None]:
+        """For a program's metadata."""
+        return {"kind": self.kind, "name": self.name, "sha256": self.sha256}
+
+
+def load_black_box(
+    source: str, features: Sequence[str], *, trust_pickle: bool = False, trusted_types: Sequence[str] = ()
+) -> Given:
+    """The black box that `source` names; `features` are the columns it will be given, in order."""
+    path = Path(source)
+    ending = path.suffix.lower()
+    if ending == ".onnx":
+        from gbfl_compile.onnx_black_box import open_onnx
+
+        content = _content(path)
+        return Given(open_onnx(content, path, tuple(features)), "onnx", path.name, _sha256(content))
+    if ending == ".skops":
+        return Given(_open_skops(path, trusted_types), "skops", path.name, _sha256(_content(path)))
+    if ending in PICKLES:
+        return Given(_open_pickle(path, trust_pickle), "pickle", path.name, _sha256(_content(path)))
+    module, colon, attribute = source.partition(":")
+    if colon and module and attribute and "/" not in source and "\\" not in source:
+        return Given(_imported(module, attribute), "module", source)
+    raise BadInput(
+        f"--black-box {source}: give a file that ends in .onnx, .skops or {', '.join(PICKLES)}, or module:callable"
+    )
+
+
+def train(kind: Kind, x: Any, y: Any, seed: int) -> Given:
+    """A black box fitted here, by scikit-learn, with one thread: the same one for the same seed."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        return Given(_fitted(kind, x, y, seed), kind)
+
+
+def _fitted(kind: Kind, x: Any, y: Any, seed: int) -> Any:
+    match kind:
+        case "mlp":
+            from gbfl_compile.learn.training import default_black_box
+
+            return default_black_box(x, y, seed)
+        case "gbm":
+            from sklearn.ensemble import HistGradientBoostingClassifier
+
+            return HistGradientBoostingClassifier(max_leaf_nodes=15, learning_rate=0.05, random_state=seed).fit(x, y)
+        case "forest":
+            from sklearn.ensemble import RandomForestClassifier
+
+            # one job: trees that add up their votes side by side do so in another order each time
+            return RandomForestClassifier(100, min_samples_leaf=3, random_state=seed, n_jobs=1).fit(x, y)
+        case _:
+            assert_never(kind)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror or error}") from None
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _open_skops(path: Path, trusted_types: Sequence[str]) -> Any:
+    try:
+        skops_io = importlib.import_module("skops.io")
+    except ImportError:
+        raise CannotRun(f"{path}: needs skops: pip install 'gbfl-compile[skops]'") from None
+    content = _content(path)
+    try:
+        unknown = sorted(set(skops_io.get_untrusted_types(data=content)) - set(trusted_types))
+        if unknown:
+            more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+            raise BadInput(
+                f"{path}: holds the type {unknown[0]}{more}, which skops does not know to be harmless: "
+                f"allow it with --trust-type {unknown[0]} if you know it"
+            )
+        return skops_io.loads(content, trusted=sorted(trusted_types))
+    except GbflError:
+        raise
+    except Exception as error:  # a broken file fails in as many ways as there are types
+        raise BadInput(f"{path}: skops cannot load it: {_told(error)}") from None
+
+
+def _open_pickle(path: Path, trust: bool) -> Any:
+    if not trust:
+        raise BadInput(f"{path}: is a pickle, and {PICKLE_WARNING}; if so, add --trust-pickle. ONNX and skops do not")
+    _content(path)
+    import joblib
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")  # a model of another scikit-learn version is told, not refused
+            return joblib.load(path)
+    except Exception as error:  # whatever its code raises
+        raise BadInput(f"{path}: cannot be loaded: {_told(error)}") from None
+
+
+def _imported(module: str, attribute: str) -> Any:
+    """The object `attribute` of `module`, looked for in the current folder first, as `python -m` does."""
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        found: Any = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except Exception as error:  # the module's own code ran
+        raise BadInput(f"--black-box {module}:{attribute}: {_told(error)}") from None
+    finally:
+        sys.path.remove(here)
+    return found
+
+
+def _told(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__

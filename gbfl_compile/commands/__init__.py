@@ -1,0 +1,1 @@
+"""One command of `gbfl` a file; `cli` puts them together."""

@@ -1,0 +1,195 @@
+"""`gbfl audit` and `gbfl audit-log`: what is deployed against what was approved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gbfl_compile.commands.flags import COULD_NOT_RUN, DIFFERENT, EQUAL, FILE, as_json
+from gbfl_compile.errors import BadInput
+
+if TYPE_CHECKING:
+    from gbfl_compile.audit.answer import Audited, AuditReport
+    from gbfl_compile.audit.files import Given
+    from gbfl_compile.databases.base import Database
+
+
+@click.command()
+@click.argument("program", type=FILE)
+@click.option("--file", "files", type=FILE, multiple=True, help="A deployed .py, .c, .onnx or .sql; may be repeated.")
+@click.option("--dialect", help="The database a .sql file is for, where it does not say so.")
+@click.option("--library", type=FILE, help="A deployed .so: run on witnesses in a process of its own.")
+@click.option("--name", help="The prefix of the library's functions; its file name when left out.")
+@click.option("--source", type=FILE, help="The .c file the library is said to be built from.")
+@click.option("--database", "url", help="The database of --view, or of a --scored table.")
+@click.option("--view", "views", multiple=True, help="A view in the database; may be repeated.")
+@click.option("--column", "columns", multiple=True, metavar="FEATURE=COLUMN", help="Where a table has another name.")
+@click.option("--scored", help="A table of rows and predictions: CSV, Parquet, or a table of the database.")
+@click.option("--label", "label_column", help="The scored table's column of predictions; `label` when left out.")
+@click.option("--call", "callables", multiple=True, metavar="WHAT", help="A scorer: module:function, or an http URL.")
+@click.option("--data", type=FILE, help="Rows (CSV or Parquet): how many a difference touches.")
+@click.option("--triplets", type=FILE, help="An NPZ file of x, PP and PN: whether local consistency changed.")
+@click.option("--budget", type=float, default=10.0, show_default=True, help="Seconds a proof may take.")
+@click.option(
+    "--fail-on",
+    type=click.Choice(["different", "unread", "unproved"]),
+    default="unread",
+    show_default=True,
+    help="What makes the exit code other than 0; each includes those before it.",
+)
+@click.option("--log", type=FILE, help="An audit log to add a line to.")
+@click.option("--html", type=FILE, help="Write the report as a page.")
+@as_json
+def audit(
+    program: Path,
+    files: tuple[Path, ...],
+    dialect: str | None,
+    library: Path | None,
+    name: str | None,
+    source: Path | None,
+    url: str | None,
+    views: tuple[str, ...],
+    columns: tuple[str, ...],
+    scored: str | None,
+    label_column: str | None,
+    callables: tuple[str, ...],
+    data: Path | None,
+    triplets: Path | None,
+    budget: float,
+    fail_on: str,
+    log: Path | None,
+    html: Path | None,
+    as_json: bool,
+) -> int:
+    """Say whether what is deployed is the approved PROGRAM, with the evidence.
+
+    Files and views are read back and proved; libraries and scorers are run on witnesses; a scored table is compared
+    row by row. Exit code: 0 as approved, 1 different, 2 bad usage or input, 3 not read, not run or (with --fail-on
+    unproved) not proved.
+
+    Example: gbfl audit model.gbfl.json --file deployed/model.sql --dialect postgres
+    """
+    from gbfl_compile.audit.answer import AuditReport
+    from gbfl_compile.audit.files import Given, audit_file
+    from gbfl_compile.commands.given import rows_of, triplets_of
+    from gbfl_compile.ir.digest import digest
+    from gbfl_compile.ir.json_form import load
+
+    if not (files or library or views or scored or callables):
+        raise click.UsageError("Name what is deployed: --file, --library, --view, --scored or --call.")
+    if views and url is None:
+        raise click.UsageError("--view needs --database URL.")
+    approved = load(program)
+    given = Given(approved, rows_of(data, approved), triplets_of(triplets, approved), budget, _mapping(columns))
+    found: list[Audited] = [audit_file(given, path, dialect) for path in files]
+    if library is not None:
+        from gbfl_compile.audit.library import audit_library
+
+        found.append(audit_library(approved, library, name or library.stem, source))
+    with _database(url) as database:
+        found += _in_database(given, database, views, scored, label_column)
+    if scored is not None and not (url is not None and not Path(scored).exists()):
+        from gbfl_compile.audit.scored import audit_scored
+
+        found.append(audit_scored(approved, Path(scored), label_column, given.columns))
+    for what in callables:
+        from gbfl_compile.audit.callables import audit_callable
+
+        found.append(audit_callable(approved, what))
+    report = AuditReport(digest(approved), tuple(found))
+    _tell(report, log, html, as_json, program)
+    if report.verdict == "different":
+        return DIFFERENT
+    return COULD_NOT_RUN if report.fails(fail_on) else EQUAL  # type: ignore[arg-type]
+
+
+def _mapping(columns: tuple[str, ...]) -> dict[str, str]:
+    made = {}
+    for column in columns:
+        feature, equals, name = column.partition("=")
+        if not equals or not feature or not name:
+            raise BadInput(f"--column {column!r}: write it as FEATURE=COLUMN")
+        made[feature] = name
+    return made
+
+
+@contextmanager
+def _database(url: str | None) -> Iterator[Database | None]:
+    """The database, closed whatever happens."""
+    if url is None:
+        yield None
+        return
+    from gbfl_compile.databases import connect
+
+    database = connect(url)
+    try:
+        yield database
+    finally:
+        database.close()
+
+
+def _in_database(
+    given: Given, database: Database | None, views: tuple[str, ...], scored: str | None, label_column: str | None
+) -> Iterator[Audited]:
+    if database is None:
+        return
+    from gbfl_compile.audit.views import audit_view
+
+    for view in views:
+        yield audit_view(given, database, view, f"view {view} in {database.version}")
+    if scored is not None and not Path(scored).exists():
+        from gbfl_compile.audit.scored import audit_scored
+
+        yield audit_scored(given.program, (database, scored), label_column, given.columns)
+
+
+def _tell(report: AuditReport, log: Path | None, html: Path | None, as_json: bool, program: Path) -> None:
+    from gbfl_compile import screen
+    from gbfl_compile.audit.forms import audited_lines, report_form
+
+    if log is not None:
+        from gbfl_compile.audit.log import append
+
+        append(log, report)
+    if html is not None:
+        from gbfl_compile.files import write_whole
+        from gbfl_compile.ir.json_form import load
+        from gbfl_compile.report import audit_page
+
+        write_whole(html, audit_page(load(program), report_form(report)).encode("utf-8"))
+    if as_json:
+        screen.print_json(report_form(report))
+        return
+    for each in report.audited:
+        screen.print_lines(*audited_lines(each, report.source))
+    screen.print_lines(f"verdict: {report.verdict}")
+
+
+@click.group("audit-log")
+def audit_log() -> None:
+    """Look after an audit log."""
+
+
+@audit_log.command()
+@click.argument("log", type=FILE)
+@click.option("--expect", metavar="HASH", help="The hash the last line should have: a cut-off end shows only so.")
+@as_json
+def verify(log: Path, expect: str | None, as_json: bool) -> int:
+    """Find the first line of LOG that was changed, removed or put in.
+
+    Example: gbfl audit-log verify audits.jsonl
+    """
+    from gbfl_compile import screen
+    from gbfl_compile.audit.log import verify as verified
+
+    found = verified(log, expect)
+    if as_json:
+        screen.print_lines(json.dumps({"verdict": "whole" if found is None else "broken", "problem": found}))
+    else:
+        screen.print_lines("whole: every line follows from the one before" if found is None else f"broken: {found}")
+    return EQUAL if found is None else DIFFERENT

@@ -1,0 +1,251 @@
+"""`gbfl mine`: from a table and a black box to a program."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gbfl_compile.commands.flags import DIFFERENT, EQUAL, FILE, INTERRUPTED, as_json, quiet
+from gbfl_compile.errors import BadInput
+
+if TYPE_CHECKING:
+    from gbfl_compile.black_boxes import Given
+    from gbfl_compile.mining.job import Mined, Order
+    from gbfl_compile.mining.rows import Rows, Split
+
+HEADS = {"rules": "rules", "tree": "tree", "list": "rule_list"}
+"""As it is said here -> as the classifier calls it."""
+
+
+@click.command()
+@click.argument("data", type=FILE, required=False)
+@click.option("--target", required=True, metavar="COLUMN", help="The column with the class.")
+@click.option("--out", "-o", type=FILE, default=Path("model.gbfl.json"), show_default=True, help="The program.")
+@click.option("--train", type=click.Choice(["mlp", "gbm", "forest"]), help="Train this black box on the data.")
+@click.option("--black-box", metavar="MODEL", help="Take this one: a .onnx, .skops or .pkl file, or module:callable.")
+@click.option("--trust-pickle", is_flag=True, help="Open a pickle, which can run any code of its author.")
+@click.option("--trust-type", "trust_types", multiple=True, metavar="TYPE", help="Allow a type in a skops file.")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="A column that is no feature; may be repeated.")
+@click.option("--codes", multiple=True, metavar="COLUMN", help="A feature of codes: explanations use no other values.")
+@click.option("--immutable", multiple=True, metavar="COLUMN", help="A feature that no explanation changes.")
+@click.option(
+    "--missing",
+    type=click.Choice(["refuse", "drop"]),
+    default="refuse",
+    show_default=True,
+    help="Rows with a missing feature.",
+)
+@click.option("--head", type=click.Choice(list(HEADS)), default="rules", show_default=True, help="What to fit.")
+@click.option("--clauses", type=click.IntRange(1, 1000), help="At most so many, for rules and list.  [default: 32]")
+@click.option("--depth", type=click.IntRange(1, 5), help="At most so deep, for a tree.  [default: 5]")
+@click.option("--explainer", type=click.Choice(["greedy", "macem"]), default="greedy", show_default=True)
+@click.option("--rows", type=click.IntRange(1), default=20_000, show_default=True, help="Rows at most, drawn by seed.")
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of everything drawn.")
+@click.option("--jobs", type=click.IntRange(1, 1024), default=1, show_default=True, help="Threads of the libraries.")
+@click.option("--checkpoint", type=FILE, metavar="FOLDER", help="Keep explained rows here.  [default: OUT.parts]")
+@click.option("--triplets", type=FILE, help="Write the held-out rows with PP and PN here (NPZ), for check and show.")
+@click.option("--database", metavar="URL", help="Read a table of this database in place of a file.")
+@click.option("--table", help="The table, with --database.")
+@as_json
+@quiet
+def mine(as_json: bool, quiet: bool, **asked: Any) -> int:
+    """Mine a program from a table (CSV, Parquet or of a database) and a black box.
+
+    Features are all columns but the target and those dropped; they must be numbers. A quarter of the rows is held
+    out to measure on. A rule set (--head rules) is most consistent with the black box, a tree or a list quickest to
+    read. Interrupted with Ctrl-C, the same command goes on where it was.
+
+    Example: gbfl mine loans.csv --target default --train gbm -o loans.gbfl.json
+    """
+    from gbfl_compile import screen
+    from gbfl_compile.files import make_folder
+    from gbfl_compile.ir.json_form import save
+    from gbfl_compile.mining import job
+    from gbfl_compile.mining.rows import split_of
+    from gbfl_compile.triplets import save_triplets
+
+    order, out = _order(asked), asked["out"]
+    _check_black_box(asked)
+    if out.is_dir():
+        raise BadInput(f"{out}: is a folder, name a file")
+    make_folder(out.parent)  # before the work: a program that cannot be written is hours lost
+    name, rows, about = _rows(asked, note=_nothing if quiet or as_json else _note)
+    split = split_of(rows, order.seed, name)
+    parts = asked["checkpoint"] or out.with_name(f"{out.name}.parts")
+    try:
+        with screen.progress(job.steps(split), quiet=quiet or as_json) as tell:
+            mined = job.mine(split, rows.features, _black_box(asked, split, rows), order, parts, tell, about)
+            save(mined.program, out)
+            if asked["triplets"] is not None:
+                save_triplets(asked["triplets"], mined.triplets)
+    except KeyboardInterrupt:
+        click.echo(f"gbfl: interrupted: {_kept(parts)}", err=True)
+        return INTERRUPTED
+    if asked["checkpoint"] is None:
+        _remove_own(parts)
+    if as_json:
+        screen.print_json(as_form(mined, out, asked["triplets"]))
+    elif not quiet:
+        screen.print_lines(*summary(mined, name, order.seed, out))
+    return DIFFERENT if mined.compared_different else EQUAL
+
+
+def _order(asked: dict[str, Any]) -> Order:
+    from gbfl_compile.mining.job import Order
+
+    if asked["head"] == "tree" and asked["clauses"] is not None:
+        raise BadInput("--clauses is for rules and lists: a tree is limited by --depth")
+    if asked["head"] != "tree" and asked["depth"] is not None:
+        raise BadInput(f"--depth is for trees: {asked['head']} is limited by --clauses")
+    return Order(
+        head=HEADS[asked["head"]],  # type: ignore[arg-type]  # one of the three, as click has seen to
+        clauses=asked["clauses"] or 32,
+        depth=asked["depth"] or 5,
+        explainer=asked["explainer"],
+        seed=asked["seed"],
+        jobs=asked["jobs"],
+        codes=asked["codes"],
+        immutable=asked["immutable"],
+    )
+
+
+def _check_black_box(asked: dict[str, Any]) -> None:
+    if (asked["train"] is None) == (asked["black_box"] is None):
+        many = "not both of" if asked["train"] else "one of"
+        raise BadInput(f"give {many} --train mlp|gbm|forest, to train a black box, and --black-box MODEL, to take one")
+    if (asked["data"] is None) == (asked["database"] is None):
+        raise BadInput("give a file of data, or --database URL --table NAME")
+    if (asked["database"] is None) != (asked["table"] is None):
+        raise BadInput("--database and --table go together")
+
+
+def _rows(asked: dict[str, Any], note: Callable[[str], None]) -> tuple[str, Rows, dict[str, Any]]:
+    """What the data is called, its rows, and what is to be told of it. A folder's name is nobody's business."""
+    from gbfl_compile.mining.rows import fewer, keys_among, rows_of
+    from gbfl_compile.tables import read_table
+
+    if asked["database"] is not None:
+        from gbfl_compile.database_tables import read_database_table
+
+        name, table = asked["table"], read_database_table(asked["database"], asked["table"])
+    else:
+        name, table = asked["data"].name, read_table(asked["data"])
+    every = rows_of(table, asked["target"], asked["drop"], name, drop_missing=asked["missing"] == "drop")
+    rows = fewer(every, asked["rows"], asked["seed"])
+    for key in keys_among(rows):
+        note(f"column {key!r} has another number in every row; if it is a key, leave it out with --drop")
+    if every.left_out:
+        note(f"{every.left_out} rows with a missing value are left out")
+    if len(rows.x) < len(every.x):
+        note(f"{len(rows.x)} of {len(every.x)} rows are used; --rows takes more")
+    about = {
+        "data": {
+            "name": name,
+            "target": asked["target"],
+            "dropped": list(asked["drop"]),
+            "rows": len(table),
+            "left_out": every.left_out,
+            "used": len(rows.x),
+        }
+    }
+    return name, rows, about
+
+
+def _black_box(asked: dict[str, Any], split: Split, rows: Rows) -> Callable[[], Given]:
+    from gbfl_compile.black_boxes import PICKLE_WARNING, PICKLES, load_black_box, train
+
+    if asked["train"] is not None:
+        return partial(train, asked["train"], split.x, split.y, asked["seed"])
+    source = asked["black_box"]
+    if asked["trust_pickle"] and source.lower().endswith(PICKLES):
+        _note(f"{source}: {PICKLE_WARNING}")  # even when quiet
+    return partial(
+        load_black_box,
+        source,
+        rows.features,
+        trust_pickle=asked["trust_pickle"],
+        trusted_types=asked["trust_types"],
+    )
+
+
+def _note(line: str) -> None:
+    click.echo(f"gbfl: {line}", err=True)
+
+
+def _nothing(line: str) -> None:
+    pass
+
+
+def _kept(parts: Path) -> str:
+    done = len(list(parts.glob("*/rows-*.npz"))) if parts.is_dir() else 0
+    if not done:
+        return "nothing was explained yet"
+    return f"{done} chunks of explained rows are kept in {parts}, the same command goes on from there"
+
+
+def _remove_own(parts: Path) -> None:
+    """Take away the folder of chunks that nobody asked to keep."""
+    with contextlib.suppress(OSError):
+        shutil.rmtree(parts)
+
+
+def as_form(mined: Mined, out: Path, triplets: Path | None) -> dict[str, Any]:
+    """The stable form scripts read."""
+    from gbfl_compile.ir.digest import digest
+
+    mining = mined.program.metadata["mining"]
+    return {
+        "program": digest(mined.program),
+        "out": str(out),
+        "triplets": None if triplets is None else str(triplets),
+        "features": list(mined.program.features),
+        "classes": list(mined.program.classes),
+        "clauses": len(mined.program.clauses),
+        "data": mining["data"],
+        "rows": mining["rows"],
+        "black_box": mining["black_box"],
+        "head": mining["head"],
+        "seed": mining["seed"],
+        "test": {
+            "accuracy": mined.accuracy,
+            "black_box_accuracy": mined.black_box_accuracy,
+            "consistency": mined.consistency.as_dict(),
+        },
+        "classifier": {"rows": mined.compared_rows, "different": mined.compared_different},
+    }
+
+
+def summary(mined: Mined, name: str, seed: int, out: Path) -> list[str]:
+    """The rules, how good they are on the rows held out, and what to do next."""
+    from gbfl_compile.ir.digest import digest
+    from gbfl_compile.ir.readable import printable, readable
+
+    found, mining = mined.consistency, mined.program.metadata["mining"]
+    counts = mining["rows"]
+    lines = [
+        readable(mined.program),
+        "",
+        f"{printable(name)}: {counts['training']} rows to learn from, {counts['test']} held out, seed {seed}",
+        "on the rows held out",
+    ]
+    for what, percent, of in (
+        ("accuracy", 100 * mined.accuracy, f"black box {100 * mined.black_box_accuracy:.1f} %"),
+        ("same class as the black box", found.fidelity, f"{found.fidelity_right} of {found.rows}"),
+        ("C_TB, rows with a PN", found.c_tb, f"{found.c_tb_right} of {found.with_pn}"),
+        ("C_PP", found.c_pp, f"{found.c_pp_right} of {found.with_pp}"),
+        ("C_PN", found.c_pn, f"{found.c_pn_right} of {found.with_pn}"),
+    ):
+        lines.append(f"  {what:<28} {'-' if percent is None else f'{percent:.1f} %':>7}  {of}")
+    different = f"{mined.compared_different} different of {mined.compared_rows} rows"
+    return [
+        *lines,
+        f"program against classifier: {different}",
+        f"digest {digest(mined.program)}",
+        f"{out}: next, gbfl compile {out} --to python -o build",
+    ]

@@ -1,0 +1,177 @@
+"""The job of `gbfl mine`: train or take a black box, explain, fit, lower, measure on rows held out.
+
+Explained rows are kept in a folder chunk by chunk, so that whatever stops the job, the same job goes on from there
+and ends in the same program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from gbfl_compile.black_boxes import Given
+from gbfl_compile.consistency import Consistency, consistency_on
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.batch import Matrix, evaluate_many
+from gbfl_compile.ir.nodes import Program
+from gbfl_compile.learn.black_box import BlackBox, as_black_box, classes_of
+from gbfl_compile.learn.checkpoints import explain_in_chunks
+from gbfl_compile.learn.classifier import GBFLClassifier
+from gbfl_compile.learn.explanations import Domain, Explanations, domain_of, triplets_of
+from gbfl_compile.learn.options import check_parameters, explainer_of
+from gbfl_compile.learn.recipe import HeadKind
+from gbfl_compile.lowering import lower
+from gbfl_compile.mining.distributions import distributions
+from gbfl_compile.mining.rows import Split
+from gbfl_compile.passes import optimise
+from gbfl_compile.triplets import Triplets
+
+CHUNK_ROWS = 250
+"""Rows explained between two checkpoints: what an interruption can cost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is wanted of the miner."""
+
+    head: HeadKind = "rules"
+    clauses: int = 32
+    depth: int = 5
+    explainer: str = "greedy"
+    seed: int = 0
+    jobs: int = 1
+    codes: tuple[str, ...] = ()
+    """Features whose values are codes: explanations use no others."""
+    immutable: tuple[str, ...] = ()
+    """Features a pertinent negative may not change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mined:
+    """A program, and how it did on rows it was not learned from."""
+
+    program: Program
+    triplets: Triplets
+    """The held-out rows with their explanations."""
+    consistency: Consistency
+    accuracy: float
+    black_box_accuracy: float
+    compared_rows: int
+    compared_different: int
+    """On how many of `compared_rows` the program answers otherwise than the fitted classifier."""
+
+
+Tell = Callable[[str], None]
+
+
+def steps(split: Split) -> int:
+    """How often `mine` tells where it is, at most."""
+    return _chunks(split.x) + _chunks(split.x_test) + 3
+
+
+def _chunks(x: Matrix) -> int:
+    return -(-len(x) // CHUNK_ROWS)
+
+
+def mine(
+    split: Split,
+    features: tuple[str, ...],
+    black_box: Callable[[], Given],
+    order: Order,
+    kept_in: Path,
+    tell: Tell = lambda _: None,
+    about: dict[str, Any] | None = None,
+) -> Mined:
+    """The program mined from `split`, explanations kept below the folder `kept_in`.
+
+    `about` goes into the metadata beside what is measured here.
+    """
+    with threadpool_limits(order.jobs):
+        tell("the black box")
+        given = black_box()
+        model = _model(order, given, split, features)
+        asked = as_black_box(given.model, split.x, features=features)
+        domain = domain_of(split.x, features=features, immutable=order.immutable, kinds=model.kinds)
+        explain = partial(_explained, model, asked, domain, kept_in=kept_in, tell=tell)
+        explanations = explain(split.x, part="training")
+        tell(f"fitting {order.head}")
+        model.fit(pd.DataFrame(split.x, columns=list(features)), split.y, explanations=explanations)
+        held_out = explain(split.x_test, part="test")
+        tell("lowering, simplifying, measuring")
+        return _measured(model, split, given, held_out, order, about or {})
+
+
+def _model(order: Order, given: Given, split: Split, features: tuple[str, ...]) -> GBFLClassifier:
+    for what, names in (("--codes", order.codes), ("--immutable", order.immutable)):
+        if unknown := [name for name in names if name not in features]:
+            raise BadInput(f"{what} {unknown[0]}: there is no feature of that name")
+    kinds = {name: tuple(np.unique(split.x[:, features.index(name)]).tolist()) for name in order.codes}
+    model = GBFLClassifier(
+        given.model,
+        head=order.head,
+        explainer=order.explainer,
+        max_clauses=order.clauses,
+        max_depth=order.depth,
+        immutable=order.immutable,
+        kinds=kinds,
+        random_state=order.seed,
+    )
+    check_parameters(model)
+    return model
+
+
+def _explained(
+    model: GBFLClassifier, asked: BlackBox, domain: Domain, rows: Matrix, *, part: str, kept_in: Path, tell: Tell
+) -> Explanations:
+    """Rows explained chunk by chunk; chunks that are there already are read."""
+    explainer: Any = explainer_of(model, model.kappa)
+
+    def explain_and_tell(black_box: BlackBox, x: Matrix, domain: Domain) -> Explanations:
+        tell(f"explaining {len(rows)} {part} rows")
+        found: Explanations = explainer(black_box, x, domain)
+        return found
+
+    name = f"{explainer.func.__qualname__} {explainer.keywords['settings']!r}"
+    folder = kept_in / part
+    return explain_in_chunks(explain_and_tell, asked, rows, domain, chunk_rows=CHUNK_ROWS, folder=folder, name=name)
+
+
+def _measured(
+    model: GBFLClassifier, split: Split, given: Given, held_out: Explanations, order: Order, about: dict[str, Any]
+) -> Mined:
+    columns = list(model.feature_names_in_)
+
+    def predict(rows: Matrix) -> NDArray[Any]:
+        return np.asarray(model.predict(pd.DataFrame(rows, columns=columns)))
+
+    triplets = triplets_of(held_out, model.classes_)
+    measured = consistency_on(triplets, predict)
+    accuracy = float((predict(split.x_test) == split.y_test).mean())
+    own = np.asarray(model.classes_)[classes_of(model.black_box_, split.x_test)]
+    own_accuracy = float((own == split.y_test).mean())
+    figures = {"test": {"accuracy": accuracy, "black_box_accuracy": own_accuracy, **measured.as_dict()}}
+    program = optimise(lower(model, figures), split.x)
+    mining = {
+        **about,
+        "seed": order.seed,
+        "black_box": given.as_json(),
+        "head": order.head,
+        "explainer": order.explainer,
+        "rows": {"training": len(split.x), "test": len(split.x_test)},
+        "path": model.path_.to_dict("records"),
+        **distributions(program, split.x, split.y, split.y_test),
+    }
+    program = replace(program, metadata={**program.metadata, "mining": mining})
+    rows = np.concatenate((split.x, triplets.x, triplets.pp, triplets.pn))
+    answers = evaluate_many(program, rows)
+    frame = pd.DataFrame(rows, columns=columns)
+    differs = (model.predict(frame) != answers.labels) | (model.predict_proba(frame) != answers.probabilities).any(1)
+    return Mined(program, triplets, measured, accuracy, own_accuracy, len(rows), int(differs.sum()))

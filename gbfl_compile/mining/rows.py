@@ -1,0 +1,169 @@
+"""The rows a model is mined from: which columns are features, what the classes are, which rows are held out.
+
+What cannot be learned from is refused by name, with the way out; nothing is filled in, coded or guessed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.batch import Matrix
+from gbfl_compile.tables import feature_matrix
+
+TEST_SHARE = 0.25
+FEWEST_ROWS = 40
+MOST_CLASSES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Feature values and classes, one a row."""
+
+    features: tuple[str, ...]
+    x: Matrix
+    y: NDArray[Any]
+    left_out: int = 0
+    """Rows of the table that were not taken because a feature of theirs is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Rows to learn from and rows to measure on."""
+
+    x: Matrix
+    y: NDArray[Any]
+    x_test: Matrix
+    y_test: NDArray[Any]
+
+
+def rows_of(table: Any, target: str, drop: tuple[str, ...], where: str, *, drop_missing: bool = False) -> Rows:
+    """All columns but the target and those dropped as features, every row with its class."""
+    features = _feature_names(table, target, drop, where)
+    y = _classes(table[target], target, where)
+    try:
+        x = feature_matrix(table, features, where)
+    except BadInput as error:
+        raise BadInput(f"{error}: drop the column with --drop, or put numbers in place of its words") from None
+    _refuse_infinite(x, features, where)
+    missing = np.isnan(x)
+    if missing.any() and not drop_missing:
+        column = int(missing.any(axis=0).argmax())
+        raise BadInput(
+            f"{where}: {int(missing.any(axis=1).sum())} rows have a missing value, the first in column "
+            f"{features[column]!r}, row {int(missing[:, column].argmax()) + 1}: leave such rows out with "
+            "--missing drop, or the column with --drop"
+        )
+    whole = ~missing.any(axis=1)
+    return Rows(features, x[whole], y[whole], int((~whole).sum()))
+
+
+def _feature_names(table: Any, target: str, drop: tuple[str, ...], where: str) -> tuple[str, ...]:
+    if getattr(table.columns, "nlevels", 1) > 1:
+        raise BadInput(f"{where}: its columns have names of several levels, give each one name")
+    names = [str(name) for name in table.columns]
+    for what, wanted in (("--target", (target,)), ("--drop", drop)):
+        for name in wanted:
+            if name not in names:
+                raise BadInput(f"{where}: has no column {name!r} for {what}: there is {_listed(names)}")
+    if target in drop:
+        raise BadInput(f"{where}: {target!r} is the target and cannot be dropped")
+    features = tuple(name for name in names if name != target and name not in drop)
+    if not features:
+        raise BadInput(f"{where}: no column is left to learn from")
+    return features
+
+
+def _listed(names: list[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:10])
+    return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"
+
+
+def _classes(column: Any, target: str, where: str) -> NDArray[Any]:
+    """The classes as they are written: text, whole numbers or booleans, all of one kind."""
+    missing = np.asarray(column.isna())
+    if missing.any():
+        raise BadInput(
+            f"{where}: the target {target!r} is missing in {int(missing.sum())} rows, the first is row "
+            f"{int(missing.argmax()) + 1}: remove them, or write a class there"
+        )
+    labels = [label.item() if isinstance(label, np.generic) else label for label in column.tolist()]
+    kinds = sorted({type(label).__name__ for label in labels})
+    if len(kinds) > 1 or not set(kinds) <= {"str", "int", "bool", "float"}:
+        raise BadInput(f"{where}: the target {target!r} holds {' and '.join(kinds)}: use text, numbers or booleans")
+    if kinds == ["float"] and all(label == int(label) for label in labels if abs(label) < 2**53):
+        labels = [int(label) for label in labels]
+    counts = dict.fromkeys(labels, 0)
+    if any(isinstance(label, float) for label in labels) or len(counts) > MOST_CLASSES:
+        raise BadInput(
+            f"{where}: the target {target!r} has {len(counts)} different values: it must hold classes, "
+            f"at most {MOST_CLASSES} of them, and no fractions"
+        )
+    if len(counts) < 2:
+        raise BadInput(f"{where}: the target {target!r} has only one class: there is nothing to tell apart")
+    if odd := next((label for label in counts if isinstance(label, str) and "\0" in label), None):
+        raise BadInput(f"{where}: the target {target!r} has a class {odd!r}, which holds a null character")
+    return np.array(labels)
+
+
+def _refuse_infinite(x: Matrix, features: tuple[str, ...], where: str) -> None:
+    infinite = np.isinf(x)
+    if infinite.any():
+        row, column = np.argwhere(infinite)[0]
+        raise BadInput(
+            f"{where}: column {features[column]!r}, row {row + 1}: {x[row, column]} cannot be learned from: "
+            "put a number there, or drop the column with --drop"
+        )
+
+
+def fewer(rows: Rows, most: int, seed: int) -> Rows:
+    """At most `most` of the rows, in their order, drawn with the classes in nearly the same shares."""
+    total = len(rows.x)
+    if total <= most:
+        return rows
+    random = np.random.default_rng(seed)
+    kept = np.zeros(total, dtype=bool)
+    for label in np.unique(rows.y):
+        own = np.flatnonzero(rows.y == label)
+        kept[random.permutation(own)[: max(2, len(own) * most // total)]] = True
+    if kept.sum() > most:
+        raise BadInput(f"--rows {most}: too few for two rows of each of the {len(np.unique(rows.y))} classes")
+    kept[random.permutation(np.flatnonzero(~kept))[: most - int(kept.sum())]] = True
+    return Rows(rows.features, rows.x[kept], rows.y[kept], rows.left_out)
+
+
+def split_of(rows: Rows, seed: int, where: str) -> Split:
+    """Three quarters to learn from, a quarter to measure on, the classes in the same shares on both sides."""
+    from sklearn.model_selection import train_test_split
+
+    if len(rows.x) < FEWEST_ROWS:
+        raise BadInput(f"{where}: {len(rows.x)} rows are too few to learn from and measure on: {FEWEST_ROWS} at least")
+    _check_counts(rows.y, where)
+    try:
+        x, x_test, y, y_test = train_test_split(
+            rows.x, rows.y, test_size=TEST_SHARE, random_state=seed, stratify=rows.y
+        )
+    except ValueError:
+        raise BadInput(f"{where}: {len(rows.x)} rows are too few to hold out some of every class") from None
+    return Split(x, y, x_test, y_test)
+
+
+def _check_counts(y: NDArray[Any], where: str) -> None:
+    labels, counts = np.unique(y, return_counts=True)
+    if counts.min() < 2:
+        rare = labels.tolist()[int(counts.argmin())]
+        raise BadInput(f"{where}: the class {rare!r} has one row, and one is to be held out: give more, or remove it")
+
+
+def keys_among(rows: Rows) -> tuple[str, ...]:
+    """Columns with another whole number in every row: a key, most likely, from which nothing should be learned."""
+    found = []
+    for column, name in enumerate(rows.features):
+        values = rows.x[:, column]
+        if (values == np.rint(values)).all() and len(np.unique(values)) == len(values):
+            found.append(name)
+    return tuple(found)

@@ -1,0 +1,112 @@
+"""An ONNX file as a black box: whatever inputs and outputs it has, rows in and one probability a class out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.ir.batch import Matrix
+
+NUMBERS = {
+    "tensor(float)": np.float32,
+    "tensor(double)": np.float64,
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+    "tensor(float16)": np.float16,
+}
+"""Types of input that a number can be given as. Rows are rounded to them, as by anyone who asks such a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnnxModel:
+    """A graph that is asked as a function; `classes_` is set by `named`, where the graph names its classes."""
+
+    run: Callable[[Matrix], Any]
+
+    def __call__(self, rows: Matrix) -> Matrix:
+        return _as_table(self.run(rows))
+
+
+@dataclass(frozen=True, slots=True)
+class NamedOnnxModel:
+    """A graph whose answer names each class, as scikit-learn's converter writes them (ZipMap)."""
+
+    run: Callable[[Matrix], Any]
+    classes_: NDArray[Any]
+
+    def predict_proba(self, rows: Matrix) -> Matrix:
+        """One probability a class, in the order of `classes_`."""
+        names = self.classes_.tolist()
+        return np.array([[answer[name] for name in names] for answer in self.run(rows)], dtype=np.float64)
+
+
+def open_onnx(content: bytes, path: Path, features: tuple[str, ...]) -> OnnxModel | NamedOnnxModel:
+    """The model in an ONNX file, as a black box over these features."""
+    try:
+        import onnxruntime
+    except ImportError:
+        raise CannotRun(f"{path}: needs ONNX Runtime: pip install 'gbfl-compile[onnx]'") from None
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    try:
+        session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime has an exception for each kind of broken graph
+        raise BadInput(f"{path}: ONNX Runtime cannot load it: {_first_line(error)}") from None
+    feeds = _feeds(session.get_inputs(), path, features)
+    output = _probability_output(session.get_outputs(), path)
+
+    def run(rows: Matrix) -> Any:
+        return session.run([output], feeds(rows))[0]
+
+    answer = run(np.zeros((1, len(features))))
+    if isinstance(answer, list):
+        return NamedOnnxModel(run, np.array(sorted(answer[0])))
+    return OnnxModel(run)
+
+
+def _feeds(inputs: list[Any], path: Path, features: tuple[str, ...]) -> Callable[[Matrix], dict[str, Any]]:
+    """How rows become the graph's inputs: one matrix of all features, or one column a feature, found by name."""
+    for given in inputs:
+        if given.type not in NUMBERS:
+            raise BadInput(f"{path}: its input {given.name!r} is {given.type}, and features are numbers")
+    if len(inputs) == 1 and (len(features) > 1 or inputs[0].name not in features):
+        only, width = inputs[0], inputs[0].shape[-1] if inputs[0].shape else None
+        if isinstance(width, int) and width != len(features):
+            raise BadInput(f"{path}: takes {width} features, the data has {len(features)}: see --drop")
+        return lambda rows: {only.name: rows.astype(NUMBERS[only.type])}
+    if absent := [given.name for given in inputs if given.name not in features]:
+        raise BadInput(f"{path}: has an input {absent[0]!r} that is no column of the data")
+    places = {given.name: (features.index(given.name), NUMBERS[given.type]) for given in inputs}
+    flat = {given.name: len(given.shape) < 2 for given in inputs}
+
+    def by_column(rows: Matrix) -> dict[str, Any]:
+        columns = {name: rows[:, place].astype(kind) for name, (place, kind) in places.items()}
+        return {name: column if flat[name] else column.reshape(-1, 1) for name, column in columns.items()}
+
+    return by_column
+
+
+def _probability_output(outputs: list[Any], path: Path) -> str:
+    """The output with probabilities: by its name, or the only one that can be."""
+    able = [o for o in outputs if o.type in ("tensor(float)", "tensor(double)") or o.type.startswith("seq(map")]
+    named = [o for o in able if "proba" in o.name.lower()]
+    chosen = named or able
+    if len(chosen) != 1:
+        names = ", ".join(repr(o.name) for o in outputs)
+        raise BadInput(f"{path}: which of its outputs {names} has the probabilities? Name one 'probabilities'")
+    return str(chosen[0].name)
+
+
+def _as_table(answer: Any) -> Matrix:
+    table = np.asarray(answer, dtype=np.float64)
+    return table.ravel() if table.ndim == 2 and table.shape[1] == 1 else table
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0][:300]

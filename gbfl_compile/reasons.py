@@ -1,0 +1,57 @@
+"""Reasons in the user's own words, one a clause: adverse-action texts, say. They are told, and never change an answer.
+
+They stand in a program's metadata, `{"reasons": {"3": "Income too low for the amount"}}`, by the clause's number as
+`gbfl reasons PROGRAM` lists them. Passes number clauses anew, so reasons are given to the finished program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.nodes import Program
+
+LONGEST = 500
+"""Characters of a reason: it must fit into a C string, a SQL literal and a letter."""
+
+
+def reason_of(program: Program, clause: int) -> str | None:
+    """The user's reason for a clause, or None where none was given. A program from anyone is read with care."""
+    given = program.metadata.get("reasons")
+    text = given.get(str(clause)) if isinstance(given, dict) else None
+    return text if isinstance(text, str) and is_reason(text) else None
+
+
+def is_reason(text: str) -> bool:
+    """Whether a text can be told in every target: one line of printable characters, not too long."""
+    return 0 < len(text) <= LONGEST and text.isprintable() and text == text.strip()
+
+
+def with_reasons(program: Program, reasons: Mapping[int, str]) -> Program:
+    """The program with these reasons in place of those it had."""
+    for clause, text in reasons.items():
+        if not 0 <= clause < len(program.clauses):
+            raise BadInput(f"there is no clause {clause}: the program has 0 to {len(program.clauses) - 1}")
+        if not is_reason(text):
+            raise BadInput(f"clause {clause}: a reason is one line of 1 to {LONGEST} printable characters")
+    told = {str(clause): text for clause, text in sorted(reasons.items())}
+    return replace(program, metadata={**program.metadata, "reasons": told})
+
+
+def reasons_in(table: Any, where: str) -> dict[int, str]:
+    """Clause number -> reason, from a table with the columns `clause` and `text`."""
+    for name in ("clause", "text"):
+        if name not in table.columns:
+            raise BadInput(f"{where}: has no column {name!r}, it needs clause and text")
+    found: dict[int, str] = {}
+    for place, (number, text) in enumerate(zip(table["clause"].tolist(), table["text"].tolist(), strict=True), 1):
+        written = str(number).strip()
+        if not written.isascii() or not written.isdigit():
+            raise BadInput(f"{where}: row {place}: {written!r} is not the number of a clause")
+        if int(written) in found:
+            raise BadInput(f"{where}: row {place}: clause {written} stands there twice")
+        if str(text).strip():
+            found[int(written)] = str(text).strip()
+    return found

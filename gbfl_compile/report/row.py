@@ -1,0 +1,215 @@
+"""Why one row got its class: what held, what it counted, and the same for its PP and its PN."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, assert_never
+
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.evaluate import Answer, clause_holds, evaluate
+from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Tree
+from gbfl_compile.ir.readable import clause_text, label_text
+from gbfl_compile.report.drawing import Bar, signed_bar
+from gbfl_compile.report.rules import reason_text
+from gbfl_compile.report.wording import class_names, count, distinct, row_value, signed
+
+if TYPE_CHECKING:
+    from gbfl_compile.triplets import Triplets
+
+MOST_REASONS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A row to explain: the row itself, or its PP or PN where they are known."""
+
+    name: str
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonLine:
+    """A clause that was asked, what it answered, and its points where there are any."""
+
+    clause: str
+    text: str
+    reason: str
+    holds: str
+    points: str
+    bar: Bar | None
+
+
+@dataclass(frozen=True, slots=True)
+class ValueLine:
+    """A feature's value at the row, its PP and its PN; what a PP keeps and a PN changes is marked so."""
+
+    feature: str
+    cells: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowReasons:
+    """The section on one row."""
+
+    answer: str
+    how: str
+    with_points: bool
+    reasons: tuple[ReasonLine, ...]
+    left_out: str
+    points: tuple[str, ...]
+    answers: tuple[tuple[str, str, str], ...]
+    """(point, its class, what that shows)."""
+    values: tuple[ValueLine, ...]
+    other_values: tuple[ValueLine, ...]
+    """Of features no rule asks about, no PP keeps and no PN changes."""
+    kept: str
+    note: str
+
+
+def points_of(row: Sequence[float] | None, triplets: Triplets | None, number: int = 0) -> tuple[tuple[Point, ...], str]:
+    """The row with its PP and PN. A given row is looked up in the triplets; without one, row `number` of them is taken."""
+    if triplets is None:
+        if row is None:
+            return (), ""
+        return (Point("row", tuple(row)),), "No triplets were given, so neither a PP nor a PN is shown."
+    if row is None:
+        if not 0 <= number < len(triplets.x):
+            raise BadInput(f"row {number} of the triplets: there are {len(triplets.x)}, numbered from 0")
+        place = number
+    else:
+        same = (place for place, x in enumerate(triplets.x.tolist()) if x == list(row))
+        found = next(same, None)
+        if found is None:
+            return (Point("row", tuple(row)),), "The row is not among the triplets, so neither its PP nor its PN is known."
+        place = found
+    points = [Point("row", tuple(triplets.x[place].tolist()))]
+    if triplets.has_pp[place]:
+        points.append(Point("PP", tuple(triplets.pp[place].tolist())))
+    if triplets.has_pn[place]:
+        points.append(Point("PN", tuple(triplets.pn[place].tolist())))
+    lacking = [name for name, has in (("PP", triplets.has_pp), ("PN", triplets.has_pn)) if not has[place]]
+    black_box = f"The black box says {label_text(triplets.label[place].item())}."
+    return tuple(points), " ".join([black_box, *(f"No {name} was found for this row." for name in lacking)])
+
+
+def row_reasons(program: Program, points: tuple[Point, ...], note: str) -> RowReasons | None:
+    """What the program answers at each point, and why at the first."""
+    if not points:
+        return None
+    answers = [evaluate(program, point.values) for point in points]
+    lines = _reasons(program, points[0].values, answers[0])
+    values, others = _values(program, points)
+    label = label_text(answers[0].label)
+    left = len(lines) - MOST_REASONS
+    return RowReasons(
+        answer=label,
+        how=_how(program, answers[0]),
+        with_points=isinstance(program.decision, Scorecard),
+        reasons=tuple(lines[:MOST_REASONS]),
+        left_out=f"{count(left, 'clause')} with fewer points are not listed." if left > 0 else "",
+        points=tuple(point.name for point in points),
+        answers=tuple(
+            (point.name, label_text(answer.label), _shows(point.name, answer, answers[0]))
+            for point, answer in zip(points, answers, strict=True)
+        ),
+        values=values,
+        other_values=others,
+        kept=_kept(points, len(program.features)),
+        note=note,
+    )
+
+
+def _shows(name: str, answer: Answer, first: Answer) -> str:
+    """What a PP and a PN are for, and whether the rules agree."""
+    same = answer.label == first.label
+    match name:
+        case "PP":
+            return "enough to keep the class" if same else "meant to keep the class; the rules do not agree"
+        case "PN":
+            return "the class changes" if not same else "meant to change the class; the rules do not agree"
+        case _:
+            return "the row itself"
+
+
+def _how(program: Program, answer: Answer) -> str:
+    best = max(answer.probabilities)
+    match program.decision:
+        case Tree():
+            return f"leaf {answer.leaf}, probability {best:.2f}"
+        case Scorecard():
+            assert answer.scores is not None  # noqa: S101 - a rule set always has scores
+            scores = zip(class_names(program.classes), answer.scores, strict=True)
+            ranked = sorted(scores, key=lambda item: -item[1])[:5]
+            held = f"{count(len(answer.held), 'clause')} of {len(program.clauses)} held"
+            return f"{', '.join(f'{name} {signed(score)}' for name, score in ranked)} points; {held}; about {best:.2f}"
+        case _:
+            assert_never(program.decision)
+
+
+def _reasons(program: Program, row: Sequence[float], answer: Answer) -> list[ReasonLine]:
+    names = distinct(program.features)
+
+    def line(clause: int, holds: bool, points: int | None, largest: int) -> ReasonLine:
+        text = clause_text(program.clauses[clause], names)
+        told_points = "" if points is None else signed(points)
+        bar = None if points is None else signed_bar(points, largest)
+        said = "holds" if holds else "does not hold"
+        return ReasonLine(f"C{clause}", text, reason_text(program, clause), said, told_points, bar)
+
+    match program.decision:
+        case Tree(nodes):
+            lines, index = [], 0
+            while not isinstance(node := nodes[index], Leaf):
+                holds = clause_holds(program.clauses[node.clause], row)
+                lines.append(line(node.clause, holds, None, 0))
+                index = node.then if holds else node.otherwise
+            return lines
+        case Scorecard(_, points, _):
+            best = program.classes.index(answer.label)
+            lead = {clause: _lead(points[clause], best) for clause in answer.held}
+            largest = max((abs(value) for value in lead.values()), default=0)
+            order = sorted(lead, key=lambda clause: (-abs(lead[clause]), clause))
+            return [line(clause, True, lead[clause], largest) for clause in order]
+        case _:
+            assert_never(program.decision)
+
+
+def _lead(points: Sequence[int], best: int) -> int:
+    """What a clause does for the winning class: its points above those of the best of the others."""
+    others = [value for number, value in enumerate(points) if number != best]
+    return points[best] - max(others, default=0)
+
+
+def _values(program: Program, points: tuple[Point, ...]) -> tuple[tuple[ValueLine, ...], tuple[ValueLine, ...]]:
+    names = distinct(program.features)
+    asked = {atom.feature for clause in program.clauses for atom in clause.atoms}
+    shown, others = [], []
+    for feature, name in enumerate(names):
+        cells = tuple((row_value(point.values[feature]), _mark(points, point, feature)) for point in points)
+        kept = shown if feature in asked or any(mark for _, mark in cells) else others
+        kept.append(ValueLine(name, cells))
+    return tuple(shown), tuple(others)
+
+
+def _mark(points: tuple[Point, ...], point: Point, feature: int) -> str:
+    same = _same(points[0].values[feature], point.values[feature])
+    if point.name == "PP":
+        return "kept" if same else ""
+    return "" if same else "changed"
+
+
+def _kept(points: tuple[Point, ...], features: int) -> str:
+    """How much of the row its PP keeps. One that keeps nothing says that the class is what everyone starts with."""
+    found = [point for point in points if point.name == "PP"]
+    if not found:
+        return ""
+    kept = sum(_mark(points, found[0], feature) == "kept" for feature in range(features))
+    if not kept:
+        return "This PP keeps none of the row's values: the base values alone have its class."
+    return f"This PP keeps {count(kept, 'value')} of the row; the others stand at their base."
+
+
+def _same(a: float, b: float) -> bool:
+    return a == b or (math.isnan(a) and math.isnan(b))

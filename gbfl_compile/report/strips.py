@@ -1,0 +1,162 @@
+"""Where the rules cut each feature: the training rows as a histogram, and under it a strip for each clause's interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from gbfl_compile.ir.nodes import Interval, Program
+from gbfl_compile.ir.readable import number_text, printable
+from gbfl_compile.report.drawing import Drawing, Shape, Stroke, box, px, words
+from gbfl_compile.report.wording import count, distinct, is_number
+
+WIDTH, LABEL, HEIGHT, STRIP = 320.0, 34.0, 46.0, 12.0
+"""Of a figure, of the column with the clause's number, of the histogram, of one strip."""
+
+MOST_STRIPS, MOST_FIGURES, SHOWN_FIGURES = 30, 60, 6
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Counts of training rows between edges."""
+
+    edges: tuple[float, ...]
+    counts: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureFigure:
+    """One feature: its whole name, what is known of it, and the picture."""
+
+    name: str
+    facts: str
+    drawing: Drawing
+
+
+@dataclass(frozen=True, slots=True)
+class Strips:
+    """The section on the features: figures, most used first, and which features no rule asks about."""
+
+    figures: tuple[FeatureFigure, ...]
+    with_histograms: bool
+    unused: str
+    left_out: str
+
+
+def strips(program: Program) -> Strips:
+    """A figure for each feature that a clause asks about."""
+    asked: dict[int, list[tuple[int, Interval]]] = {}
+    for number, clause in enumerate(program.clauses):
+        for atom in clause.atoms:
+            asked.setdefault(atom.feature, []).append((number, atom))
+    order = sorted(asked, key=lambda feature: (-len(asked[feature]), feature))
+    histograms = {feature: histogram_of(program, feature) for feature in order[:MOST_FIGURES]}
+    figures = tuple(_figure(program, feature, asked[feature], histograms[feature]) for feature in order[:MOST_FIGURES])
+    left = len(order) - len(figures)
+    return Strips(
+        figures=figures,
+        with_histograms=any(histogram is not None for histogram in histograms.values()),
+        unused=_unused(program, asked),
+        left_out=f"{count(left, 'feature')} with fewer clauses are not drawn." if left else "",
+    )
+
+
+def _unused(program: Program, asked: Mapping[int, Any]) -> str:
+    names = distinct(program.features)
+    unused = [names[feature] for feature in range(len(names)) if feature not in asked]
+    if not unused:
+        return "Every feature is asked about."
+    listed = ", ".join(unused[:30]) + (f" and {len(unused) - 30:,} more" if len(unused) > 30 else "")
+    return f"Never asked about ({len(unused):,} of {len(names):,}): {listed}."
+
+
+def histogram_of(program: Program, feature: int) -> Histogram | None:
+    """The feature's histogram in the metadata, by name or in order of features; one that makes no sense is none."""
+    found: Any = None
+    by_name, training = program.metadata.get("histograms"), program.metadata.get("training")
+    if isinstance(by_name, Mapping):
+        found = by_name.get(program.features[feature])
+    if found is None and isinstance(training, Mapping):
+        listed = training.get("histograms")
+        if isinstance(listed, Sequence) and not isinstance(listed, str) and len(listed) == len(program.features):
+            found = listed[feature]
+        elif isinstance(listed, Mapping):
+            found = listed.get(program.features[feature])
+    return _histogram(found)
+
+
+def _histogram(form: Any) -> Histogram | None:
+    if not isinstance(form, Mapping):
+        return None
+    edges, counts = form.get("edges"), form.get("counts")
+    if not isinstance(edges, list | tuple) or not isinstance(counts, list | tuple) or len(edges) != len(counts) + 1:
+        return None
+    if not counts or not all(map(is_number, (*edges, *counts))) or any(a >= b for a, b in pairwise(edges)):
+        return None
+    return Histogram(tuple(map(float, edges)), tuple(max(0.0, float(rows)) for rows in counts))
+
+
+def _figure(
+    program: Program, feature: int, atoms: list[tuple[int, Interval]], histogram: Histogram | None
+) -> FeatureFigure:
+    low, high = _range(atoms, histogram)
+    top = HEIGHT if histogram is not None else 4.0
+    shapes: list[Shape] = [] if histogram is None else list(_bars(histogram, low, high))
+    shapes.append(Stroke(f"M{px(LABEL)} {px(top)}H{px(WIDTH)}", "axis"))
+    places = [top + 5 + STRIP * place for place in range(min(len(atoms), MOST_STRIPS))]
+    shapes.append(Stroke("".join(f"M{px(LABEL)} {px(y + 5.5)}H{px(WIDTH)}" for y in places), "guide"))
+    for y, (number, atom) in zip(places, atoms, strict=False):
+        shapes += _strip(number, atom, y, low, high)
+    bottom = top + 5 + STRIP * len(places) + 12
+    shapes.append(words(LABEL, bottom, number_text(low), "small"))
+    shapes.append(words(WIDTH, bottom, number_text(high), "small", "end"))
+    name = printable(program.features[feature])
+    more = f"; the first {MOST_STRIPS} are drawn" if len(atoms) > MOST_STRIPS else ""
+    facts = f"in {count(len(atoms), 'clause')}{more}"
+    if (missing := sum(atom.if_missing for _, atom in atoms)) > 0:
+        facts += f"; a missing value holds in {missing}"
+    title = f"{name}: the intervals of {count(min(len(atoms), MOST_STRIPS), 'clause')}"
+    over = "over the training rows" if histogram is not None else "over the range of the cuts"
+    said = f"Strips {over}, from {number_text(low)} to {number_text(high)}. The rules say the same in words."
+    return FeatureFigure(name, facts, Drawing(f"f{feature}", px(WIDTH), px(bottom + 4), title, said, tuple(shapes)))
+
+
+def _range(atoms: list[tuple[int, Interval]], histogram: Histogram | None) -> tuple[float, float]:
+    """What the figure spans: the histogram, and every cut. Without a histogram a margin shows the open ends."""
+    cuts = [cut for _, atom in atoms for cut in (atom.lo, atom.hi) if cut is not None]
+    if histogram is not None:
+        return min(histogram.edges[0], *cuts, histogram.edges[-1]), max(histogram.edges[-1], *cuts, histogram.edges[0])
+    if not cuts:
+        return 0.0, 1.0
+    low, high = min(cuts), max(cuts)
+    margin = (high / 2 - low / 2) / 4 or max(abs(low), 1.0) / 2
+    most = 1.7e308
+    return max(low - margin, -most), min(high + margin, most)
+
+
+def _at(value: float, low: float, high: float) -> float:
+    """Where a value stands. Halves, so that a range of all doubles does not overflow."""
+    whole = high / 2 - low / 2
+    share = (value / 2 - low / 2) / whole if whole > 0 else 0.5
+    return LABEL + (WIDTH - LABEL) * min(max(share, 0.0), 1.0)
+
+
+def _bars(histogram: Histogram, low: float, high: float) -> Iterator[Shape]:
+    """A bar's area is its rows, so bins may be of any width."""
+    placed = [_at(edge, low, high) for edge in histogram.edges]
+    dense = [rows / max(b - a, 0.25) for rows, (a, b) in zip(histogram.counts, pairwise(placed), strict=True)]
+    most = max(dense)
+    for density, (a, b) in zip(dense, pairwise(placed), strict=True):
+        if density > 0 and math.isfinite(density):
+            height = max(1.0, (HEIGHT - 4) * density / most)
+            yield box(a, HEIGHT - height, max(0.5, b - a - 0.4), height, "rows")
+
+
+def _strip(number: int, atom: Interval, y: float, low: float, high: float) -> Iterator[Shape]:
+    start = LABEL if atom.lo is None else _at(atom.lo, low, high)
+    end = WIDTH if atom.hi is None else _at(atom.hi, low, high)
+    yield words(LABEL - 6, y + 9, f"C{number}", "small", "end")
+    yield box(min(start, WIDTH - 1.5), y + 2, max(1.5, end - start), 7, "interval")

@@ -1,0 +1,92 @@
+"""How names, labels and numbers are written on the page: on one line, short where they stand often, never ambiguous."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from gbfl_compile.ir.nodes import Label
+from gbfl_compile.ir.readable import label_text, number_text, printable
+
+LONGEST = 44
+"""Characters of a name where it stands in a rule; the list of features gives it whole."""
+
+LONGEST_TOLD = 600
+"""Characters of a text from a verdict or an audit."""
+
+
+def shortened(text: str, longest: int = LONGEST) -> str:
+    """The text, its middle left out where it is long: names often differ at their ends.
+
+    >>> shortened("mean_of_everything", 11)
+    'mean_…thing'
+    """
+    if len(text) <= longest:
+        return text
+    head = (longest - 1) // 2
+    return f"{text[:head]}…{text[len(text) - (longest - 1 - head) :]}"
+
+
+def distinct(names: Sequence[str]) -> tuple[str, ...]:
+    """Names short enough for a rule; two that would look alike get their number."""
+    short = [shortened(printable(name)) for name in names]
+    seen = Counter(short)
+    return tuple(f"{name} #{index}" if seen[name] > 1 else name for index, name in enumerate(short))
+
+
+def class_names(classes: Sequence[Label]) -> tuple[str, ...]:
+    """Class labels as they stand in tables."""
+    return distinct([label_text(label) for label in classes])
+
+
+def told(value: Any, longest: int = LONGEST_TOLD) -> str:
+    """Whatever a JSON file says, on one line: text as it is, all else as JSON."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=repr)
+    return shortened(printable(text), longest)
+
+
+def exact_label(label: Any) -> str:
+    """A label where its type matters: 1, true and "1" are three labels."""
+    return told(json.dumps(label, ensure_ascii=False, default=repr))
+
+
+def exact_number(value: Any) -> str:
+    """A value of a witness row, all digits; null is missing, and a hexadecimal text is the double it stands for."""
+    if value is None:
+        return "missing"
+    if isinstance(value, str) and "0x" in value:
+        try:
+            return repr(float.fromhex(value))
+        except (ValueError, OverflowError):
+            return told(value)
+    return repr(value) if isinstance(value, float) else told(value)
+
+
+def count(number: int, noun: str) -> str:
+    """`1 row`, `1,204 rows`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def percent(value: Any) -> str:
+    """A percentage to one decimal, or that there is none."""
+    return f"{value:.1f} %" if is_number(value) else "–"
+
+
+def is_number(value: Any) -> bool:
+    """Whether JSON gave a finite number, and not a truth value."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def row_value(value: float | None) -> str:
+    """A value of a row as people read it."""
+    if value is None or math.isnan(value):
+        return "missing"
+    return number_text(value) if math.isfinite(value) else ("+∞" if value > 0 else "−∞")
+
+
+def signed(points: int) -> str:
+    """Points with their sign, and a minus as wide as the plus."""
+    return f"{points:+,d}".replace("-", "−") if points else "0"

@@ -1,0 +1,153 @@
+"""What would change a row's class: the nearest other value of one feature, or of two where one alone does not.
+
+Exact: between two cuts of the program no value differs from another, so the ends of each cell are all there is to try.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gbfl_compile.ir.batch import evaluate_many
+from gbfl_compile.ir.evaluate import evaluate
+from gbfl_compile.ir.nodes import Label, Program
+from gbfl_compile.ir.regions import Values
+from gbfl_compile.why.boxes import cells
+
+MOST_PAIRS = 2_000_000
+"""Rows tried at most in looking for a change of two features."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """New values for some features, and the class the row would then get."""
+
+    values: tuple[tuple[int, float], ...]
+    """(feature, value)."""
+    label: Label
+    distance: float
+    """In widths of the training range, added up; infinite where a missing value is given a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Changes that change the class, nearest first."""
+
+    found: tuple[Change, ...]
+    searched: int
+    """How many features at once were tried through: where nothing was found, there is nothing of that size."""
+
+
+def changes(program: Program, row: Sequence[float | None]) -> Changes:
+    """The nearest change of each feature, and each way, that changes the class.
+
+    Where no single feature can, the nearest change of two.
+    """
+    plain = [math.nan if value is None else float(value) for value in row]
+    label = evaluate(program, plain).label
+    whole = _whole_numbered(program)
+    options = [
+        _options(ranges, value, feature in whole)
+        for feature, (ranges, value) in enumerate(zip(cells(program), plain, strict=True))
+    ]
+    widths = _widths(program, options)
+    found = [
+        change
+        for feature, (down, up) in enumerate(options)
+        for side in (down, up)
+        if (change := _first_flip(program, plain, feature, side, label, widths[feature])) is not None
+    ]
+    if found:
+        return Changes(tuple(sorted(found, key=lambda change: (change.distance, change.values))), 1)
+    counts = [len(down) + len(up) for down, up in options]
+    if sum(a * b for a, b in itertools.combinations(counts, 2)) > MOST_PAIRS:
+        return Changes((), 1)
+    return Changes(_of_two(program, plain, options, label, widths), 2)
+
+
+def _options(ranges: Sequence[Values], value: float, whole: bool) -> tuple[list[float], list[float]]:
+    """The nearest value of each other cell, those below and those above, nearest first.
+
+    Of a feature of whole numbers the nearest whole one, where the cell has any.
+    """
+    if math.isnan(value):
+        return [], [_a_number(cell) for cell in ranges]
+    down = [cell.most for cell in ranges if cell.most < value]
+    up = [cell.least for cell in ranges if cell.least > value]
+    if whole:
+        least = {cell.most: cell.least for cell in ranges}
+        most = {cell.least: cell.most for cell in ranges}
+        down = [math.floor(v) + 0.0 for v in down if math.floor(v) >= least[v]]
+        up = [math.ceil(v) + 0.0 for v in up if math.ceil(v) <= most[v]]
+    return down[::-1], up
+
+
+def _a_number(cell: Values) -> float:
+    """Some finite number of a cell: the next whole one, where there is one."""
+    if math.isinf(cell.least):
+        return 0.0 if cell.most >= 0 else math.floor(cell.most) + 0.0
+    return math.ceil(cell.least) + 0.0 if math.ceil(cell.least) <= cell.most else cell.least
+
+
+def _whole_numbered(program: Program) -> set[int]:
+    """The features whose training rows held whole numbers only, where the miner has noted them."""
+    mining = program.metadata.get("mining")
+    names = mining.get("whole_numbers") if isinstance(mining, dict) else None
+    return {i for i, name in enumerate(program.features) if isinstance(names, list) and name in names}
+
+
+def _first_flip(
+    program: Program, row: list[float], feature: int, values: list[float], label: Label, width: float
+) -> Change | None:
+    for value in values:
+        tried = [*row[:feature], value, *row[feature + 1 :]]
+        answer = evaluate(program, tried).label
+        if answer != label:
+            return Change(((feature, value),), answer, _distance(row[feature], value, width))
+    return None
+
+
+def _distance(before: float, after: float, width: float) -> float:
+    return math.inf if math.isnan(before) else abs(after - before) / width
+
+
+def _widths(program: Program, options: list[tuple[list[float], list[float]]]) -> list[float]:
+    """How wide each feature's training rows were spread; where that is not known, the spread of its cuts."""
+    training = program.metadata.get("training")
+    histograms = training.get("histograms") if isinstance(training, dict) else None
+    widths = []
+    for feature, (down, up) in enumerate(options):
+        edges: object = None
+        if isinstance(histograms, list) and len(histograms) == len(options) and isinstance(histograms[feature], dict):
+            edges = histograms[feature].get("edges")
+        if not isinstance(edges, list) or not all(isinstance(edge, int | float) for edge in edges):
+            edges = [*down, *up]
+        width = float(max(edges) - min(edges)) if edges else 0.0
+        widths.append(width if 0 < width < math.inf else 1.0)
+    return widths
+
+
+def _of_two(
+    program: Program,
+    row: list[float],
+    options: list[tuple[list[float], list[float]]],
+    label: Label,
+    widths: list[float],
+) -> tuple[Change, ...]:
+    """The nearest change of two features at once, if there is one."""
+    best: Change | None = None
+    for f, g in itertools.combinations([i for i, (down, up) in enumerate(options) if down or up], 2):
+        pairs = np.array(list(itertools.product([*options[f][0], *options[f][1]], [*options[g][0], *options[g][1]])))
+        tried = np.tile(np.array(row), (len(pairs), 1))
+        tried[:, [f, g]] = pairs
+        answers = evaluate_many(program, tried).labels
+        for place in np.flatnonzero(answers != label).tolist():
+            values = ((f, float(pairs[place, 0])), (g, float(pairs[place, 1])))
+            distance = sum(_distance(row[feature], value, widths[feature]) for feature, value in values)
+            if best is None or distance < best.distance:
+                best = Change(values, answers[place], distance)
+    return () if best is None else (best,)

@@ -1,0 +1,106 @@
+"""An equal file passes; each tampering is found, named by its clause, and shown by a row that really differs."""
+
+import numpy as np
+import pytest
+
+from gbfl_compile.audit.answer import AuditReport
+from gbfl_compile.audit.files import Given, audit_file
+from gbfl_compile.audit.forms import audited_lines, report_form
+from gbfl_compile.backends import backend, emit
+from gbfl_compile.check.readers import READERS
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.batch import evaluate_many
+from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.evaluate import evaluate
+from gbfl_compile.ir.validate import validate
+from tests.audit.tampering import CARD, TAMPERED_CARDS, TAMPERED_TREES, TREE
+
+TARGETS = [
+    target for target in ("python", "c", "onnx", "sql:sqlite", "sql:duckdb", "sql:postgres") if target in READERS
+]
+NAMED_AT_LEAST = 0.9
+
+
+def write(program, target, folder):
+    artifact = emit(validate(program), target)
+    for file, content in artifact.files.items():
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_bytes(content)
+    return folder / f"model{backend(target).extension}"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("program", [TREE, CARD], ids=["tree", "rule set"])
+def test_what_was_approved_is_proved(program, target, tmp_path):
+    found = audit_file(Given(program), write(program, target, tmp_path))
+    assert (found.verdict, found.proof.answer, found.changes) == ("equal", "proved", ())
+    assert found.found_digest == digest(program)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(
+    ("program", "cases"), [(TREE, TAMPERED_TREES), (CARD, TAMPERED_CARDS)], ids=["tree", "rule set"]
+)
+def test_every_tampering_is_found_and_nearly_every_one_named(program, cases, target, tmp_path):
+    named = 0
+    for number, (name, tampered, where) in enumerate(cases):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        found = audit_file(Given(program), write(tampered, target, folder))
+        assert found.verdict == "different", name
+        assert found.found_digest == digest(tampered) != digest(program)
+        row = [np.nan if value is None else value for value in found.region.row.values()]
+        assert evaluate(program, row) != evaluate(tampered, row), name
+        assert evaluate(program, row).label == found.region.approved
+        assert evaluate(tampered, row).label == found.region.deployed
+        named += any(where in change.where for change in found.changes)
+    assert named >= NAMED_AT_LEAST * len(cases)
+
+
+def test_the_words_are_the_ones_people_use(tmp_path):
+    _name, tampered, _ = next(case for case in TAMPERED_TREES if case[0] == "greater for at least")
+    found = audit_file(Given(TREE), write(tampered, "python", tmp_path))
+    assert "clause 0: income >= 50000 is deployed as income > 50000" in [change.text() for change in found.changes]
+    assert found.region.row["income"] == 50000.0
+    assert "income = 50000" in found.region.rule
+
+
+def test_rows_of_data_that_move_are_counted(tmp_path):
+    _name, tampered, _ = next(case for case in TAMPERED_TREES if case[0] == "another number")
+    rows = np.random.default_rng(0).uniform([0, 18, 0, 0], [120000, 70, 1, 20], size=(2000, 4))
+    found = audit_file(Given(TREE, rows), write(tampered, "c", tmp_path))
+    truth = evaluate_many(TREE, rows).labels != evaluate_many(tampered, rows).labels
+    assert found.moved.rows == truth.sum() > 0
+    assert found.moved.of == 2000
+    assert sum(count for _, _, count in found.moved.moves) == found.moved.rows
+
+
+def test_a_deployed_python_file_is_never_executed(tmp_path):
+    path = write(TREE, "python", tmp_path)
+    path.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n" + path.read_text())
+    found = audit_file(Given(TREE), path)
+    assert found.verdict == "unread"
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_report_says_it_in_text_and_in_json(tmp_path):
+    _name, tampered, _ = TAMPERED_CARDS[0]
+    found = audit_file(Given(CARD), write(tampered, "python", tmp_path))
+    lines = list(audited_lines(found, digest(CARD)))
+    assert lines[0].endswith("different (counterexample)")
+    assert any("clause 0: income >= 50000 is deployed as income > 50000" in line for line in lines)
+    form = report_form(AuditReport(digest(CARD), (found,)))
+    assert form["schema"] == 1
+    assert form["audited"][0]["differences"][0]["where"] == "clause 0"
+    assert form["audited"][0]["digest_matches"] is False
+
+
+def test_what_is_no_artifact_is_refused(tmp_path):
+    (tmp_path / "m.txt").write_text("hello")
+    with pytest.raises(BadInput, match=r"\.py, \.c, \.onnx or \.sql"):
+        audit_file(Given(TREE), tmp_path / "m.txt")
+    with pytest.raises(BadInput, match="No such file"):
+        audit_file(Given(TREE), tmp_path / "none.py")
+    (tmp_path / "m.sql").write_text("SELECT 1")
+    with pytest.raises(BadInput, match="--dialect"):
+        audit_file(Given(TREE), tmp_path / "m.sql")

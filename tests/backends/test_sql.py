@@ -1,0 +1,263 @@
+"""The SQL target as text: every dialect parses, nothing from outside becomes code, options and limits are refused by name."""
+
+import json
+import math
+import random
+import re
+import shutil
+import struct
+import subprocess
+
+import pytest
+from hypothesis import given, settings
+
+from gbfl_compile.backends import BACKENDS, emit
+from gbfl_compile.backends.sql_engines import DIALECTS
+from gbfl_compile.backends.sql_run import read_script
+from gbfl_compile.backends.sql_text import identifier, literal, powers, string
+from gbfl_compile.cli import main
+from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.json_form import save
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
+from gbfl_compile.ir.trees import leaf, split
+from tests.backends.sql_programs import CARD, EACH, HOSTILE, THREE, TREE, hostile_program, text_of
+from tests.engines.sizes import rule_list, rule_set, wide_tree
+from tests.programs import programs
+
+sqlglot = pytest.importorskip("sqlglot")
+from sqlglot import exp  # noqa: E402 - only where sqlglot is installed
+
+EVERY = tuple(DIALECTS)
+
+
+def parsed(dialect, text, form="select"):
+    """The artifact's statements as sqlglot reads them."""
+    body = "\n".join(line for line in text.split("\n") if not line.startswith("--"))
+    if form == "expression":
+        body = f"SELECT {body}"
+    return [tree for tree in sqlglot.parse(body, read=DIALECTS[dialect].sqlglot) if tree is not None]
+
+
+@pytest.mark.parametrize("form", ["expression", "select", "view", "table"])
+@pytest.mark.parametrize("program", EACH.values(), ids=EACH)
+@pytest.mark.parametrize("dialect", EVERY)
+def test_every_dialect_parses(dialect, program, form):
+    trees = parsed(dialect, text_of(program, dialect, form=form, key="id"), form)
+    assert len(trees) == 1
+    assert not list(trees[0].find_all(exp.Command)), "sqlglot gave up on it"
+
+
+@settings(max_examples=8)
+@given(programs())
+def test_random_programs_parse_in_every_dialect_or_are_refused(program):
+    for dialect in EVERY:
+        try:
+            text = text_of(program, dialect)
+        except BadInput as error:
+            assert re.search("takes|one in|beyond what", str(error))  # noqa: PT017 - which are refused depends on them
+            continue
+        assert len(parsed(dialect, text)) == 1
+
+
+@pytest.mark.parametrize("dialect", EVERY)
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_a_hostile_name_is_one_identifier_and_a_hostile_label_one_string(dialect, hostile):
+    try:
+        quoted = identifier(DIALECTS[dialect], hostile)
+    except BadInput as error:
+        assert "takes no" in str(error)  # noqa: PT017
+        quoted = None
+    read = DIALECTS[dialect].sqlglot
+    if quoted is not None:
+        (tree,) = parsed(dialect, f"SELECT {quoted} FROM t")
+        assert isinstance(tree, exp.Select)
+        (column,) = tree.expressions
+        assert isinstance(column, exp.Column)
+        if dialect not in ("clickhouse", "bigquery") or ("\\" not in hostile and "`" not in hostile):
+            assert column.name == hostile  # sqlglot leaves a backslash in a quoted name as it is
+    (text,) = sqlglot.parse_one(f"SELECT {string(DIALECTS[dialect], hostile)}", read=read).expressions
+    assert isinstance(text, exp.Literal | exp.National | exp.ByteString | exp.RawString), text
+    if dialect != "postgres" or "\\" not in hostile:
+        assert text.name == hostile
+
+
+@pytest.mark.parametrize("dialect", EVERY)
+def test_a_hostile_program_is_still_one_statement(dialect):
+    features = HOSTILE
+    options = {f"column.{name}": f"c{number}" for number, name in enumerate(features)}
+    text = text_of(hostile_program(), dialect, **options)
+    (tree,) = parsed(dialect, text)
+    assert isinstance(tree, exp.Select)
+    assert not list(tree.find_all(exp.Drop, exp.Command))
+
+
+def test_no_comment_ends_early():
+    for dialect in EVERY:
+        options = {f"column.{name}": f"c{number}" for number, name in enumerate(HOSTILE)}
+        head = text_of(hostile_program(), dialect, **options).split("WITH gbfl_rows")[0]
+        assert all(line.startswith("-- ") for line in head.rstrip("\n").split("\n"))
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]", head)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "name", "reason"),
+    [
+        ("postgres", "n" * 64, "63 bytes"),
+        ("postgres", "ö" * 32, "63 bytes"),
+        ("mariadb", "ends in ", "space at the end"),
+        ("mariadb", "😀", "U\\+FFFF"),
+        ("bigquery", "a.b", "takes no '.'"),
+        ("oracle", 'a"b', "takes no"),
+        ("duckdb", "nul\0", "no database takes"),
+        ("sqlite", "", "is empty"),
+    ],
+)
+def test_a_name_that_cannot_be_written_is_refused(dialect, name, reason):
+    with pytest.raises(BadInput, match=reason):
+        text_of(TREE, dialect, **{"column.age": name})
+    with pytest.raises(BadInput, match=reason):
+        text_of(TREE, dialect, form="view", view=name)
+
+
+def test_two_features_that_would_be_one_column_are_refused_unless_mapped():
+    program = Program(("a", "A"), *(getattr(TREE, field) for field in ("classes", "clauses", "decision")))
+    for dialect in ("sqlite", "duckdb", "mariadb", "spark"):
+        with pytest.raises(BadInput, match="'a' and 'A' are one in"):
+            text_of(program, dialect)
+        assert "`b`" in text_of(program, dialect, **{"column.A": "b"}).replace('"', "`")
+    text_of(program, "postgres")
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"from": "typo"}, "unknown option 'from'"),
+        ({"form": "procedure"}, "form='procedure' is not one of"),
+        ({"outputs": "score"}, "a tree has label, probabilities, leaf, reason, not 'score'"),
+        ({"outputs": "label,label"}, "twice"),
+        ({"key": "label"}, "has the name of an output"),
+        ({"key": "id,ID"}, "are one in"),
+        ({"column.agee": "x"}, "no such feature"),
+        ({"form": "dbt", "table": "a b"}, "cannot name a dbt model"),
+        ({"column.age": "label", "form": "expression", "outputs": "label,probabilities"}, "has the name of an output"),
+    ],
+)
+def test_wrong_options_are_refused_by_name(options, reason):
+    with pytest.raises(BadInput, match=reason):
+        text_of(TREE, "duckdb", **options)
+
+
+def test_what_an_engine_cannot_take_is_refused_with_the_reason():
+    with pytest.raises(BadInput, match="SQL Server takes 9"):
+        text_of(deep(11), "tsql", outputs="label")
+    with pytest.raises(BadInput, match="a CASE of 1000 WHENs: BigQuery takes 500"):
+        text_of(rule_list(), "bigquery")
+    with pytest.raises(BadInput, match="Spark does not plan"):
+        text_of(rule_set(), "spark")
+    with pytest.raises(BadInput, match="once a pair of the 3 classes: use form=select"):
+        text_of(rule_set(7000), "duckdb", form="expression")
+    with pytest.raises(BadInput, match="beyond what Oracle holds"):
+        text_of(
+            Program(("x",), ("a", "b"), (Clause((Interval(0, 5e-324),)),), split(0, leaf(1.0, 0.0), leaf(0.0, 1.0))),
+            "oracle",
+        )
+    with pytest.raises(BadInput, match="holds a line ';'"):
+        text_of(hostile_program(("a", "b"), ("no", "yes\n;\nno")), "duckdb")
+
+
+def deep(levels):
+    """A full binary tree."""
+    tree = leaf(1.0, 0.0)
+    clauses = tuple(Clause((Interval(0, float(n)),)) for n in range(levels))
+    for number in range(levels):
+        tree = split(number, tree, tree)
+    return Program(("x",), ("no", "yes"), clauses, tree)
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "datafusion", "clickhouse", "tsql"])
+@pytest.mark.parametrize("large", [rule_set, rule_list, wide_tree])
+def test_no_expression_is_nested_deeply(dialect, large):
+    nested = depth = 0
+    for word in re.findall(r"\bCASE\b|\bEND\b", text_of(large(), dialect)):
+        depth += 1 if word == "CASE" else -1
+        nested = max(nested, depth)
+    assert nested <= min(DIALECTS[dialect].nesting, 12)
+
+
+def test_literals_are_spelled_exactly():
+    choose = random.Random(0)
+    doubles = [struct.unpack("<d", choose.randbytes(8))[0] for _ in range(2000)]
+    for number in (value for value in doubles if math.isfinite(value)):
+        assert float(literal(DIALECTS["duckdb"], number)) == number
+        assert eval(powers(number)) == number  # Python multiplies and divides doubles as SQLite does
+    assert literal(DIALECTS["sqlite"], 18.0) == "18.0e0"
+    assert literal(DIALECTS["sqlite"], 47.36882144582734) == "4.7368821445827344e+01"
+    assert literal(DIALECTS["sqlite"], 5e-324).startswith("(1.0e0 / 1125899906842624.0e0")
+    assert literal(DIALECTS["postgres"], -0.5) == "CAST(-0.5e0 AS DOUBLE PRECISION)"
+
+
+def test_the_header_carries_digest_features_and_rules(tmp_path):
+    path = tmp_path / "model.sql"
+    path.write_bytes(emit(TREE, "sql:postgres", options={"form": "view"}).files["model.sql"])
+    told = read_script(path).told
+    assert told["digest"] == digest(TREE)
+    assert (told["features"], told["classes"], told["form"]) == (["age", "income"], ["no", "yes"], "view")
+    assert "-- IF 18 <= age < 65 AND income >= 100000 THEN yes (0.75)" in path.read_text()
+
+
+def test_a_file_that_is_no_artifact_is_refused(tmp_path):
+    path = tmp_path / "model.sql"
+    for text, reason in (("SELECT 1", "has no line"), ("-- gbfl [1]\nSELECT 1", "cannot be read")):
+        path.write_text(text)
+        with pytest.raises(BadInput, match=reason):
+            BACKENDS["sql:sqlite"].load(path)
+
+
+@pytest.mark.parametrize("dialect", [name for name, row in DIALECTS.items() if row.not_run])
+def test_a_dialect_that_was_never_run_says_so(dialect, tmp_path):
+    path = tmp_path / "model.sql"
+    path.write_text(text_of(TREE, dialect))
+    assert "not run here" in BACKENDS[f"sql:{dialect}"].available().cannot_run
+    with pytest.raises(CannotRun, match="not run here"):
+        BACKENDS[f"sql:{dialect}"].load(path)
+
+
+def test_the_command_line_compiles_and_checks_a_view(tmp_path, capsys):
+    save(TREE, tmp_path / "program.json")
+    out = tmp_path / "build"
+    settings_ = ["sql.form=view", "sql:duckdb.table=people", "sql.column.age=years", "sql.key=id"]
+    flags = [word for setting in settings_ for word in ("--set", setting)]
+    targets = "sql:duckdb,sql:sqlite"
+    assert main(["compile", str(tmp_path / "program.json"), "--to", targets, "-o", str(out), *flags]) == 0
+    assert 'FROM "people"' in (out / "sql-duckdb" / "model.sql").read_text()
+    assert "FROM `data`" in (out / "sql-sqlite" / "model.sql").read_text()
+    capsys.readouterr()
+    assert main(["check", str(tmp_path / "program.json"), str(out), "--json", str(tmp_path / "v.json")]) == 0
+    verdict = json.loads((tmp_path / "v.json").read_text())
+    assert verdict["targets"]["sql:duckdb"]["execution"]["different"] == 0
+
+
+@pytest.mark.parametrize("program", [TREE, CARD, THREE, hostile_program(("a", "{{ b }}"), ("{{ 7*7 }}", "{% raw %}"))])
+def test_dbt_accepts_the_model(program, tmp_path):
+    dbt = shutil.which("dbt")
+    if dbt is None:
+        pytest.skip("dbt is not installed: pip install dbt-core dbt-duckdb")
+    models = tmp_path / "models"
+    models.mkdir()
+    for name, content in emit(program, "sql:duckdb", options={"form": "dbt", "table": "people"}).files.items():
+        (models / name).write_bytes(content)
+    columns = ", ".join(f"{n}.5 AS {identifier(DIALECTS['duckdb'], name)}" for n, name in enumerate(program.features))
+    (models / "people.sql").write_text(f"SELECT {columns}".replace("{", "{{ '{' }}"))
+    (tmp_path / "dbt_project.yml").write_text("name: gbfl\nversion: '1.0'\nprofile: gbfl\n")
+    (tmp_path / "profiles.yml").write_text("gbfl: {target: dev, outputs: {dev: {type: duckdb, path: ':memory:'}}}\n")
+    for command in ("parse", "build"):
+        flags = ["--project-dir", str(tmp_path), "--profiles-dir", str(tmp_path), "--no-send-anonymous-usage-stats"]
+        run = subprocess.run([dbt, *flags[4:], command, *flags[:4]], capture_output=True, text=True)
+        assert run.returncode == 0, run.stdout
+    assert not re.search("deprecat", run.stdout, re.IGNORECASE), run.stdout
+
+
+def test_a_scorecard_that_gives_no_points_answers_by_its_bias():
+    program = Program(("x",), ("a", "b"), (), Scorecard((1, 2), (), 0))
+    assert "'b' AS \"label\"" in text_of(program, "duckdb")

@@ -1,0 +1,84 @@
+"""Group `audit`: a scored Parquet file of ten million rows, one of them wrong, audited in a process of its own.
+
+Wall clock, and the process's largest memory beside it. GBFL_BENCH_AUDIT_ROWS sets another number of rows.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from gbfl_compile.audit.scored_answers import asked_only
+from gbfl_compile.ir.batch import evaluate_many
+from gbfl_compile.ir.json_form import to_json
+from tests.bench.shapes import FEATURES, NAMES, clause_tree, data, fitted_tree, rule_set
+from tests.bench.timing import Timed
+
+ROWS = int(os.environ.get("GBFL_BENCH_AUDIT_ROWS", "10000000"))
+PART = 1_000_000
+WRONG = 0.77
+"""Where the wrong row stands, as a share of the file."""
+
+AUDIT = """
+import json, resource, sys, time
+from pathlib import Path
+from gbfl_compile.audit.scored import audit_scored
+from gbfl_compile.ir.json_form import from_json
+program = from_json(Path(sys.argv[1]).read_text())
+began = time.perf_counter()
+found = audit_scored(program, Path(sys.argv[2]), with_drift=sys.argv[3] == "drift")
+took = time.perf_counter() - began
+print(json.dumps({"seconds": took, "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    "verdict": found.verdict, "rows": found.checked_rows, "different": found.different_rows, "engine": found.engine,
+    "first": [row["row_number"] for row in found.more["first_different_rows"]]}))
+"""
+
+
+def write_scored(path, program, rows, wrong):
+    """A Parquet file of normal rows with the program's labels, the one at `wrong` given another."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    schema = pa.schema([*((name, pa.float64()) for name in NAMES), ("label", pa.int64())])
+    choose = np.random.default_rng(1)
+    with parquet.ParquetWriter(path, schema) as writer:
+        for start in range(0, rows, PART):
+            values = choose.normal(size=(min(PART, rows - start), FEATURES))
+            labels = evaluate_many(program, values).labels.astype(np.int64)
+            if start <= wrong < start + len(labels):
+                labels[wrong - start] ^= 1
+            columns = [pa.array(np.ascontiguousarray(values[:, f])) for f in range(FEATURES)]
+            writer.write_table(pa.table([*columns, pa.array(labels)], schema=schema))
+
+
+def audited(folder, shape, program, rows, drift=False):
+    """One audit, and what it found of the wrong row."""
+    wrong = int(rows * WRONG)
+    write_scored(folder / "scored.parquet", program, rows, wrong)
+    (folder / "program.json").write_text(to_json(program), encoding="utf-8")
+    for _ in range(2):  # the first run builds the C scorer into the cache
+        command = [sys.executable, "-c", AUDIT, folder / "program.json", folder / "scored.parquet", "drift" * drift]
+        run = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = json.loads(run.stdout)
+    assert (found["verdict"], found["rows"], found["different"]) == ("different", rows, 1), found
+    assert found["first"] == [wrong + 1], found
+    who = f"gbfl audit{' with drift' * drift}, {found['megabytes']:.0f} MB at most, the wrong row found"
+    shape = f"{shape}, {rows:,} rows of {len(asked_only(program).features)} asked features, Parquet, wall clock"
+    return Timed("audit", shape, who, found["seconds"] * 1e9 / rows)
+
+
+def run():
+    """Trees and a rule set; drift on a tenth of the rows, it has no bar to meet."""
+    tree = fitted_tree(*data(50_000))[1]
+    with tempfile.TemporaryDirectory(prefix="gbfl-bench-") as made:
+        folder = Path(made)
+        return [
+            audited(folder, "tree on raw features", tree, ROWS),
+            audited(folder, "tree over 31 clauses", clause_tree(3), ROWS),
+            audited(folder, "rule set of 100 clauses", rule_set(100), ROWS),
+            audited(folder, "tree over 31 clauses", clause_tree(3), max(1, ROWS // 10), drift=True),
+        ]

@@ -1,0 +1,366 @@
+"""`gbfl mine`: any table and any black box in, the same program every time, and what cannot be used named."""
+
+import json
+import os
+import pickle
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gbfl_compile.cli import main
+from gbfl_compile.ir.batch import clause_column, evaluate_many
+from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.json_form import load
+from gbfl_compile.provenance import histogram
+from gbfl_compile.starter import FEATURES, loans
+from gbfl_compile.tables import feature_matrix, read_table
+from gbfl_compile.triplets import load_triplets
+
+SMALL = ["--target", "default", "--head", "tree", "--depth", "3"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loans.csv").write_text(loans(200, seed=3))
+    return tmp_path
+
+
+def table():
+    return read_table(pd.io.common.Path("loans.csv"))
+
+
+def mined(capsys, *arguments, code=0):
+    """What `gbfl mine --json` says, and the program it wrote."""
+    capsys.readouterr()
+    assert main(["mine", *arguments, "--json"]) == code, capsys.readouterr().err
+    told = json.loads(capsys.readouterr().out)
+    return told, load(pd.io.common.Path(told["out"]))
+
+
+def refused(capsys, *arguments, code=2):
+    """The one line on standard error."""
+    capsys.readouterr()
+    assert main(["mine", *arguments]) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    (line,) = captured.err.strip().split("\n")
+    return line
+
+
+def test_a_program_is_mined_and_says_how_good_it_is(folder, capsys):
+    told, program = mined(capsys, "loans.csv", *SMALL, "--train", "gbm", "--triplets", "t.npz")
+    assert list(told) == [
+        "program", "out", "triplets", "features", "classes", "clauses", "data", "rows", "black_box", "head", "seed",
+        "test", "classifier",
+    ]  # fmt: skip
+    assert told["program"] == digest(program)
+    assert told["out"] == "model.gbfl.json"
+    assert program.features == FEATURES
+    assert program.classes == ("no", "yes")
+    assert told["rows"] == {"training": 150, "test": 50}
+    assert told["classifier"] == {"rows": 300, "different": 0}
+    triplets = load_triplets(folder / "t.npz")
+    agreed = evaluate_many(program, triplets.x).labels == triplets.label
+    assert told["test"]["consistency"]["fidelity_right"] == int(agreed.sum())
+    assert sorted(path.name for path in folder.iterdir()) == ["loans.csv", "model.gbfl.json", "t.npz"]
+
+
+def test_the_metadata_counts_what_it_says_it_counts(folder, capsys):
+    told, program = mined(capsys, "loans.csv", *SMALL, "--train", "gbm", "--triplets", "t.npz", "--seed", "4")
+    rows = table()
+    x = feature_matrix(rows, FEATURES, "loans.csv")
+    held_out = {tuple(row) for row in load_triplets(folder / "t.npz").x.tolist()}
+    learned = np.array([tuple(row) not in held_out for row in x.tolist()])
+    x, y = x[learned], rows["default"].to_numpy()[learned]
+    assert len(x) == 150
+    metadata = program.metadata
+    assert metadata["training"]["histograms"] == [histogram(x[:, f]) for f in range(len(FEATURES))]
+    assert all(sum(one["counts"]) == 150 for one in metadata["training"]["histograms"])
+    mining = metadata["mining"]
+    assert mining["seed"] == 4
+    assert mining["class_counts"]["training"] == [int((y == label).sum()) for label in program.classes]
+    assert mining["clause_support"] == [int(clause_column(clause, x).sum()) for clause in program.clauses]
+    answers = evaluate_many(program, x)
+    assert mining["label_counts"] == [int((answers.labels == label).sum()) for label in program.classes]
+    for c, one in enumerate(mining["probabilities"]):
+        for place, count in enumerate(one["counts"]):
+            low, high = one["edges"][place], one["edges"][place + 1]
+            p = answers.probabilities[:, c]
+            assert count == int(((p >= low) & ((p < high) | (place == 9))).sum())
+    assert mining["whole_numbers"] == [name for name in FEATURES if name not in ("rate", "debt_share")]
+    assert mining["data"] == {
+        "name": "loans.csv", "target": "default", "dropped": [], "rows": 200, "left_out": 0, "used": 200,
+    }  # fmt: skip
+    assert metadata["figures"]["test"]["c_tb"] == told["test"]["consistency"]["c_tb"]
+    assert str(folder) not in (folder / "model.gbfl.json").read_text()
+
+
+def test_a_rule_set_keeps_its_scores_and_its_path(folder, capsys):
+    _, program = mined(
+        capsys, "loans.csv", "--target", "default", "--train", "gbm", "--clauses", "3", "--seed", "1"
+    )  # the default head
+    mining = program.metadata["mining"]
+    assert mining["head"] == "rules"
+    assert len(program.clauses) <= 3
+    assert [point["clauses"] for point in mining["path"]][-1] <= 3
+    assert [sum(one["counts"]) for one in mining["scores"]] == [150, 150]
+
+
+def test_the_same_seed_gives_the_same_file_wherever_it_is_run(folder, capsys):
+    mined(capsys, "loans.csv", *SMALL, "--train", "forest", "-o", "one/a.json")
+    mined(capsys, str(folder / "loans.csv"), *SMALL, "--train", "forest", "-o", "b.json", "--checkpoint", "kept")
+    assert (folder / "one/a.json").read_bytes() == (folder / "b.json").read_bytes()
+    assert sorted(path.name for path in (folder / "kept").iterdir()) == ["test", "training"]
+
+
+@pytest.mark.parametrize(("labels", "classes"), [((0, 1), (0, 1)), ((True, False), (False, True)), ((2.0, 7.0), (2, 7))])
+def test_the_target_may_be_numbers_or_booleans(folder, capsys, labels, classes):
+    rows = table()
+    rows["default"] = [labels[label == "yes"] for label in rows["default"]]
+    rows.to_parquet("loans.parquet")
+    told, program = mined(capsys, "loans.parquet", *SMALL, "--train", "mlp")
+    assert program.classes == classes
+    assert [type(label) for label in program.classes] == [type(label) for label in classes]
+    assert told["data"]["name"] == "loans.parquet"
+
+
+def test_a_head_of_each_kind(folder, capsys):
+    _, program = mined(
+        capsys, "loans.csv", "--target", "default", "--train", "mlp", "--head", "list", "--clauses", "3"
+    )
+    assert program.metadata["mining"]["head"] == "rule_list"
+    assert "for trees" in refused(capsys, "loans.csv", "--target", "default", "--train", "gbm", "--depth", "3")
+    assert "--depth" in refused(capsys, "loans.csv", *SMALL, "--train", "gbm", "--clauses", "3")
+
+
+def test_what_cannot_be_learned_from_is_named_with_the_way_out(folder, capsys):
+    rows = table()
+    rows.assign(town="Paris").to_csv("text.csv", index=False)
+    line = refused(capsys, "text.csv", *SMALL, "--train", "gbm")
+    assert "'town', row 1: 'Paris'" in line
+    assert "--drop" in line
+    _, program = mined(capsys, "text.csv", *SMALL, "--train", "gbm", "--drop", "town")
+    assert "town" not in program.features
+    holes = rows.astype({"income": float})
+    holes.loc[[4, 9], "income"] = np.nan
+    holes.to_csv("holes.csv", index=False)
+    line = refused(capsys, "holes.csv", *SMALL, "--train", "gbm")
+    assert "2 rows have a missing value, the first in column 'income', row 5" in line
+    told, _ = mined(capsys, "holes.csv", *SMALL, "--train", "gbm", "--missing", "drop")
+    assert told["data"]["left_out"] == 2
+    rows.loc[[7], "default"] = None
+    rows.to_csv("unknown.csv", index=False)
+    line = refused(capsys, "unknown.csv", *SMALL, "--train", "gbm")
+    assert "'default' is missing in 1 rows, the first is row 8" in line
+    assert "no column 'defolt' for --target" in refused(
+        capsys, "loans.csv", "--target", "defolt", "--train", "gbm"
+    )
+    assert "must hold classes" in refused(capsys, "loans.csv", "--target", "rate", "--drop", "default", "--train", "gbm")
+    assert "no such file" in refused(capsys, "lons.csv", *SMALL, "--train", "gbm").lower()
+    (folder / "few.csv").write_text(loans(30, seed=3))
+    assert "too few" in refused(capsys, "few.csv", *SMALL, "--train", "gbm")
+    (folder / "inf.csv").write_text(loans(60, seed=3).replace("\n", "\ninf,", 1).replace(",", "", 1))
+    assert not (folder / "model.gbfl.json.parts").exists()
+
+
+def test_a_black_box_is_given_or_trained_and_not_both(folder, capsys):
+    assert "--train mlp|gbm|forest" in refused(capsys, "loans.csv", *SMALL)
+    assert "not both" in refused(capsys, "loans.csv", *SMALL, "--train", "gbm", "--black-box", "m.onnx")
+    assert "module:callable" in refused(capsys, "loans.csv", *SMALL, "--black-box", "model.h5")
+    assert "No such file" in refused(capsys, "loans.csv", *SMALL, "--black-box", "m.onnx")
+    assert "--database URL" in refused(capsys, *SMALL, "--train", "gbm")
+    assert "go together" in refused(capsys, *SMALL, "--train", "gbm", "--database", "sqlite:///x")
+    assert "is a folder" in refused(capsys, "loans.csv", *SMALL, "--train", "gbm", "-o", ".")
+
+
+def test_fewer_rows_and_keys_are_told(folder, capsys):
+    table().assign(number=range(200)).to_csv("keyed.csv", index=False)
+    assert main(["mine", "keyed.csv", *SMALL, "--train", "gbm", "--rows", "120"]) == 0
+    captured = capsys.readouterr()
+    assert "120 of 200 rows are used" in captured.err
+    assert "column 'number' has another number in every row" in captured.err
+    assert "90 rows to learn from, 30 held out" in captured.out
+    assert "C_TB" in captured.out
+    assert main(["mine", "keyed.csv", *SMALL, "--train", "gbm", "--quiet", "--drop", "number"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+HOSTILE = ("<script>alert(1)</script>", 'a"; DROP TABLE x; --', "[red]x[/red]", "line\nbreak", "class", "x, y", "{{ 7*7 }}", "größe")
+
+
+def test_hostile_names_are_only_names(folder, capsys):
+    rows = table().rename(columns=dict(zip(FEATURES, HOSTILE, strict=True)))
+    rows["default"] = ["it's\u2028" if label == "yes" else "no */" for label in rows["default"]]
+    rows.to_csv("hostile.csv", index=False)
+    _, program = mined(capsys, "hostile.csv", *SMALL, "--train", "gbm")
+    assert program.features == HOSTILE
+    assert main(["show", "model.gbfl.json", "--row", "hostile.csv"]) == 0
+    assert "\nbreak" not in capsys.readouterr().out
+    assert main(["compile", "model.gbfl.json", "--to", "python,c", "-o", "build"]) == 0
+    assert main(["check", "model.gbfl.json", "build", "--data", "hostile.csv"]) == 0
+
+
+def fitted():
+    from sklearn.ensemble import RandomForestClassifier
+
+    rows = table()
+    x = feature_matrix(rows, FEATURES, "loans.csv")
+    return RandomForestClassifier(10, random_state=0).fit(x, rows["default"].to_numpy(dtype=str)), x
+
+
+@pytest.mark.parametrize("zipmap", [True, False])
+def test_an_onnx_file_is_a_black_box(folder, capsys, zipmap):
+    pytest.importorskip("onnxruntime")
+    from skl2onnx import to_onnx
+
+    model, x = fitted()
+    graph = to_onnx(model, x[:1].astype(np.float32), options={"zipmap": zipmap})
+    (folder / "forest.onnx").write_bytes(graph.SerializeToString())
+    told, program = mined(capsys, "loans.csv", *SMALL, "--black-box", "forest.onnx", "--triplets", "t.npz")
+    assert program.classes == ("no", "yes")
+    assert told["black_box"]["kind"] == "onnx"
+    assert told["black_box"]["name"] == "forest.onnx"
+    triplets = load_triplets(folder / "t.npz")
+    assert (triplets.label == model.predict(triplets.x)).all()
+    assert "takes 8 features, the data has 7" in refused(
+        capsys, "loans.csv", *SMALL, "--black-box", "forest.onnx", "--drop", "age"
+    )
+    (folder / "broken.onnx").write_bytes(b"nothing")
+    assert "broken.onnx" in refused(capsys, "loans.csv", *SMALL, "--black-box", "broken.onnx")
+
+
+def test_an_onnx_file_may_have_an_input_a_column(folder, capsys):
+    pytest.importorskip("onnxruntime")
+    from skl2onnx import to_onnx
+    from sklearn.compose import make_column_transformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.tree import DecisionTreeClassifier
+
+    rows = table()
+    frame = rows[["income", "amount", "late_payments"]].astype(np.float32)
+    taken = make_column_transformer(("passthrough", list(frame.columns)))
+    model = make_pipeline(taken, DecisionTreeClassifier(max_depth=3, random_state=0))
+    model.fit(frame, rows["default"].to_numpy(dtype=str))
+    graph = to_onnx(model, frame[:1], options={"zipmap": False})
+    (folder / "tree.onnx").write_bytes(graph.SerializeToString())
+    mined(capsys, "loans.csv", *SMALL, "--black-box", "tree.onnx", "--triplets", "t.npz")
+    triplets = load_triplets(folder / "t.npz")
+    columns = [FEATURES.index(name) for name in frame.columns]
+    assert (triplets.label == model.predict(pd.DataFrame(triplets.x[:, columns], columns=frame.columns))).all()
+
+
+def test_a_function_of_a_module_is_a_black_box(folder, capsys):
+    (folder / "scoring_of_ours.py").write_text("import numpy as np\n\ndef risk(rows):\n    return (rows[:, 1] < 30000) * 0.8 + 0.1\n")
+    told, program = mined(capsys, "loans.csv", *SMALL, "--black-box", "scoring_of_ours:risk")
+    assert told["black_box"] == {"kind": "module", "name": "scoring_of_ours:risk", "sha256": None}
+    assert told["test"]["consistency"]["fidelity"] > 95
+    assert "No module named 'absent'" in refused(capsys, "loans.csv", *SMALL, "--black-box", "absent:risk")
+    assert "AttributeError" in refused(capsys, "loans.csv", *SMALL, "--black-box", "scoring_of_ours:absent")
+    assert str(folder) not in sys.path
+
+
+def test_a_pickle_is_opened_only_on_trust(folder, capsys):
+    model, _ = fitted()
+    (folder / "model.pkl").write_bytes(pickle.dumps(model))
+    line = refused(capsys, "loans.csv", *SMALL, "--black-box", "model.pkl")
+    assert "--trust-pickle" in line
+    assert "runs whatever code" in line
+    assert main(["mine", "loans.csv", *SMALL, "--black-box", "model.pkl", "--trust-pickle", "--quiet"]) == 0
+    assert "runs whatever code" in capsys.readouterr().err
+
+
+class Trap:
+    def __reduce__(self):
+        return (open, ("trapped", "w"))
+
+
+def test_a_pickle_that_is_not_trusted_runs_nothing(folder, capsys):
+    (folder / "model.pkl").write_bytes(pickle.dumps(Trap()))
+    refused(capsys, "loans.csv", *SMALL, "--black-box", "model.pkl")
+    assert not (folder / "trapped").exists()
+
+
+def test_a_skops_file_is_a_black_box(folder, capsys):
+    skops_io = pytest.importorskip("skops.io")
+    from sklearn.preprocessing import FunctionTransformer
+    from sklearn.pipeline import make_pipeline
+
+    model, x = fitted()
+    (folder / "model.skops").write_bytes(skops_io.dumps(model))
+    told, _ = mined(capsys, "loans.csv", *SMALL, "--black-box", "model.skops")
+    assert told["black_box"]["kind"] == "skops"
+    odd = make_pipeline(FunctionTransformer(np.negative), model)
+    (folder / "odd.skops").write_bytes(skops_io.dumps(make_pipeline(FunctionTransformer(os.getcwd), odd)))
+    line = refused(capsys, "loans.csv", *SMALL, "--black-box", "odd.skops")
+    assert "--trust-type" in line
+    (folder / "broken.skops").write_bytes(b"nothing")
+    assert "skops cannot load it" in refused(capsys, "loans.csv", *SMALL, "--black-box", "broken.skops")
+
+
+def test_a_table_of_a_database_is_data(folder, capsys):
+    with sqlite3.connect("loans.db") as connection:
+        table().to_sql("all loans", connection, index=False)
+    connection.close()
+    file, _ = mined(capsys, "loans.csv", *SMALL, "--train", "gbm", "-o", "file.json")
+    told, _ = mined(capsys, *SMALL, "--train", "gbm", "--database", "sqlite:///loans.db", "--table", "all loans")
+    assert told["program"] == file["program"]
+    assert told["data"]["name"] == "all loans"
+    absent = refused(capsys, *SMALL, "--train", "gbm", "--database", "sqlite:///loans.db", "--table", "lons")
+    assert "no table 'lons'" in absent
+
+
+def test_duckdb_tables_are_found_in_their_schema(folder, capsys):
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect("loans.duckdb") as connection:
+        connection.execute("CREATE SCHEMA bank")
+        connection.execute("CREATE TABLE bank.loans AS SELECT * FROM 'loans.csv'")
+    file, _ = mined(capsys, "loans.csv", *SMALL, "--train", "gbm", "-o", "file.json")
+    told, _ = mined(capsys, *SMALL, "--train", "gbm", "--database", "duckdb:///loans.duckdb", "--table", "bank.loans")
+    assert told["program"] == file["program"]
+
+
+SLOW = """
+import time, numpy as np
+from pathlib import Path
+
+def risk(rows):
+    with Path("asked").open("a") as file:
+        file.write(f"{len(rows)}\\n")
+    if Path("slow").exists():
+        time.sleep(0.02)
+    return 1 / (1 + np.exp(rows[:, 2] / rows[:, 1] * 4 - 2 + rows[:, 6]))
+"""
+
+
+def test_an_interrupted_run_goes_on_and_ends_in_the_same_program(folder, capsys):
+    (folder / "slow_one.py").write_text(SLOW)
+    (folder / "many.csv").write_text(loans(800, seed=3))
+    command = ["many.csv", *SMALL, "--black-box", "slow_one:risk"]
+    whole, _ = mined(capsys, *command, "-o", "whole.json")
+    asked_whole = sum(map(int, (folder / "asked").read_text().split()))
+    (folder / "slow").touch()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gbfl_compile.cli", "mine", *command], stderr=subprocess.PIPE, text=True
+    )
+    parts = folder / "model.gbfl.json.parts"
+    given_up = time.monotonic() + 60
+    while not list(parts.glob("training/rows-*.npz")) and time.monotonic() < given_up:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command goes on from there" in told
+    assert not (folder / "model.gbfl.json").exists()
+    (folder / "slow").unlink()
+    (folder / "asked").unlink()
+    resumed, _ = mined(capsys, *command)
+    assert resumed["program"] == whole["program"]
+    assert sum(map(int, (folder / "asked").read_text().split())) < asked_whole
+    assert not parts.exists()
