@@ -20,6 +20,9 @@ from gbfl_compile.errors import BadInput, CannotRun, GbflError
 Kind = Literal["mlp", "gbm", "forest"]
 KINDS: tuple[Kind, ...] = ("mlp", "gbm", "forest")
 
+MOST_NAMED = 20
+"""Unknown types that one message names."""
+
 PICKLES = (".pkl", ".pickle", ".joblib")
 
 PICKLE_WARNING = (
@@ -116,10 +119,10 @@ def _open_skops(path: Path, trusted_types: Sequence[str]) -> Any:
     try:
         unknown = sorted(set(skops_io.get_untrusted_types(data=content)) - set(trusted_types))
         if unknown:
-            more = f" and {len(unknown) - 1} more" if len(unknown) > 1 else ""
+            allow = " ".join(f"--trust-type {name}" for name in unknown[:MOST_NAMED])
             raise BadInput(
-                f"{path}: holds the type {unknown[0]}{more}, which skops does not know to be harmless: "
-                f"allow it with --trust-type {unknown[0]} if you know it"
+                f"{path}: holds {len(unknown)} types that skops does not know to be harmless; "
+                f"if you know them, allow them: {allow}"
             )
         return skops_io.loads(content, trusted=sorted(trusted_types))
     except GbflError:

@@ -19,6 +19,7 @@ from gbfl_compile.commands.init import init
 from gbfl_compile.commands.lint import lint
 from gbfl_compile.commands.mine import mine
 from gbfl_compile.commands.reasons import reasons
+from gbfl_compile.commands.report import report
 from gbfl_compile.commands.show import show
 from gbfl_compile.errors import BadInput, GbflError
 from gbfl_compile.version import VERSION
@@ -39,6 +40,7 @@ gbfl.add_command(audit_log)
 gbfl.add_command(diff)
 gbfl.add_command(lint)
 gbfl.add_command(mine)
+gbfl.add_command(report)
 gbfl.add_command(show)
 gbfl.add_command(reasons)
 

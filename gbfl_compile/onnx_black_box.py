@@ -22,10 +22,12 @@ NUMBERS = {
 }
 """Types of input that a number can be given as. Rows are rounded to them, as by anyone who asks such a model."""
 
+ROUNDING = 1e-4
+
 
 @dataclass(frozen=True, slots=True)
 class OnnxModel:
-    """A graph that is asked as a function; `classes_` is set by `named`, where the graph names its classes."""
+    """A graph that does not name its classes: they are taken to be those of the data, in order."""
 
     run: Callable[[Matrix], Any]
 
@@ -43,7 +45,8 @@ class NamedOnnxModel:
     def predict_proba(self, rows: Matrix) -> Matrix:
         """One probability a class, in the order of `classes_`."""
         names = self.classes_.tolist()
-        return np.array([[answer[name] for name in names] for answer in self.run(rows)], dtype=np.float64)
+        table = np.array([[answer[name] for name in names] for answer in self.run(rows)], dtype=np.float64)
+        return _in_range(table)
 
 
 def open_onnx(content: bytes, path: Path, features: tuple[str, ...]) -> OnnxModel | NamedOnnxModel:
@@ -104,8 +107,14 @@ def _probability_output(outputs: list[Any], path: Path) -> str:
 
 
 def _as_table(answer: Any) -> Matrix:
-    table = np.asarray(answer, dtype=np.float64)
+    table = _in_range(np.asarray(answer, dtype=np.float64))
     return table.ravel() if table.ndim == 2 and table.shape[1] == 1 else table
+
+
+def _in_range(table: Matrix) -> Matrix:
+    """Probabilities added up in float32 miss 0 and 1 by a little (a forest answered -1.2e-07): that much is forgiven."""
+    slack = (table > -ROUNDING) & (table < 1 + ROUNDING)
+    return np.where(slack, np.clip(table, 0.0, 1.0), table)
 
 
 def _first_line(error: Exception) -> str:

@@ -34,7 +34,7 @@ from gbfl_compile.mining.rows import Split
 from gbfl_compile.passes import optimise
 from gbfl_compile.triplets import Triplets
 
-CHUNK_ROWS = 250
+CHUNK_ROWS = 1000
 """Rows explained between two checkpoints: what an interruption can cost."""
 
 

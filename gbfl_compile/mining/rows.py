@@ -18,6 +18,8 @@ from gbfl_compile.tables import feature_matrix
 TEST_SHARE = 0.25
 FEWEST_ROWS = 40
 MOST_CLASSES = 100
+MANY_ROWS = 100
+"""With fewer, numbers that are all different are no sign of a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +163,9 @@ def _check_counts(y: NDArray[Any], where: str) -> None:
 
 def keys_among(rows: Rows) -> tuple[str, ...]:
     """Columns with another whole number in every row: a key, most likely, from which nothing should be learned."""
-    found = []
+    found: list[str] = []
+    if len(rows.x) < MANY_ROWS:
+        return ()
     for column, name in enumerate(rows.features):
         values = rows.x[:, column]
         if (values == np.rint(values)).all() and len(np.unique(values)) == len(values):

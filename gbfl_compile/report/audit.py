@@ -46,7 +46,9 @@ def audit(form: Mapping[str, Any] | None) -> Audit | None:
         raise BadInput("the audit has no verdict and differences: give what `gbfl audit --json FILE` wrote")
     verdict = told(form["verdict"], 60)
     standing = _standing(verdict.lower(), len(listed))
-    facts = tuple((told(key, 60), told(value, 200)) for key, value in form.items() if key not in ("verdict", "differences"))
+    facts = tuple(
+        (told(key, 60), told(value, 200)) for key, value in form.items() if key not in ("verdict", "differences")
+    )
     left = len(listed) - MOST_DIFFERENCES
     return Audit(
         standing=standing,

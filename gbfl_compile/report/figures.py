@@ -1,8 +1,8 @@
 """How consistent and how right the rules are, as the metadata tells it: beside the baselines, and by number of clauses.
 
 Read from `metadata["figures"]`: `test` and `training` (as `gbfl demo` and `gbfl mine` write them), `baselines`
-(name -> the same figures) and `by_clauses` (a list of {"clauses": n, "c_tb": …, "accuracy": …}). What is not there is
-left out, and the page says so.
+(name -> the same figures) and `by_clauses` (a list of {"clauses": n, "c_tb": …, "accuracy": …}), or in its place the
+path that `gbfl mine` keeps. What is not there is left out, and the page says so.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ MEASURES = (
     ("c_pn", "C_PN", "the pertinent negative gets another class"),
     ("fidelity", "fidelity", "the row gets the black box's class"),
     ("accuracy", "accuracy", "the row gets its true class"),
+    ("black_box_accuracy", "the black box's accuracy", "it gives the row its true class"),
 )
 
 CURVES = (("c_tb", "C_TB", "curve0"), ("accuracy", "accuracy", "curve1"))
@@ -65,14 +66,17 @@ def figures(program: Program) -> Figures:
     parts = (("test", "on rows kept apart"), ("training", "on the training rows"))
     tables = [FigureTable(heading, tuple(_lines(known.get(part)))) for part, heading in parts]
     baselines = tuple(_beside_baselines(known))
-    curve = _curve(known.get("by_clauses"))
+    mining = program.metadata.get("mining")
+    curve = _curve(known.get("by_clauses") or (mining.get("path") if isinstance(mining, Mapping) else None))
     missing = []
     if not any(table.lines for table in tables):
         missing.append("The program's metadata has no figures of consistency or accuracy.")
     if not baselines:
         missing.append("The metadata has no baselines to stand beside: figures.baselines is where they would be.")
     if curve is None:
-        missing.append("The metadata does not say how the figures grow with the number of clauses (figures.by_clauses).")
+        missing.append(
+            "The metadata does not say how the figures grow with the number of clauses (figures.by_clauses)."
+        )
     return Figures(tuple(table for table in tables if table.lines), baselines, curve, tuple(missing))
 
 
@@ -92,7 +96,7 @@ def in_percent(form: Mapping[str, Any], key: str) -> float | None:
     if not is_number(value):
         return None
     assert isinstance(value, int | float)  # noqa: S101 - is_number said so
-    shared = key == "accuracy" and 0 <= value <= 1
+    shared = key.endswith("accuracy") and 0 <= value <= 1
     return float(100 * value if shared else value)
 
 

@@ -27,8 +27,14 @@ from gbfl_compile.version import GENERATOR
 if TYPE_CHECKING:
     from gbfl_compile.triplets import Triplets
 
-TOLD_KEYS = ("name", "data", "data_name", "seed", "generator", "model", "black_box", "explanations", "versions", "parameters")
-"""What of the metadata is told as it is, in this order; training, figures, histograms and reasons have their places."""
+MOST_TOLD = 40
+"""Parts of the metadata, and lines of a part."""
+
+PLACED = ("figures", "histograms", "reasons")
+"""What of the metadata has a place of its own on the page; all else is told as it is."""
+
+LONG = ("histograms", "path", "probabilities", "scores", "clause_support", "whole_numbers")
+"""Parts that are for machines, or drawn elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +58,7 @@ def report(program: Program, given: Given | None = None) -> str:
     lines = None if given.verdict is None else target_lines(given.verdict, source)
     targets = BACKENDS if not lines else [line.target for line in lines]
     points, note = points_of(given.row, given.triplets, given.row_number)
-    return _template().render(
+    text: str = _template().render(
         title=_title(program),
         generator=GENERATOR,
         facts=_facts(program),
@@ -72,13 +78,17 @@ def report(program: Program, given: Given | None = None) -> str:
         sizes=[_size_line(size) for size in given.sizes],
         origin=_origin(program),
     )
+    return text
 
 
 def _title(program: Program) -> str:
-    for key in ("name", "data_name", "data"):
-        if isinstance(found := program.metadata.get(key), str) and found:
-            return told(found, 80)
-    return f"{' / '.join(shortened(label, 24) for label in class_names(program.classes)[:4])}"
+    """The data it was mined from, or what it tells apart."""
+    mining = program.metadata.get("mining")
+    for home in (program.metadata, mining if isinstance(mining, Mapping) else {}):
+        for key in ("name", "data"):
+            if isinstance(found := home.get(key), str) and found.strip():
+                return told(found, 80)
+    return " / ".join(shortened(label, 24) for label in class_names(program.classes)[:4])
 
 
 def _facts(program: Program) -> list[tuple[str, str]]:
@@ -101,17 +111,13 @@ def _size_line(size: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
 def _origin(program: Program) -> list[tuple[str, list[tuple[str, str]]]]:
     """Where the program came from, part by part, as the metadata tells it."""
     parts = []
-    for key in TOLD_KEYS:
-        value = program.metadata.get(key)
-        if isinstance(value, Mapping):
-            parts.append((told(key, 40), [(told(name, 60), told(item, 160)) for name, item in value.items()]))
-        elif value is not None:
-            parts.append((told(key, 40), [("", told(value, 160))]))
-    training = program.metadata.get("training")
-    if isinstance(training, Mapping):
-        kept = [(told(name, 60), told(item, 160)) for name, item in training.items() if name != "histograms"]
-        parts.append(("training", kept))
-    return parts
+    for key, value in sorted(program.metadata.items()):
+        if key in PLACED:
+            continue
+        pairs = value.items() if isinstance(value, Mapping) else [("", value)]
+        kept = [(told(name, 60), told(item, 240)) for name, item in pairs if name not in LONG]
+        parts.append((told(key, 60), kept[:MOST_TOLD]))
+    return parts[:MOST_TOLD]
 
 
 @cache

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from gbfl_compile.triplets import Triplets
 
 MOST_REASONS = 60
+MOST_CHANGES = 6
+MOST_SEARCHED = 40
+"""Clauses of a program whose sufficient conditions are searched for here: seconds at 40, minutes at 300."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +58,8 @@ class RowReasons:
 
     answer: str
     how: str
-    with_points: bool
+    against: str
+    """The class that points are counted against; none in a tree."""
     reasons: tuple[ReasonLine, ...]
     left_out: str
     points: tuple[str, ...]
@@ -65,11 +69,13 @@ class RowReasons:
     other_values: tuple[ValueLine, ...]
     """Of features no rule asks about, no PP keeps and no PN changes."""
     kept: str
+    exactly: tuple[tuple[str, tuple[str, ...]], ...]
+    """(what, how) of the program alone: what suffices, what would change the class."""
     note: str
 
 
 def points_of(row: Sequence[float] | None, triplets: Triplets | None, number: int = 0) -> tuple[tuple[Point, ...], str]:
-    """The row with its PP and PN. A given row is looked up in the triplets; without one, row `number` of them is taken."""
+    """The row with its PP and PN. A given row is looked up in the triplets; without one, row `number` of them is it."""
     if triplets is None:
         if row is None:
             return (), ""
@@ -82,7 +88,9 @@ def points_of(row: Sequence[float] | None, triplets: Triplets | None, number: in
         same = (place for place, x in enumerate(triplets.x.tolist()) if x == list(row))
         found = next(same, None)
         if found is None:
-            return (Point("row", tuple(row)),), "The row is not among the triplets, so neither its PP nor its PN is known."
+            return (
+                Point("row", tuple(row)),
+            ), "The row is not among the triplets, so neither its PP nor its PN is known."
         place = found
     points = [Point("row", tuple(triplets.x[place].tolist()))]
     if triplets.has_pp[place]:
@@ -106,7 +114,7 @@ def row_reasons(program: Program, points: tuple[Point, ...], note: str) -> RowRe
     return RowReasons(
         answer=label,
         how=_how(program, answers[0]),
-        with_points=isinstance(program.decision, Scorecard),
+        against=_against(program, answers[0]),
         reasons=tuple(lines[:MOST_REASONS]),
         left_out=f"{count(left, 'clause')} with fewer points are not listed." if left > 0 else "",
         points=tuple(point.name for point in points),
@@ -117,6 +125,7 @@ def row_reasons(program: Program, points: tuple[Point, ...], note: str) -> RowRe
         values=values,
         other_values=others,
         kept=_kept(points, len(program.features)),
+        exactly=_exactly(program, points[0].values),
         note=note,
     )
 
@@ -131,6 +140,13 @@ def _shows(name: str, answer: Answer, first: Answer) -> str:
             return "the class changes" if not same else "meant to change the class; the rules do not agree"
         case _:
             return "the row itself"
+
+
+def _against(program: Program, answer: Answer) -> str:
+    if answer.scores is None:
+        return ""
+    rival = _best_two(answer)[1]
+    return "nothing else" if rival is None else class_names(program.classes)[rival]
 
 
 def _how(program: Program, answer: Answer) -> str:
@@ -149,13 +165,14 @@ def _how(program: Program, answer: Answer) -> str:
 
 
 def _reasons(program: Program, row: Sequence[float], answer: Answer) -> list[ReasonLine]:
+    """The questions on the way to a leaf, in order; or the clauses that held, those that count most first."""
     names = distinct(program.features)
 
     def line(clause: int, holds: bool, points: int | None, largest: int) -> ReasonLine:
         text = clause_text(program.clauses[clause], names)
+        said = "holds" if holds else "does not hold"
         told_points = "" if points is None else signed(points)
         bar = None if points is None else signed_bar(points, largest)
-        said = "holds" if holds else "does not hold"
         return ReasonLine(f"C{clause}", text, reason_text(program, clause), said, told_points, bar)
 
     match program.decision:
@@ -167,8 +184,8 @@ def _reasons(program: Program, row: Sequence[float], answer: Answer) -> list[Rea
                 index = node.then if holds else node.otherwise
             return lines
         case Scorecard(_, points, _):
-            best = program.classes.index(answer.label)
-            lead = {clause: _lead(points[clause], best) for clause in answer.held}
+            best, rival = _best_two(answer)
+            lead = {i: points[i][best] - (0 if rival is None else points[i][rival]) for i in answer.held}
             largest = max((abs(value) for value in lead.values()), default=0)
             order = sorted(lead, key=lambda clause: (-abs(lead[clause]), clause))
             return [line(clause, True, lead[clause], largest) for clause in order]
@@ -176,16 +193,39 @@ def _reasons(program: Program, row: Sequence[float], answer: Answer) -> list[Rea
             assert_never(program.decision)
 
 
-def _lead(points: Sequence[int], best: int) -> int:
-    """What a clause does for the winning class: its points above those of the best of the others."""
-    others = [value for number, value in enumerate(points) if number != best]
-    return points[best] - max(others, default=0)
+def _best_two(answer: Answer) -> tuple[int, int | None]:
+    """The class that won, and the next best one: points are counted against it."""
+    scores = answer.scores or ()
+    ranked = sorted(range(len(scores)), key=lambda c: (-scores[c], c))
+    return ranked[0], ranked[1] if len(ranked) > 1 else None
+
+
+def _exactly(program: Program, row: Sequence[float]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """What of the row suffices and what would change its class, for every value; () where it would take long."""
+    from gbfl_compile.why.changes import changes
+    from gbfl_compile.why.sufficient import sufficient
+    from gbfl_compile.why.words import change_text, values_text
+
+    if len(program.clauses) > MOST_SEARCHED:
+        return ()
+    names = distinct(program.features)
+    plain = [None if math.isnan(value) else value for value in row]
+    enough, other = sufficient(program, plain), changes(program, plain)
+    fewest = "no fewer features do" if enough.smallest else "fewer may do, this was not decided"
+    suffices = tuple(values_text(feature, values, names) for feature, values in enough.conditions)
+    moves = tuple(change_text(change, plain, names).replace("->", "→") for change in other.found)
+    none = f"no change of {'one feature' if other.searched == 1 else 'one or two features'} does"
+    return (
+        (f"Enough for the class, whatever the rest ({fewest})", suffices or ("nothing: every row gets this class",)),
+        ("Nearest changes that change the class", moves[:MOST_CHANGES] or (none,)),
+    )
 
 
 def _values(program: Program, points: tuple[Point, ...]) -> tuple[tuple[ValueLine, ...], tuple[ValueLine, ...]]:
     names = distinct(program.features)
     asked = {atom.feature for clause in program.clauses for atom in clause.atoms}
-    shown, others = [], []
+    shown: list[ValueLine] = []
+    others: list[ValueLine] = []
     for feature, name in enumerate(names):
         cells = tuple((row_value(point.values[feature]), _mark(points, point, feature)) for point in points)
         kept = shown if feature in asked or any(mark for _, mark in cells) else others

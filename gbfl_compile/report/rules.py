@@ -9,6 +9,7 @@ from typing import Any, assert_never
 from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Tree
 from gbfl_compile.ir.readable import clause_text
+from gbfl_compile.reasons import reason_of
 from gbfl_compile.report.drawing import Bar, Drawing, share_bar, signed_bar
 from gbfl_compile.report.tree_drawing import can_be_drawn, class_role, tree_drawing
 from gbfl_compile.report.wording import class_names, count, distinct, signed, told
@@ -40,7 +41,8 @@ class PointsLine:
 
     clause: str
     text: str
-    reason: str
+    details: tuple[str, ...]
+    """The owner's reason, and on how many training rows it holds."""
     cells: tuple[tuple[str, Bar], ...]
 
 
@@ -70,11 +72,16 @@ def rules(program: Program) -> Rules:
 
 def reason_text(program: Program, clause: int) -> str:
     """The text its owner gave a clause (an adverse-action code, say), or nothing."""
-    reasons = program.metadata.get("reasons")
-    if not isinstance(reasons, Mapping):
+    return told(reason_of(program, clause) or "", 200)
+
+
+def _support(program: Program, clause: int) -> str:
+    """On how many training rows a clause holds, where `gbfl mine` counted."""
+    mining: Any = program.metadata.get("mining")
+    counts = mining.get("clause_support") if isinstance(mining, Mapping) else None
+    if not isinstance(counts, list) or len(counts) != len(program.clauses) or type(counts[clause]) is not int:
         return ""
-    found: Any = reasons.get(str(clause))
-    return "" if found is None else told(found, 200)
+    return f"holds on {count(counts[clause], 'training row')}"
 
 
 def _tree(program: Program, tree: Tree) -> Rules:
@@ -140,11 +147,10 @@ def _card(program: Program, card: Scorecard) -> Rules:
     def line(index: int) -> PointsLine:
         cells = tuple((signed(points), signed_bar(points, largest)) for points in table[index])
         if index == 0:
-            return PointsLine("", "to start with", "", cells)
+            return PointsLine("", "to start with", (), cells)
         clause = index - 1
-        return PointsLine(
-            f"C{clause}", clause_text(program.clauses[clause], names), reason_text(program, clause), cells
-        )
+        details = tuple(filter(None, (reason_text(program, clause), _support(program, clause))))
+        return PointsLine(f"C{clause}", clause_text(program.clauses[clause], names), details, cells)
 
     worth = f"A point is worth 2^-{card.scale} of a logit." if card.scale else "A point is worth one logit."
     return Rules(
@@ -168,5 +174,5 @@ def _columns(card: Scorecard, classes: tuple[str, ...]) -> tuple[tuple[str, ...]
     weight = [sum(abs(row[c]) for row in table) for c in range(len(classes))]
     shown = sorted(sorted(range(len(classes)), key=lambda c: (-weight[c], c))[:MOST_COLUMNS])
     left = len(classes) - len(shown)
-    note = f"{count(left, 'class').replace('classs', 'classes')} with fewer points are not shown." if left else ""
+    note = f"Classes with fewer points are not shown: {left:,} of {len(classes):,}." if left else ""
     return tuple(classes[c] for c in shown), [tuple(row[c] for c in shown) for row in table], note

@@ -1,4 +1,4 @@
-"""Where the rules cut each feature: the training rows as a histogram, and under it a strip for each clause's interval."""
+"""Where the rules cut each feature: its training rows as a histogram, and under it a strip for each interval."""
 
 from __future__ import annotations
 

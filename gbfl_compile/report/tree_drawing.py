@@ -1,4 +1,4 @@
-"""A tree as a picture: from the left, what holds goes up, what does not goes down, as wide as the rows that go there."""
+"""A tree as a picture: from the left, up where a clause holds, down where not, as wide as the rows that go there."""
 
 from __future__ import annotations
 
@@ -118,7 +118,9 @@ def _streams(tree: Tree, places: list[Place], answers_x: float) -> Iterator[Shap
                 f"{px(turn_x)} {px(place.y)}L{px(max(end_x, turn_x))} {px(place.y)}"
             )
             yield Stroke(path, role, px(width))
-            yield words(start_x + 5, start_y + (-10 if role == "holds" else 17), "yes" if role == "holds" else "no", "faint")
+            yield words(
+                start_x + 5, start_y + (-10 if role == "holds" else 17), "yes" if role == "holds" else "no", "faint"
+            )
 
 
 def _questions(program: Program, tree: Tree, places: list[Place]) -> Iterator[Shape]:

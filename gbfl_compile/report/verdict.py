@@ -66,7 +66,9 @@ def target_lines(verdict: Mapping[str, Any], digest: str) -> tuple[TargetLine, .
         raise BadInput("the verdict has no targets: give what `gbfl check --json FILE` wrote")
     if verdict.get("program") != digest:
         about = told(verdict.get("program"), 24)
-        raise BadInput(f"the verdict is on program {about}, this one is {digest[:16]}…: run `gbfl check` on this program")
+        raise BadInput(
+            f"the verdict is on program {about}, this one is {digest[:16]}…: run `gbfl check` on this program"
+        )
     return tuple(_line(told(name, 60), form) for name, form in targets.items())
 
 
@@ -76,7 +78,9 @@ def banner(lines: tuple[TargetLine, ...] | None) -> Banner:
         how = "No verdict was given. gbfl check PROGRAM BUILD --json check.json makes one; pass it with --verdict."
         return Banner("not run", "Not checked", how)
     if not lines:
-        return Banner("not run", "Not checked", "The verdict names no target: nothing was compiled or nothing was found.")
+        return Banner(
+            "not run", "Not checked", "The verdict names no target: nothing was compiled or nothing was found."
+        )
     tally = {standing: sum(line.standing == standing for line in lines) for standing in ORDER}
     if tally["different"]:
         names = ", ".join(line.target for line in lines if line.standing == "different")
@@ -163,7 +167,9 @@ def _execution(form: Any) -> Cell:
     engine = told(form.get("engine"), 80)
     if different:
         return Cell(f"{different:,} of {count(rows, 'row')} differ", "different", engine)
-    return Cell(f"equal on {count(rows, 'row')}", "checked", engine) if rows else Cell("not run", "not run", "on no row")
+    return (
+        Cell(f"equal on {count(rows, 'row')}", "checked", engine) if rows else Cell("not run", "not run", "on no row")
+    )
 
 
 def _consistency(form: Any) -> Cell:
@@ -201,9 +207,10 @@ def _witnesses(target: str, form: Mapping[str, Any]) -> Iterator[Witness]:
 def _witness(target: str, found_by: str, form: Mapping[str, Any]) -> Witness:
     values = tuple((told(name, 120), exact_number(value)) for name, value in form["row"].items())
     source, other = form.get("source"), form.get("target")
-    answers = []
+    answers: list[tuple[str, str, str]] = []
     if isinstance(source, Mapping) and isinstance(other, Mapping):
         for what in dict.fromkeys((*source, *other)):
             written = exact_label if what == "label" else told
-            answers.append((told(what, 40), *(written(side[what]) if what in side else "–" for side in (source, other))))
+            of_source, of_target = (written(side[what]) if what in side else "–" for side in (source, other))
+            answers.append((told(what, 40), of_source, of_target))
     return Witness(target, found_by, values, tuple(answers))

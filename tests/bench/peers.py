@@ -24,6 +24,7 @@ PEERS = {
     "lleaves": ("llvmlite==0.44.*", "lleaves"),
     "ONNX Runtime": ("skl2onnx", "onnx", "onnxruntime"),
     "emlearn": ("emlearn",),
+    "orbital": ("orbital",),
 }
 
 

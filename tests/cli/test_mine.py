@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -33,7 +34,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def table():
-    return read_table(pd.io.common.Path("loans.csv"))
+    return read_table(Path("loans.csv"))
 
 
 def mined(capsys, *arguments, code=0):
@@ -41,7 +42,7 @@ def mined(capsys, *arguments, code=0):
     capsys.readouterr()
     assert main(["mine", *arguments, "--json"]) == code, capsys.readouterr().err
     told = json.loads(capsys.readouterr().out)
-    return told, load(pd.io.common.Path(told["out"]))
+    return told, load(Path(told["out"]))
 
 
 def refused(capsys, *arguments, code=2):
@@ -50,7 +51,8 @@ def refused(capsys, *arguments, code=2):
     assert main(["mine", *arguments]) == code
     captured = capsys.readouterr()
     assert captured.out == ""
-    (line,) = captured.err.strip().split("\n")
+    *notes, line = captured.err.strip().split("\n")
+    assert all("--rows takes more" in note for note in notes)
     return line
 
 
@@ -114,8 +116,8 @@ def test_a_rule_set_keeps_its_scores_and_its_path(folder, capsys):
 
 
 def test_the_same_seed_gives_the_same_file_wherever_it_is_run(folder, capsys):
-    mined(capsys, "loans.csv", *SMALL, "--train", "forest", "-o", "one/a.json")
-    mined(capsys, str(folder / "loans.csv"), *SMALL, "--train", "forest", "-o", "b.json", "--checkpoint", "kept")
+    mined(capsys, "loans.csv", *SMALL, "--train", "mlp", "-o", "one/a.json")
+    mined(capsys, str(folder / "loans.csv"), *SMALL, "--train", "mlp", "-o", "b.json", "--checkpoint", "kept")
     assert (folder / "one/a.json").read_bytes() == (folder / "b.json").read_bytes()
     assert sorted(path.name for path in (folder / "kept").iterdir()) == ["test", "training"]
 
@@ -166,7 +168,9 @@ def test_what_cannot_be_learned_from_is_named_with_the_way_out(folder, capsys):
     assert "no such file" in refused(capsys, "lons.csv", *SMALL, "--train", "gbm").lower()
     (folder / "few.csv").write_text(loans(30, seed=3))
     assert "too few" in refused(capsys, "few.csv", *SMALL, "--train", "gbm")
-    (folder / "inf.csv").write_text(loans(60, seed=3).replace("\n", "\ninf,", 1).replace(",", "", 1))
+    rows.assign(rate=np.inf, default="no").to_csv("inf.csv", index=False)
+    assert "only one class" in refused(capsys, "inf.csv", *SMALL, "--train", "gbm")
+    assert "column 'rate', row 1: inf" in refused(capsys, "inf.csv", "--target", "months", "--drop", "default", "--train", "gbm")
     assert not (folder / "model.gbfl.json.parts").exists()
 
 
@@ -287,19 +291,22 @@ def test_a_pickle_that_is_not_trusted_runs_nothing(folder, capsys):
     assert not (folder / "trapped").exists()
 
 
-def test_a_skops_file_is_a_black_box(folder, capsys):
+def test_a_skops_file_is_a_black_box_of_types_that_are_known(folder, capsys):
     skops_io = pytest.importorskip("skops.io")
-    from sklearn.preprocessing import FunctionTransformer
+    from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
 
-    model, x = fitted()
-    (folder / "model.skops").write_bytes(skops_io.dumps(model))
-    told, _ = mined(capsys, "loans.csv", *SMALL, "--black-box", "model.skops")
+    forest, x = fitted()
+    line = make_pipeline(StandardScaler(), LogisticRegression()).fit(x, table()["default"].to_numpy(dtype=str))
+    (folder / "line.skops").write_bytes(skops_io.dumps(line))
+    told, _ = mined(capsys, "loans.csv", *SMALL, "--black-box", "line.skops")
     assert told["black_box"]["kind"] == "skops"
-    odd = make_pipeline(FunctionTransformer(np.negative), model)
-    (folder / "odd.skops").write_bytes(skops_io.dumps(make_pipeline(FunctionTransformer(os.getcwd), odd)))
-    line = refused(capsys, "loans.csv", *SMALL, "--black-box", "odd.skops")
-    assert "--trust-type" in line
+    (folder / "forest.skops").write_bytes(skops_io.dumps(forest))
+    command = ["loans.csv", *SMALL, "--black-box", "forest.skops"]
+    said = refused(capsys, *command)
+    assert "--trust-type sklearn.tree._tree.Tree" in said
+    mined(capsys, *command, *said.partition("allow them: ")[2].split())
     (folder / "broken.skops").write_bytes(b"nothing")
     assert "skops cannot load it" in refused(capsys, "loans.csv", *SMALL, "--black-box", "broken.skops")
 

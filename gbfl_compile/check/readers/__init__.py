@@ -12,6 +12,7 @@ from gbfl_compile.check.readers.c import read_c
 from gbfl_compile.check.readers.limits import limited
 from gbfl_compile.check.readers.onnx import read_onnx
 from gbfl_compile.check.readers.python import read_python
+from gbfl_compile.check.readers.sql import SQL_READERS
 from gbfl_compile.check.reading import Reading, Unread
 from gbfl_compile.errors import BadInput
 
@@ -19,6 +20,7 @@ READERS: Mapping[str, Callable[[Mapping[str, bytes]], tuple[Reading, ...]]] = {
     "python": read_python,
     "c": read_c,
     "onnx": read_onnx,
+    **SQL_READERS,
 }
 
 LARGEST = 64 * 2**20

@@ -132,13 +132,7 @@ def _tree(artifact: Artifact) -> list[tuple[str, Decided | Scored]]:
     recognise(artifact, TREE)
     _check_words(artifact)
     leaves, classes = artifact.found.numbers["leaves"], artifact.constant("CLASSES")
-    _told(artifact, "LEAVES", leaves)
-    winners = take_table(artifact, "leaf_class", ["int32_t"], [leaves])
-    probabilities = take_table(artifact, "leaf_probabilities", ["double"], [leaves, classes])
-    outcomes = [
-        leaf_outcome(f"leaf {leaf}", winners[leaf], probabilities[leaf], classes, leaf) for leaf in range(leaves)
-    ]
-    reasons = _reasons(artifact, leaves)
+    outcomes, reasons = _outcomes(artifact, leaves, classes), _reasons(artifact, leaves)
 
     @cache
     def leaf_of(slots: Slots) -> Value:
@@ -172,6 +166,13 @@ def _tree(artifact: Artifact) -> list[tuple[str, Decided | Scored]]:
     whole = decided(leaf_of(every_feature(artifact)), explained)
     places = [(f"{artifact.name}_{verb}", whole) for verb in ("predict", "predict_proba", "explain")]
     return [*places, *_batch(artifact, {"predict": "class", "leaf": "leaf"}, one_row, kernel)]
+
+
+def _outcomes(artifact: Artifact, leaves: int, classes: int) -> list[Outcome]:
+    _told(artifact, "LEAVES", leaves)
+    winners = take_table(artifact, "leaf_class", ["int32_t"], [leaves])
+    rows = take_table(artifact, "leaf_probabilities", ["double"], [leaves, classes])
+    return [leaf_outcome(f"leaf {leaf}", winners[leaf], rows[leaf], classes, leaf) for leaf in range(leaves)]
 
 
 def _reasons(artifact: Artifact, leaves: int) -> list[tuple[int, ...]]:

@@ -99,7 +99,7 @@ def type_name(node: Any) -> str:
         kind, stars = kind.type, f"{stars} *"
     if type(kind).__name__ != "TypeDecl" or type(kind.type).__name__ != "IdentifierType":
         return ""
-    if set(kind.quals) - {"const"} or kind.attributes:
+    if set(kind.quals) - {"const"} or getattr(kind, "attributes", None):
         return ""
     return " ".join(kind.type.names) + stars
 

@@ -71,7 +71,7 @@ def _nested(tokens: Sequence[str]) -> Any:
 
 def element_type(kind: Any) -> str:
     """What an array is made of: a type name, or the names of the fields of a struct or union."""
-    if type(kind).__name__ != "TypeDecl" or kind.attributes:
+    if type(kind).__name__ != "TypeDecl" or getattr(kind, "attributes", None):
         return ""
     inner = kind.type
     match type(inner).__name__:

@@ -1,0 +1,74 @@
+"""Builds the source that a library is said to come from, and says whether the bytes are the same.
+
+Same bytes tie the library to its source. Other bytes prove nothing: compilers, versions and flags all change them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from gbfl_compile.backends.c_build import find_compiler
+
+SECONDS = 60
+
+ALWAYS = ("-ffp-contract=off", "-fPIC", "-shared")
+TRIED = (("-O2", "-O3", "-O1", "-O0"), ((), ("-DGBFL_WITH_LIBM", "-lm")))
+"""Levels of optimisation, and with or without the probabilities of a rule set."""
+
+
+def rebuild(source: Path, files: Mapping[str, bytes], fingerprint: str, flags: Sequence[str] | None) -> dict[str, Any]:
+    """Whether some build of the source has this fingerprint; with `flags`, that build and no other."""
+    compiler = find_compiler()
+    if compiler is None:
+        return {"same_bytes": None, "told": "not rebuilt: no C compiler was found, install one or name it in CC"}
+    failed = ""
+    with tempfile.TemporaryDirectory(prefix="gbfl-rebuild-") as made:
+        folder = Path(made)
+        _write(folder, files)
+        for tried in _flags(flags):
+            failed = _built(compiler.command, tried, source.name, folder)
+            same = not failed and hashlib.sha256((folder / "rebuilt.so").read_bytes()).hexdigest() == fingerprint
+            if same:
+                told = f"same bytes as a build of {source.name} by {compiler.version}, {' '.join(tried)}"
+                return {"same_bytes": True, "compiler": compiler.version, "flags": list(tried), "told": told}
+    if failed:
+        return {"same_bytes": None, "compiler": compiler.version, "told": f"not rebuilt: {failed}"}
+    told = f"not the same bytes as a build of {source.name} (compilers and flags differ, this proves nothing)"
+    return {"same_bytes": False, "compiler": compiler.version, "told": told}
+
+
+def _flags(given: Sequence[str] | None) -> Iterator[tuple[str, ...]]:
+    if given is not None:
+        yield tuple(given)
+        return
+    for level, more in itertools.product(*TRIED):
+        yield (str(level), *ALWAYS, *more)
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, content in files.items():
+        if PurePosixPath(name).suffix in (".c", ".h"):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(content)
+
+
+def _built(command: Sequence[str], flags: Sequence[str], name: str, folder: Path) -> str:
+    """Build `rebuilt.so`; what went wrong, or nothing. Libraries stand after the source that needs them."""
+    libraries = [flag for flag in flags if flag.startswith("-l")]
+    others = [flag for flag in flags if not flag.startswith("-l")]
+    whole = [*command, *others, f"./{name}", "-o", "rebuilt.so", *libraries]
+    try:
+        run = subprocess.run(  # noqa: S603 - the user's own compiler
+            whole, cwd=folder, capture_output=True, text=True, errors="replace", timeout=SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return f"{Path(command[0]).name}: {type(error).__name__}"
+    if run.returncode == 0:
+        return ""
+    return next((line for line in run.stderr.splitlines() if "error" in line), "the compiler failed")[:300]

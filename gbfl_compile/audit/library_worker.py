@@ -1,0 +1,106 @@
+"""Loads a foreign library and asks it about each row. Runs alone: `library_worker.py LIBRARY NAME FOLDER`.
+
+Standard library only, so that it can run isolated (`python -I`). In FOLDER it finds `order.json` and `rows.bin`, and
+keeps `answers.bin` up to date while it runs: what was reached is known even if the process does not come back.
+Numbers of `answers.bin`, 64 bits each: where it is, then an answer a row, then the answers of a second pass backwards.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import mmap
+import resource
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+NO_ANSWER = -(2**63)
+LOADING, LOADED = -2, -1
+MEMORY = 4 << 30
+FILE_SIZE = 256 << 20
+
+
+def main(library: str, name: str, folder: Path) -> None:
+    """Load, run every row forwards and backwards, then ask for the names."""
+    order = json.loads((folder / "order.json").read_text())
+    rows, width = order["rows"], order["features"]
+    _set_limits()
+    with (folder / "answers.bin").open("r+b") as file:
+        answers = memoryview(mmap.mmap(file.fileno(), 0)).cast("q")
+    answers[0] = LOADING
+    try:
+        loaded = ctypes.CDLL(library)
+        predict = getattr(loaded, f"{name}_predict")
+    except (OSError, AttributeError) as error:
+        _tell(folder, {"problem": _problem(error, name)})
+        return
+    answers[0] = LOADED
+    values = (folder / "rows.bin").read_bytes()
+    _ask(predict, values, rows, width, ctypes.c_float if order["real"] == "float32" else ctypes.c_double, answers)
+    _tell(folder, {"flushes_denormals": flushes_denormals()})
+    _tell(folder, {"flushes_denormals": flushes_denormals(), **_names(loaded, name, width, order["classes"])})
+
+
+def _ask(predict: Any, values: bytes, rows: int, width: int, real: Any, answers: memoryview) -> None:
+    """Each row in a buffer that is filled afresh: a library that writes into its input spoils only its own."""
+    predict.argtypes, predict.restype = [ctypes.c_void_p], ctypes.c_int
+    buffer = (real * max(1, width))()
+    size = ctypes.sizeof(real) * width
+    for step in range(2 * rows):
+        row = step if step < rows else 2 * rows - 1 - step
+        answers[0] = step
+        ctypes.memmove(buffer, values[row * size : (row + 1) * size], size)
+        answers[1 + row + (0 if step < rows else rows)] = predict(buffer)
+    answers[0] = 2 * rows
+
+
+def _set_limits() -> None:
+    """No core files, no endless memory, no endless files."""
+    for what, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_FSIZE, FILE_SIZE)):
+        _, hard = resource.getrlimit(what)
+        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(what, (allowed, allowed))
+
+
+def flushes_denormals() -> bool:
+    """Whether arithmetic here takes the smallest numbers for zero, as -ffast-math sets it for a whole process."""
+    (tiny,) = struct.unpack("<d", struct.pack("<q", 1))
+    (least_normal,) = struct.unpack("<d", struct.pack("<q", 1 << 52))
+    return bool(tiny + 0.0 == 0.0 or least_normal * 0.5 == 0.0)
+
+
+def _names(loaded: Any, name: str, width: int, classes: int) -> dict[str, Any]:
+    """What the library says it is, as far as it has the functions to say it."""
+    return {
+        "digest": next(iter(_texts(loaded, f"{name}_digest", [()])), None),
+        "features": _texts(loaded, f"{name}_feature", [(number,) for number in range(width)]),
+        "labels": _texts(loaded, f"{name}_label", [(number,) for number in range(classes)]),
+    }
+
+
+def _texts(loaded: Any, function: str, calls: list[tuple[int, ...]]) -> list[str | None]:
+    found = getattr(loaded, function, None)
+    if found is None:
+        return []
+    found.restype = ctypes.c_char_p
+    texts = [found(*call) for call in calls]
+    return [None if text is None else text.decode("utf-8", "replace")[:10_000] for text in texts]
+
+
+def _problem(error: Exception, name: str) -> str:
+    if isinstance(error, AttributeError):
+        return f"it has no function {name}_predict: give the name the scorer was emitted under"
+    return f"it cannot be loaded: {(str(error).splitlines() or ['no reason told'])[0][:300]}"
+
+
+def _tell(folder: Path, form: dict[str, Any]) -> None:
+    """Whole or not at all, as the parent may read it after a crash."""
+    partial = folder / "told.partial"
+    partial.write_text(json.dumps(form))
+    partial.replace(folder / "told.json")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]))
