@@ -1,7 +1,7 @@
 """Score Parquet files larger than memory with DuckDB: it reads, scores and writes them piece by piece.
 
 Run it: python examples/duckdb_parquet.py   (needs the extra `sql`)
-The memory limit is set far below the size of the rows, to show that they never stand in memory together.
+The memory limit is set below the size of the files, to show that the rows never stand in memory together.
 """
 
 import tempfile
@@ -13,7 +13,7 @@ from gbfl_compile import emit
 from gbfl_compile.ir.nodes import Clause, Interval, Program
 from gbfl_compile.ir.trees import leaf, split
 
-ROWS, FILES = 3_000_000, 6
+ROWS, FILES = 5_000_000, 10
 
 program = Program(
     features=("age", "income", "debt"),
@@ -23,7 +23,7 @@ program = Program(
 )
 
 with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
-    connection.execute("SET memory_limit = '200MB'")
+    connection.execute("SET memory_limit = '150MB'")
     connection.execute(f"SET temp_directory = '{folder}/spill'")
     connection.execute("SET preserve_insertion_order = false")
     for part in range(FILES):
@@ -40,6 +40,6 @@ with tempfile.TemporaryDirectory() as folder, duckdb.connect() as connection:
 
     size = sum(file.stat().st_size for file in Path(folder).glob("part*.parquet"))
     counts = connection.execute(f"SELECT label, count(*) FROM '{folder}/scored.parquet' GROUP BY label").fetchall()
-    print(f"{sum(count for _, count in counts):,} rows, {size // 2**20} MB of Parquet, 200 MB of memory allowed")
+    print(f"{sum(count for _, count in counts):,} rows, {size // 2**20} MB of Parquet, 150 MB of memory allowed")
     for label, count in sorted(counts):
         print(f"{label:8}{count:10,}")

@@ -13,9 +13,12 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, assert_never
+from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
+
+if TYPE_CHECKING:
+    from gbfl_compile.ir.batch import Matrix
 
 Kind = Literal["mlp", "gbm", "forest"]
 KINDS: tuple[Kind, ...] = ("mlp", "gbm", "forest")
@@ -50,16 +53,21 @@ class Given:
 
 
 def load_black_box(
-    source: str, features: Sequence[str], *, trust_pickle: bool = False, trusted_types: Sequence[str] = ()
+    source: str,
+    features: Sequence[str],
+    sample: Matrix,
+    *,
+    trust_pickle: bool = False,
+    trusted_types: Sequence[str] = (),
 ) -> Given:
-    """The black box that `source` names; `features` are the columns it will be given, in order."""
+    """The black box that `source` names; `features` are the columns it will be given, `sample` some rows of them."""
     path = Path(source)
     ending = path.suffix.lower()
     if ending == ".onnx":
         from gbfl_compile.onnx_black_box import open_onnx
 
         content = _content(path)
-        return Given(open_onnx(content, path, tuple(features)), "onnx", path.name, _sha256(content))
+        return Given(open_onnx(content, path, tuple(features), sample), "onnx", path.name, _sha256(content))
     if ending == ".skops":
         return Given(_open_skops(path, trusted_types), "skops", path.name, _sha256(_content(path)))
     if ending in PICKLES:
@@ -146,17 +154,19 @@ def _open_pickle(path: Path, trust: bool) -> Any:
 
 
 def _imported(module: str, attribute: str) -> Any:
-    """The object `attribute` of `module`, looked for in the current folder first, as `python -m` does."""
+    """The object `attribute` of `module`, installed or in the current folder.
+
+    The folder stays on the path, last: what is asked later may import its neighbours, and hides nothing installed.
+    """
     here = str(Path.cwd())
-    sys.path.insert(0, here)
+    if here not in sys.path:
+        sys.path.append(here)
     try:
         found: Any = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
     except Exception as error:  # the module's own code ran
         raise BadInput(f"--black-box {module}:{attribute}: {_told(error)}") from None
-    finally:
-        sys.path.remove(here)
     return found
 
 

@@ -6,6 +6,7 @@ Exit codes: 0 equal or done, 1 different, 2 bad usage or input, 3 could not run.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -152,6 +153,7 @@ def _target_options(targets: list[str], settings: tuple[str, ...]) -> dict[str, 
 @click.option(
     "--budget", type=float, default=10.0, show_default=True, help="Seconds a proof may take, a way of answering."
 )
+@click.option("--certificates", type=FILE, help="A folder for the proofs of trees, written down to be verified.")
 @click.option(
     "--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]", help="JSON to a file, or instead of text."
 )
@@ -162,6 +164,7 @@ def check(
     triplets: Path | None,
     name: str | None,
     budget: float,
+    certificates: Path | None,
     json_to: str | None,
 ) -> int:
     """Compare every artifact below OUT with its source: read back and proved, then run on rows made to tell them apart.
@@ -194,6 +197,11 @@ def check(
         screen.print_json(verdict.as_json())
     else:
         screen.print_verdict(verdict)
+    if certificates is not None:
+        from gbfl_compile.check.certify import certify_folder
+
+        for what, why in certify_folder(loaded, out, certificates, name).items():
+            click.echo(f"gbfl: {what}: no certificate: {' '.join(why.split())}", err=True)
     return _exit_code(verdict.verdict)
 
 
@@ -392,7 +400,9 @@ def main(arguments: list[str] | None = None) -> int:
     except click.ClickException as error:
         error.show()
         return BAD_USAGE
-    except SystemExit:  # some code that was run tried to end us: nothing was decided
+    except SystemExit as ended:  # some code that was run tried to end us: nothing was decided
+        if "_GBFL_COMPLETE" in os.environ:  # or click has answered a shell that completes a command
+            return int(ended.code or 0)
         click.echo("gbfl: something that was run asked to exit, nothing was decided", err=True)
         return COULD_NOT_RUN
     except (click.Abort, KeyboardInterrupt):

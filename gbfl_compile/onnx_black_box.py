@@ -23,34 +23,33 @@ NUMBERS = {
 """Types of input that a number can be given as. Rows are rounded to them, as by anyone who asks such a model."""
 
 ROUNDING = 1e-4
+"""Probabilities added up in float32 miss 0 and 1 by a little (a forest answered -1.2e-07): that much is forgiven."""
 
 
 @dataclass(frozen=True, slots=True)
 class OnnxModel:
     """A graph that does not name its classes: they are taken to be those of the data, in order."""
 
-    run: Callable[[Matrix], Any]
+    ask: Callable[[Matrix], Matrix]
 
     def __call__(self, rows: Matrix) -> Matrix:
-        return _as_table(self.run(rows))
+        return self.ask(rows)
 
 
 @dataclass(frozen=True, slots=True)
 class NamedOnnxModel:
-    """A graph whose answer names each class, as scikit-learn's converter writes them (ZipMap)."""
+    """A graph whose answers say which class is which."""
 
-    run: Callable[[Matrix], Any]
+    ask: Callable[[Matrix], Matrix]
     classes_: NDArray[Any]
 
     def predict_proba(self, rows: Matrix) -> Matrix:
         """One probability a class, in the order of `classes_`."""
-        names = self.classes_.tolist()
-        table = np.array([[answer[name] for name in names] for answer in self.run(rows)], dtype=np.float64)
-        return _in_range(table)
+        return self.ask(rows)
 
 
-def open_onnx(content: bytes, path: Path, features: tuple[str, ...]) -> OnnxModel | NamedOnnxModel:
-    """The model in an ONNX file, as a black box over these features."""
+def open_onnx(content: bytes, path: Path, features: tuple[str, ...], sample: Matrix) -> OnnxModel | NamedOnnxModel:
+    """The model in an ONNX file, as a black box over these features; `sample` rows show what it answers."""
     try:
         import onnxruntime
     except ImportError:
@@ -64,13 +63,25 @@ def open_onnx(content: bytes, path: Path, features: tuple[str, ...]) -> OnnxMode
     feeds = _feeds(session.get_inputs(), path, features)
     output = _probability_output(session.get_outputs(), path)
 
-    def run(rows: Matrix) -> Any:
-        return session.run([output], feeds(rows))[0]
+    def run(name: str, rows: Matrix) -> Any:
+        try:
+            return session.run([name], feeds(rows))[0]
+        except Exception as error:
+            raise BadInput(f"{path}: ONNX Runtime cannot run it: {_first_line(error)}") from None
 
-    answer = run(np.zeros((1, len(features))))
-    if isinstance(answer, list):
-        return NamedOnnxModel(run, np.array(sorted(answer[0])))
-    return OnnxModel(run)
+    first = run(output, sample[:1])
+    if isinstance(first, list):  # a ZipMap: a dictionary a row, probabilities by class
+        names = sorted(first[0])
+        return NamedOnnxModel(
+            lambda rows: _table([[answer[name] for name in names] for answer in run(output, rows)]), np.array(names)
+        )
+
+    def ask(rows: Matrix) -> Matrix:
+        return _table(run(output, rows))
+
+    labels = next((o.name for o in session.get_outputs() if o.type in ("tensor(string)", "tensor(int64)")), None)
+    found = None if labels is None else _names(ask(sample), np.asarray(run(labels, sample)).ravel())
+    return OnnxModel(ask) if found is None else NamedOnnxModel(ask, found)
 
 
 def _feeds(inputs: list[Any], path: Path, features: tuple[str, ...]) -> Callable[[Matrix], dict[str, Any]]:
@@ -98,23 +109,32 @@ def _feeds(inputs: list[Any], path: Path, features: tuple[str, ...]) -> Callable
 def _probability_output(outputs: list[Any], path: Path) -> str:
     """The output with probabilities: by its name, or the only one that can be."""
     able = [o for o in outputs if o.type in ("tensor(float)", "tensor(double)") or o.type.startswith("seq(map")]
-    named = [o for o in able if "proba" in o.name.lower()]
-    chosen = named or able
+    chosen = [o for o in able if "proba" in o.name.lower()] or able
     if len(chosen) != 1:
         names = ", ".join(repr(o.name) for o in outputs)
         raise BadInput(f"{path}: which of its outputs {names} has the probabilities? Name one 'probabilities'")
     return str(chosen[0].name)
 
 
-def _as_table(answer: Any) -> Matrix:
-    table = _in_range(np.asarray(answer, dtype=np.float64))
+def _table(answer: Any) -> Matrix:
+    table = np.asarray(answer, dtype=np.float64)
+    nearly = (table > -ROUNDING) & (table < 1 + ROUNDING)
+    table = np.where(nearly, np.clip(table, 0.0, 1.0), table)
     return table.ravel() if table.ndim == 2 and table.shape[1] == 1 else table
 
 
-def _in_range(table: Matrix) -> Matrix:
-    """Probabilities added up in float32 miss 0 and 1 by a little (a forest answered -1.2e-07): that much is forgiven."""
-    slack = (table > -ROUNDING) & (table < 1 + ROUNDING)
-    return np.where(slack, np.clip(table, 0.0, 1.0), table)
+def _names(table: Matrix, labels: NDArray[Any]) -> NDArray[Any] | None:
+    """Which label each column has, seen from the rows where it is highest; None where the rows do not show it."""
+    if table.ndim != 2 or len(labels) != len(table):
+        return None
+    names = []
+    for column in range(table.shape[1]):
+        alone = (table[:, column] > np.delete(table, column, axis=1).max(axis=1)).nonzero()[0]
+        seen = sorted(set(labels[alone].tolist()))
+        if len(seen) != 1:
+            return None
+        names += seen
+    return np.array(names) if len(set(names)) == len(names) else None
 
 
 def _first_line(error: Exception) -> str:

@@ -81,6 +81,8 @@ def print_verdict(verdict: Verdict) -> None:
     for target in verdict.targets:
         for line in _remarks(target, verdict.program):
             print_lines(line)
+    if verdict.unwitnessed:
+        print_lines(f"witnesses: the search was given up for {len(verdict.unwitnessed):,} places (the JSON names them)")
     console.print(Text.assemble("verdict: ", (verdict.verdict, COLOURS[verdict.verdict])))
 
 

@@ -26,7 +26,7 @@ class Ended:
 
     how: How
     told: str
-    """In words: `it crashed (SIGSEGV)`."""
+    """In words, for one that was not done: `it crashed (SIGSEGV)`."""
 
 
 def run_apart(
@@ -51,7 +51,7 @@ def run_apart(
         return Ended("hung", f"it hung: not done within {seconds:g} s")
     if code < 0:
         return Ended("crashed", f"it crashed ({_signal_name(-code)})")
-    return Ended("returned", "it returned") if code == 0 else Ended("exited", f"it ended the process (code {code})")
+    return Ended("returned" if code == 0 else "exited", f"it ended the process (code {code})")
 
 
 def _waited(pid: int, deadline: float) -> bool:

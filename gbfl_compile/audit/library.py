@@ -24,8 +24,8 @@ from gbfl_compile.audit import library_worker
 from gbfl_compile.audit.answer import Audited, AuditVerdict
 from gbfl_compile.audit.apart import Ended, run_apart
 from gbfl_compile.audit.library_rebuild import rebuild
-from gbfl_compile.audit.library_worker import LOADED, NO_ANSWER
-from gbfl_compile.audit.witness_run import Asked, Real, asked_rows, execution
+from gbfl_compile.audit.library_worker import LOADED, LOADING, NO_ANSWER
+from gbfl_compile.audit.witness_run import Asked, Real, asked_rows, execution, witness_region
 from gbfl_compile.backends.base import artifact_name
 from gbfl_compile.backends.c import label_string
 from gbfl_compile.check.artifact_proof import artifact_files, prove_artifact
@@ -37,6 +37,8 @@ SECONDS = 60.0
 
 PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TMPDIR")
 """What a foreign library sees of the environment: passwords may stand in the rest."""
+
+FLUSHES = "it makes every process that loads it take the smallest numbers for zero (flush to zero)"
 
 ENGINE = "in a process of its own, by ctypes"
 
@@ -72,7 +74,7 @@ def audit_library(
         raise BadInput(f"{path}: was changed while it was audited, audit it again")
     found = _judged(asked, run, Audited(str(path), "library", "not run", fingerprint=before))
     if run.told.get("flushes_denormals"):
-        found = replace(found, more={**found.more, "flushes_denormals": True})
+        found = replace(found, more={**found.more, "arithmetic": FLUSHES})
     return found if source is None else _with_source(program, found, source, flags)
 
 
@@ -113,7 +115,10 @@ def _judged(asked: Asked, run: Run, found: Audited) -> Audited:
     if "problem" in run.told:
         return replace(found, reason=str(run.told["problem"]))
     if run.reached < 0:
-        return replace(found, reason=f"{run.ended.told} {'before' if run.reached == LOADED else 'while'} being loaded")
+        when = {LOADING: "while it was loaded", LOADED: "before its first answer"}.get(
+            run.reached, "before it was loaded"
+        )
+        return replace(found, reason=f"{run.ended.told} {when}")
     ran = run.answers != NO_ANSWER
     said = [_label(asked.program, number) for number in run.answers.tolist()]
     shown = execution(asked, ENGINE, run.answers, said, ran)
@@ -137,6 +142,7 @@ def _judged(asked: Asked, run: Run, found: Audited) -> Audited:
         verdict=verdict,
         reason="; ".join(reasons) or None,
         execution=shown,
+        region=witness_region(asked, shown),
         engine=ENGINE,
         found_digest=digest if isinstance(digest, str) else None,
     )
@@ -157,7 +163,7 @@ def _other_names(program: Program, told: Mapping[str, Any]) -> str | None:
     for what, names in expected.items():
         listed = told.get(what)
         if isinstance(listed, list) and listed and listed != names:
-            place = next(i for i, pair in enumerate(zip(listed, names, strict=False)) if pair[0] != pair[1])
+            place = next((i for i, pair in enumerate(zip(listed, names, strict=False)) if pair[0] != pair[1]), 0)
             return f"its {what} are not the program's: number {place} is {str(listed[place])!r}, not {names[place]!r}"
     return None
 
@@ -169,7 +175,9 @@ def _with_source(program: Program, found: Audited, source: Path, flags: Sequence
     files = artifact_files(source, ".c")
     proof = prove_artifact(program, "c", files)
     built = rebuild(source, files, found.fingerprint or "", flags)
-    more = {**found.more, "source": {"file": str(source), "proof": proof.as_json()}, "rebuild": built}
+    told = f"{proof.answer}: {proof.reason}" if proof.reason else proof.answer
+    more = {**found.more, "proof_of_source": f"{source.name}: {told}", "rebuild": built.pop("told")}
+    more["built_from"] = {"file": str(source), "proof": proof.as_json(), **built}
     if not built["same_bytes"]:
         return replace(found, more=more)
     verdict: AuditVerdict = "different" if proof.different else found.verdict

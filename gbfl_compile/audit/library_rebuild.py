@@ -18,8 +18,9 @@ from gbfl_compile.backends.c_build import find_compiler
 SECONDS = 60
 
 ALWAYS = ("-ffp-contract=off", "-fPIC", "-shared")
-TRIED = (("-O2", "-O3", "-O1", "-O0"), ((), ("-DGBFL_WITH_LIBM", "-lm")))
-"""Levels of optimisation, and with or without the probabilities of a rule set."""
+LEVELS = ("-O2", "-O3", "-O1", "-O0")
+LIBM: tuple[tuple[str, ...], ...] = ((), ("-DGBFL_WITH_LIBM", "-lm"))
+"""Without and with the probabilities of a rule set."""
 
 
 def rebuild(source: Path, files: Mapping[str, bytes], fingerprint: str, flags: Sequence[str] | None) -> dict[str, Any]:
@@ -31,7 +32,7 @@ def rebuild(source: Path, files: Mapping[str, bytes], fingerprint: str, flags: S
     with tempfile.TemporaryDirectory(prefix="gbfl-rebuild-") as made:
         folder = Path(made)
         _write(folder, files)
-        for tried in _flags(flags):
+        for tried in _flags(flags, b"GBFL_WITH_LIBM" in files[source.name]):
             failed = _built(compiler.command, tried, source.name, folder)
             same = not failed and hashlib.sha256((folder / "rebuilt.so").read_bytes()).hexdigest() == fingerprint
             if same:
@@ -43,12 +44,12 @@ def rebuild(source: Path, files: Mapping[str, bytes], fingerprint: str, flags: S
     return {"same_bytes": False, "compiler": compiler.version, "told": told}
 
 
-def _flags(given: Sequence[str] | None) -> Iterator[tuple[str, ...]]:
+def _flags(given: Sequence[str] | None, has_libm: bool) -> Iterator[tuple[str, ...]]:
     if given is not None:
         yield tuple(given)
         return
-    for level, more in itertools.product(*TRIED):
-        yield (str(level), *ALWAYS, *more)
+    for level, more in itertools.product(LEVELS, LIBM if has_libm else LIBM[:1]):
+        yield (level, *ALWAYS, *more)
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -6,7 +6,6 @@ difference. Rows are numbered from 1 in the order of the file, or as the databas
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from gbfl_compile.audit.answer import Audited, Moved
+from gbfl_compile.audit.answer import Audited, Moved, Region
 from gbfl_compile.audit.drift import drift_summary
 from gbfl_compile.audit.drift_counts import add_to_drift, nothing_counted
 from gbfl_compile.audit.labels import as_json, class_finder, kind_of
@@ -29,6 +28,7 @@ from gbfl_compile.audit.scored_source import (
     told_where,
     wanted_of,
 )
+from gbfl_compile.audit.witness_run import json_number
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.nodes import Program
@@ -111,7 +111,7 @@ def _shown(program: Program, asked: Program, batch: Batch, answers: Answered, pl
     assert approved == program.classes[answers.classes[place]]  # noqa: S101 - batch and single rows are tested equal
     return {
         "row_number": batch.first + place + 1,
-        "row": {name: _json_number(value) for name, value in zip(asked.features, row, strict=True)},
+        "row": {name: json_number(value) for name, value in zip(asked.features, row, strict=True)},
         "approved": approved,
         "deployed": as_json(batch.labels.distinct[int(batch.labels.codes[place])]),
     }
@@ -120,12 +120,6 @@ def _shown(program: Program, asked: Program, batch: Batch, answers: Answered, pl
 def _one_row(batch: Batch, place: int) -> Batch:
     one = batch.table.slice(place, 1) if hasattr(batch.table, "slice") else batch.table.iloc[place : place + 1]
     return Batch(batch.first + place, 1, one, batch.labels)
-
-
-def _json_number(value: float) -> float | str | None:
-    if math.isnan(value):
-        return None
-    return value if math.isfinite(value) else str(value)
 
 
 def _audited(
@@ -143,9 +137,19 @@ def _audited(
         engine=engine,
         checked_rows=tally.rows,
         different_rows=tally.different,
+        region=_region(tally),
         moved=moves if tally.different else None,
         more=more,
     )
+
+
+def _region(tally: Tally) -> Region | None:
+    """The first differing row as a place of its own: how far it reaches is not known from rows."""
+    if not tally.shown:
+        return None
+    first = tally.shown[0]
+    row = {name: None if value is None else float(value) for name, value in first["row"].items()}
+    return Region(f"the row is number {first['row_number']:,}", row, first["approved"], first["deployed"])
 
 
 def _reason(program: Program, tally: Tally) -> str | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gbfl_compile.audit.answer import Region
 from gbfl_compile.audit.labels import as_json
 from gbfl_compile.check.equivalence import Execution
 from gbfl_compile.check.witnesses import witnesses
@@ -59,6 +60,21 @@ def execution(
             "target": {"label": as_json(said[place])},
         }
     return Execution(engine, int(ran.sum()), int(differs.sum()), first)
+
+
+def witness_region(asked: Asked, shown: Execution) -> Region | None:
+    """The first difference as a place of its own: how far it reaches is not known from running."""
+    if shown.first is None:
+        return None
+    number = shown.first["witness"]
+    row = dict(zip(asked.program.features, asked.rows[number - 1].tolist(), strict=True))
+    approved, deployed = shown.first["source"]["label"], shown.first["target"]["label"]
+    return Region(f"the row is witness {number}", missing_as_none(row), approved, deployed)
+
+
+def missing_as_none(row: Mapping[str, float]) -> dict[str, float | None]:
+    """A row for a Region: missing is None."""
+    return {name: None if math.isnan(value) else value for name, value in row.items()}
 
 
 def json_number(value: float) -> float | str | None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gbfl_compile.backends.base import Predictor
 from gbfl_compile.check.artifact_proof import OTHER_NAMES, ArtifactProof
-from gbfl_compile.check.witnesses import witnesses
+from gbfl_compile.check.witnesses import find_witnesses
 from gbfl_compile.consistency import Consistency, consistency
 from gbfl_compile.errors import CannotRun
 from gbfl_compile.ir.batch import Answers, Matrix, evaluate_many
@@ -96,6 +96,8 @@ class Verdict:
     program: str
     """The source's digest."""
     targets: tuple[TargetVerdict, ...]
+    unwitnessed: tuple[str, ...] = ()
+    """Places of the program for which the search for a witness was given up: a slip there may not show when run."""
 
     @property
     def verdict(self) -> Outcome:
@@ -108,7 +110,12 @@ class Verdict:
     def as_json(self) -> dict[str, Any]:
         """The stable form scripts read."""
         targets = {target.target: target.as_json(self.program) for target in self.targets}
-        return {"verdict": self.verdict, "program": self.program, "targets": targets}
+        return {
+            "verdict": self.verdict,
+            "program": self.program,
+            "targets": targets,
+            "unwitnessed": list(self.unwitnessed),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,15 +126,17 @@ class Expectation:
     rows: Matrix
     answers: Answers
     triplets: Triplets | None
+    unwitnessed: tuple[str, ...] = ()
 
 
 def expectation(program: Program, data: Matrix | None = None, triplets: Triplets | None = None) -> Expectation:
     """The rows to run (witnesses, given data, triplets) and what the source answers on them."""
-    parts = [witnesses(program)]
+    found = find_witnesses(program)
+    parts = [found.rows]
     parts += [] if data is None else [data]
     parts += [] if triplets is None else [triplets.x, triplets.pp, triplets.pn]
     rows = np.concatenate(parts)
-    return Expectation(program, rows, evaluate_many(program, rows), triplets)
+    return Expectation(program, rows, evaluate_many(program, rows), triplets, found.given_up)
 
 
 def _in_float32(expected: Expectation) -> Expectation:

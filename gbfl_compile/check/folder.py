@@ -44,7 +44,7 @@ def check_folder(
     if targets is not None:
         folders = {folder_name(target): out / folder_name(target) for target in targets}
     verdicts = tuple(_verdict(expected, path, name, budget_seconds) for path in folders.values())
-    return Verdict(digest(expected.program), verdicts)
+    return Verdict(digest(expected.program), verdicts, expected.unwitnessed)
 
 
 def _verdict(expected: Expectation, folder: Path, name: str | None, budget_seconds: float) -> TargetVerdict:

@@ -61,6 +61,9 @@ def mine(as_json: bool, quiet: bool, **asked: Any) -> int:
     out to measure on. A rule set (--head rules) is most consistent with the black box, a tree or a list quickest to
     read. Interrupted with Ctrl-C, the same command goes on where it was.
 
+    module:callable is given a matrix of rows and answers one probability a class, the classes sorted, or the
+    probability of the second of two; an object with predict_proba will do too.
+
     Example: gbfl mine loans.csv --target default --train gbm -o loans.gbfl.json
     """
     from gbfl_compile import screen
@@ -169,6 +172,7 @@ def _black_box(asked: dict[str, Any], split: Split, rows: Rows) -> Callable[[], 
         load_black_box,
         source,
         rows.features,
+        split.x,
         trust_pickle=asked["trust_pickle"],
         trusted_types=asked["trust_types"],
     )

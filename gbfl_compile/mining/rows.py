@@ -61,7 +61,14 @@ def rows_of(table: Any, target: str, drop: tuple[str, ...], where: str, *, drop_
             "--missing drop, or the column with --drop"
         )
     whole = ~missing.any(axis=1)
-    return Rows(features, x[whole], y[whole], int((~whole).sum()))
+    return _sorted(Rows(features, x[whole], y[whole], int((~whole).sum())))
+
+
+def _sorted(rows: Rows) -> Rows:
+    """The rows in an order of their own: a table of a database has none, and what is drawn must not depend on it."""
+    keys = [np.unique(rows.y, return_inverse=True)[1], *rows.x.T[::-1]]
+    order = np.lexsort(keys)
+    return Rows(rows.features, rows.x[order], rows.y[order], rows.left_out)
 
 
 def _feature_names(table: Any, target: str, drop: tuple[str, ...], where: str) -> tuple[str, ...]:
@@ -123,7 +130,7 @@ def _refuse_infinite(x: Matrix, features: tuple[str, ...], where: str) -> None:
 
 
 def fewer(rows: Rows, most: int, seed: int) -> Rows:
-    """At most `most` of the rows, in their order, drawn with the classes in nearly the same shares."""
+    """At most `most` of the rows, drawn with the classes in nearly the same shares."""
     total = len(rows.x)
     if total <= most:
         return rows

@@ -1,29 +1,39 @@
-"""What an audit found deployed, difference by difference: the clause, both readings, a witness, the rows it touches."""
+"""What an audit found deployed: what is known of each thing, and each difference with a row that shows it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.report.verdict import Standing
-from gbfl_compile.report.wording import count, exact_number, told
+from gbfl_compile.report.standing import Standing, row_values
+from gbfl_compile.report.verdict import TargetLine, evidence_line
+from gbfl_compile.report.wording import count, exact_label, told
 
 MOST_DIFFERENCES = 60
-KNOWN = ("clause", "approved", "deployed", "witness", "rows")
+CHANGE_KEYS = ("where", "clause", "approved", "deployed", "text", "witness", "rows")
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference between the source and what is deployed."""
+    """One thing that was approved in one form and is deployed in another."""
 
     heading: str
     approved: str
     deployed: str
     witness: tuple[tuple[str, str], ...]
-    touched: str
     more: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """One deployed thing."""
+
+    line: TargetLine
+    facts: tuple[tuple[str, str], ...]
+    differences: tuple[Difference, ...]
+    left_out: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,75 +42,90 @@ class Audit:
 
     standing: Standing
     headline: str
-    facts: tuple[tuple[str, str], ...]
-    differences: tuple[Difference, ...]
-    left_out: str
+    deployed: tuple[Deployed, ...]
 
 
-def audit(form: Mapping[str, Any] | None) -> Audit | None:
-    """The section of an audit file. Keys that are not known are told as they are, never dropped."""
+def audit(form: Mapping[str, Any] | None, digest: str) -> Audit | None:
+    """The section of an audit file; one against another program is refused. Keys not known are told, never dropped."""
     if form is None:
         return None
-    listed = form.get("differences", [])
-    if "verdict" not in form or not isinstance(listed, Sequence) or isinstance(listed, str):
-        raise BadInput("the audit has no verdict and differences: give what `gbfl audit --json FILE` wrote")
-    verdict = told(form["verdict"], 60)
-    standing = _standing(verdict.lower(), len(listed))
-    facts = tuple(
-        (told(key, 60), told(value, 200)) for key, value in form.items() if key not in ("verdict", "differences")
-    )
-    left = len(listed) - MOST_DIFFERENCES
-    return Audit(
-        standing=standing,
-        headline=_headline(standing, verdict, len(listed)),
-        facts=facts,
-        differences=tuple(_difference(number, item) for number, item in enumerate(listed[:MOST_DIFFERENCES], 1)),
-        left_out=f"{count(left, 'difference')} more: the audit's JSON has them all." if left > 0 else "",
-    )
+    listed = form.get("audited", [form])
+    if "verdict" not in form or not isinstance(listed, list) or not all(isinstance(each, Mapping) for each in listed):
+        raise BadInput("the audit has no verdict or lists nothing: give what `gbfl audit --json` printed")
+    if form.get("source", digest) != digest:
+        about = told(form["source"], 24)
+        raise BadInput(f"the audit is against program {about}, this one is {digest[:16]}…: audit against this program")
+    deployed = tuple(_deployed(each) for each in listed)
+    differing = [each for each in deployed if each.line.standing == "different"]
+    if differing or told(form["verdict"], 20) == "different":
+        number = sum(len(each.differences) for each in differing)
+        found = f": {count(number, 'difference')} found" if number else ""
+        return Audit("different", f"What is deployed is not the approved program{found}", deployed)
+    return Audit(*_agreeing({each.line.standing for each in deployed}), deployed)
 
 
-def _standing(verdict: str, differences: int) -> Standing:
+def _agreeing(standings: set[Standing]) -> tuple[Standing, str]:
+    if standings == {"proved"}:
+        return "proved", "What is deployed is proved to be the approved program"
+    if standings and standings <= {"proved", "checked"}:
+        return "checked", "What is deployed answered as approved on the rows that were run; not all of it is proved"
+    return "not run", "Not all of what is deployed could be checked"
+
+
+DEPLOYED_KEYS = (
+    *("what", "kind", "verdict", "evidence", "reason", "digest", "digest_matches", "fingerprint", "engine", "source"),
+    *("proof", "execution", "rows", "consistency", "differences", "region", "moved", "schema"),
+)
+
+
+def _deployed(form: Mapping[str, Any]) -> Deployed:
+    changes = form.get("differences")
+    changes = changes if isinstance(changes, list) else []
+    line = evidence_line(told(form.get("what", form.get("deployed", "deployed")), 120), _with_changes(form, changes))
+    told_keys = ("kind", "evidence", "engine", "fingerprint")
+    facts = [(key, told(form[key], 200)) for key in told_keys if form.get(key) is not None]
+    facts += [(told(key, 60), told(value, 300)) for key, value in form.items() if key not in DEPLOYED_KEYS]
+    differences = [_change(number, each) for number, each in enumerate(changes[:MOST_DIFFERENCES], 1)]
+    differences += _region(form.get("region"), form.get("moved"))
+    left = len(changes) - MOST_DIFFERENCES
+    left_out = f"{count(left, 'difference')} more: the audit's JSON has them all." if left > 0 else ""
+    return Deployed(line, tuple(facts), tuple(differences), left_out)
+
+
+def _with_changes(form: Mapping[str, Any], changes: list[Any]) -> Mapping[str, Any]:
     """A listed difference outweighs the word: an audit file is read as suspiciously as what it is about."""
-    if differences or verdict in ("different", "counterexample"):
-        return "different"
-    if verdict == "proved":
-        return "proved"
-    return "checked" if verdict in ("equal", "same", "checked") or verdict.startswith("checked on") else "not run"
+    return {**form, "verdict": "different"} if changes else form
 
 
-def _headline(standing: Standing, verdict: str, differences: int) -> str:
-    match standing:
-        case "different":
-            found = f": {count(differences, 'difference')}" if differences else ""
-            return f"What is deployed is not the source{found}"
-        case "proved":
-            return "What is deployed is proved to be the source"
-        case "checked":
-            return f"What is deployed answered as the source ({verdict}), not proved"
-        case _:
-            return f"Not decided: {verdict}"
-
-
-def _difference(number: int, form: Any) -> Difference:
+def _change(number: int, form: Any) -> Difference:
     if not isinstance(form, Mapping):
-        return Difference(f"Difference {number}", told(form), "", (), "", ())
-    clause = form.get("clause")
-    named = "" if clause is None else f": clause C{clause}" if isinstance(clause, int) else f": {told(clause, 120)}"
-    witness = form.get("witness")
-    if isinstance(witness, Mapping) and isinstance(witness.get("row"), Mapping):
-        values = _values(witness["row"])
-        values += tuple((told(key, 40), told(value)) for key, value in witness.items() if key != "row")
-    else:
-        values = _values(witness) if isinstance(witness, Mapping) else ()
-    rows = form.get("rows")
-    touched = "" if rows is None else count(rows, "row") if isinstance(rows, int) else told(rows)
-    more = tuple((told(key, 60), told(value)) for key, value in form.items() if key not in KNOWN)
-    if witness is not None and not isinstance(witness, Mapping):
-        more = (("witness", told(witness)), *more)
-    sides = (("–" if form.get(side) is None else told(form[side])) for side in ("approved", "deployed"))
-    approved, deployed = sides
-    return Difference(f"Difference {number}{named}", approved, deployed, values, touched, more)
+        return Difference(f"Difference {number}", "–", told(form), (), ())
+    place = form.get("where", form.get("clause"))
+    named = "" if place is None else f": clause C{place}" if isinstance(place, int) else f": {told(place, 120)}"
+    approved, deployed = ("–" if form.get(side) is None else told(form[side]) for side in ("approved", "deployed"))
+    witness, rows = form.get("witness"), form.get("rows")
+    more = [] if rows is None else [("rows touched", f"{rows:,}" if isinstance(rows, int) else told(rows))]
+    more += [(told(key, 60), told(value)) for key, value in form.items() if key not in CHANGE_KEYS]
+    values = row_values(witness) if isinstance(witness, Mapping) else ()
+    return Difference(f"Difference {number}{named}", approved, deployed, values, tuple(more))
 
 
-def _values(row: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    return tuple((told(name, 120), exact_number(value)) for name, value in row.items())
+def _region(region: Any, moved: Any) -> list[Difference]:
+    """Where the answers differ, as a rule with a row of it, and the rows of given data that get another class."""
+    more = _moves(moved) if isinstance(moved, Mapping) else ()
+    if not isinstance(region, Mapping):
+        return [Difference("Rows that get another class", "–", "–", (), more)] if more else []
+    row = region.get("row")
+    values = row_values(row) if isinstance(row, Mapping) else ()
+    approved, deployed = (exact_label(region.get(side)) for side in ("approved", "deployed"))
+    return [Difference(f"Answers differ where {told(region.get('rule'), 300)}", approved, deployed, values, more)]
+
+
+def _moves(moved: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    listed = moved.get("moves")
+    told_moves = [
+        (f"{exact_label(move.get('approved'))} → {exact_label(move.get('deployed'))}", f"{told(move.get('rows'))} rows")
+        for move in (listed if isinstance(listed, list) else [])[:10]
+        if isinstance(move, Mapping)
+    ]
+    return (("rows touched", f"{told(moved.get('rows'))} of {told(moved.get('of'))}"), *told_moves)

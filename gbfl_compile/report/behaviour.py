@@ -43,6 +43,8 @@ class TargetBehaviour:
     target: str
     missing: str
     how: str
+    never_run: bool = False
+    """Whether no engine of this kind has ever run what we emit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,7 @@ class Behaviour:
     example_lines: tuple[tuple[str, str, str], ...]
     """(what, the double, whether the interval holds there)."""
     targets: tuple[TargetBehaviour, ...]
+    never_run: tuple[TargetBehaviour, ...]
 
 
 def behaviour(program: Program, targets: Iterable[str]) -> Behaviour:
@@ -68,13 +71,15 @@ def behaviour(program: Program, targets: Iterable[str]) -> Behaviour:
         missing = f"A missing value satisfies {holding:,} of {count(len(atoms), 'interval')} and fails the others."
     nothing = evaluate(program, [None] * len(program.features))
     example = _example(atoms)
+    known = [found for name in targets if (found := target_behaviour(name)) is not None]
     return Behaviour(
         ends=tuple((ENDS[end], f"{number:,}") for end, number in sorted(closed.items())),
         missing=missing if atoms else "The program asks about no feature.",
         all_missing=f"A row with every value missing is answered {label_text(nothing.label)}.",
         example="" if example is None else atom_text(example, distinct(program.features)),
         example_lines=() if example is None else _example_lines(example),
-        targets=tuple(found for name in targets if (found := target_behaviour(name)) is not None),
+        targets=tuple(found for found in known if not found.never_run),
+        never_run=tuple(found for found in known if found.never_run),
     )
 
 
@@ -101,4 +106,4 @@ def target_behaviour(target: str) -> TargetBehaviour | None:
         return None
     missing, how = NAN_IN_SQL[dialect.missing]
     never = "" if dialect.not_run is None else f". {dialect.not_run}"
-    return TargetBehaviour(target, missing, f"{dialect.engine}: {how}{never}")
+    return TargetBehaviour(target, missing, f"{dialect.engine}: {how}{never}", dialect.not_run is not None)

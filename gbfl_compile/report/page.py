@@ -6,20 +6,20 @@ The same input gives the same bytes: nothing here looks at a clock, a path or th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from gbfl_compile.backends import BACKENDS
 from gbfl_compile.ir.digest import digest, metadata_digest
 from gbfl_compile.ir.nodes import Program, Tree
-from gbfl_compile.report.audit import audit
+from gbfl_compile.report.audit import Audit, audit
 from gbfl_compile.report.behaviour import behaviour
 from gbfl_compile.report.figures import figures
 from gbfl_compile.report.row import points_of, row_reasons
 from gbfl_compile.report.rules import SHOWN, rules
 from gbfl_compile.report.strips import SHOWN_FIGURES, strips
-from gbfl_compile.report.verdict import banner, target_lines
+from gbfl_compile.report.verdict import Banner, TargetLine, banner, target_lines
 from gbfl_compile.report.wording import class_names, shortened, told
 from gbfl_compile.resources import folder
 from gbfl_compile.version import GENERATOR
@@ -57,6 +57,7 @@ def report(program: Program, given: Given | None = None) -> str:
     source = digest(program)
     lines = None if given.verdict is None else target_lines(given.verdict, source)
     targets = BACKENDS if not lines else [line.target for line in lines]
+    audited = audit(given.audit, source)
     points, note = points_of(given.row, given.triplets, given.row_number)
     text: str = _template().render(
         title=_title(program),
@@ -64,10 +65,9 @@ def report(program: Program, given: Given | None = None) -> str:
         facts=_facts(program),
         digest=source,
         metadata_digest=metadata_digest(program),
-        banner=banner(lines),
+        banner=_banner(lines, audited),
         lines=lines,
-        witnesses=[witness for line in lines or () for witness in line.witnesses],
-        audit=audit(given.audit),
+        audit=audited,
         rules=rules(program),
         shown=SHOWN,
         strips=strips(program),
@@ -79,6 +79,18 @@ def report(program: Program, given: Given | None = None) -> str:
         origin=_origin(program),
     )
     return text
+
+
+def _banner(lines: tuple[TargetLine, ...] | None, audited: Audit | None) -> Banner:
+    """What was checked and what is deployed, in one banner: a difference in either is the headline."""
+    checked = banner(lines)
+    if audited is None or (checked.standing == "different" and audited.standing != "different"):
+        return checked
+    if lines is None:
+        return Banner(audited.standing, audited.headline, "Compiled artifacts: no verdict was given.")
+    if audited.standing == "different" and checked.standing != "different":
+        return Banner("different", audited.headline, f"Compiled artifacts: {checked.headline}. {checked.detail}")
+    return replace(checked, detail=f"{checked.detail} {audited.headline}.")
 
 
 def _title(program: Program) -> str:

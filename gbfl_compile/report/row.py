@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MOST_REASONS = 60
 MOST_CHANGES = 6
+MOST_VALUES = 400
 MOST_SEARCHED = 40
 """Clauses of a program whose sufficient conditions are searched for here: seconds at 40, minutes at 300."""
 
@@ -122,8 +123,8 @@ def row_reasons(program: Program, points: tuple[Point, ...], note: str) -> RowRe
             (point.name, label_text(answer.label), _shows(point.name, answer, answers[0]))
             for point, answer in zip(points, answers, strict=True)
         ),
-        values=values,
-        other_values=others,
+        values=values[:MOST_VALUES],
+        other_values=others[: MOST_VALUES - len(values[:MOST_VALUES])],
         kept=_kept(points, len(program.features)),
         exactly=_exactly(program, points[0].values),
         note=note,

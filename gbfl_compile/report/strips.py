@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from gbfl_compile.ir.nodes import Interval, Program
@@ -16,7 +16,8 @@ from gbfl_compile.report.wording import count, distinct, is_number
 WIDTH, LABEL, HEIGHT, STRIP = 320.0, 34.0, 46.0, 12.0
 """Of a figure, of the column with the clause's number, of the histogram, of one strip."""
 
-MOST_STRIPS, MOST_FIGURES, SHOWN_FIGURES = 30, 60, 6
+MOST_STRIPS, MOST_FIGURES, MOST_DRAWN, SHOWN_FIGURES = 30, 60, 900, 6
+"""Strips of a figure, figures, strips of all figures, figures that stand open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,10 @@ def strips(program: Program) -> Strips:
         for atom in clause.atoms:
             asked.setdefault(atom.feature, []).append((number, atom))
     order = sorted(asked, key=lambda feature: (-len(asked[feature]), feature))
-    histograms = {feature: histogram_of(program, feature) for feature in order[:MOST_FIGURES]}
-    figures = tuple(_figure(program, feature, asked[feature], histograms[feature]) for feature in order[:MOST_FIGURES])
+    sums = itertools.accumulate(min(len(asked[feature]), MOST_STRIPS) for feature in order)
+    drawn = order[: min(MOST_FIGURES, sum(total <= MOST_DRAWN for total in sums))]
+    histograms = {feature: histogram_of(program, feature) for feature in drawn}
+    figures = tuple(_figure(program, feature, asked[feature], histograms[feature]) for feature in drawn)
     left = len(order) - len(figures)
     return Strips(
         figures=figures,
@@ -94,7 +97,7 @@ def _histogram(form: Any) -> Histogram | None:
     edges, counts = form.get("edges"), form.get("counts")
     if not isinstance(edges, list | tuple) or not isinstance(counts, list | tuple) or len(edges) != len(counts) + 1:
         return None
-    if not counts or not all(map(is_number, (*edges, *counts))) or any(a >= b for a, b in pairwise(edges)):
+    if not counts or not all(map(is_number, (*edges, *counts))) or any(a >= b for a, b in itertools.pairwise(edges)):
         return None
     return Histogram(tuple(map(float, edges)), tuple(max(0.0, float(rows)) for rows in counts))
 
@@ -147,9 +150,9 @@ def _at(value: float, low: float, high: float) -> float:
 def _bars(histogram: Histogram, low: float, high: float) -> Iterator[Shape]:
     """A bar's area is its rows, so bins may be of any width."""
     placed = [_at(edge, low, high) for edge in histogram.edges]
-    dense = [rows / max(b - a, 0.25) for rows, (a, b) in zip(histogram.counts, pairwise(placed), strict=True)]
+    dense = [rows / max(b - a, 0.25) for rows, (a, b) in zip(histogram.counts, itertools.pairwise(placed), strict=True)]
     most = max(dense)
-    for density, (a, b) in zip(dense, pairwise(placed), strict=True):
+    for density, (a, b) in zip(dense, itertools.pairwise(placed), strict=True):
         if density > 0 and math.isfinite(density):
             height = max(1.0, (HEIGHT - 4) * density / most)
             yield box(a, HEIGHT - height, max(0.5, b - a - 0.4), height, "rows")

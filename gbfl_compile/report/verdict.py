@@ -2,37 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.report.wording import count, exact_label, exact_number, told
-
-Standing: TypeAlias = Literal["different", "proved", "checked", "not run"]
-"""What is known of one target, the strongest word it has earned."""
-
-ORDER: tuple[Standing, ...] = ("different", "proved", "checked", "not run")
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One piece of evidence: a word, the standing that colours it, and what is behind it."""
-
-    word: str
-    standing: Standing
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Witness:
-    """A row on which source and target differ, and what each answers."""
-
-    target: str
-    found_by: str
-    values: tuple[tuple[str, str], ...]
-    answers: tuple[tuple[str, str, str], ...]
-    """(what, source, target)."""
+from gbfl_compile.report.standing import ORDER, Cell, Standing, Witness, proof_cell, witnesses
+from gbfl_compile.report.wording import count, told
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +45,7 @@ def target_lines(verdict: Mapping[str, Any], digest: str) -> tuple[TargetLine, .
         raise BadInput(
             f"the verdict is on program {about}, this one is {digest[:16]}…: run `gbfl check` on this program"
         )
-    return tuple(_line(told(name, 60), form) for name, form in targets.items())
+    return tuple(evidence_line(told(name, 60), form) for name, form in targets.items())
 
 
 def banner(lines: tuple[TargetLine, ...] | None) -> Banner:
@@ -105,14 +81,22 @@ def _tally_text(tally: Mapping[Standing, int], targets: int) -> str:
     return f"Of {count(targets, 'target')}: {', '.join(parts)}."
 
 
-def _line(target: str, form: Mapping[str, Any]) -> TargetLine:
-    proof, execution = _proof(form.get("proof")), _execution(form.get("execution"))
-    consistency = _consistency(form.get("consistency"))
-    cells = (proof, execution, consistency)
+def evidence_line(target: str, form: Mapping[str, Any]) -> TargetLine:
+    """What is known of one target, or of one deployed thing: they are told in the same keys."""
+    execution = _execution(form.get("execution"))
+    if execution.standing == "not run":
+        execution = _compared(form.get("rows")) or execution
+    cells = (proof_cell(form.get("proof")), execution, _consistency(form.get("consistency")))
     standing, word = _standing(told(form.get("verdict"), 20), cells)
-    witnesses = tuple(_witnesses(target, form))
     reason = told(form["reason"]) if form.get("reason") is not None else ""
-    return TargetLine(target, standing, word, *cells, _digest(form), reason, witnesses)
+    return TargetLine(target, standing, word, *cells, _digest(form), reason, tuple(witnesses(target, form)))
+
+
+def _compared(form: Any) -> Cell | None:
+    """Rows that were scored before and compared one by one, as an audit of a table does."""
+    if not isinstance(form, Mapping):
+        return None
+    return _execution({"rows": form.get("checked"), "different": form.get("different"), "engine": "rows scored before"})
 
 
 def _standing(verdict: str, cells: tuple[Cell, Cell, Cell]) -> tuple[Standing, str]:
@@ -124,38 +108,7 @@ def _standing(verdict: str, cells: tuple[Cell, Cell, Cell]) -> tuple[Standing, s
         return "proved", "proved and run" if execution.standing == "checked" else "proved, not run"
     if execution.standing == "checked" and verdict == "equal":
         return "checked", execution.word
-    return "not run", "not run"
-
-
-def _proof(form: Any) -> Cell:
-    if not isinstance(form, Mapping):
-        return Cell("not run", "not run", "" if form in (None, "not run") else told(form))
-    answer = told(form.get("answer"), 20).lower()
-    seconds = form.get("seconds")
-    took = f" in {seconds:.3g} s" if isinstance(seconds, int | float) and not isinstance(seconds, bool) else ""
-    why = "; ".join((*_aspects(form), *(told(form[key]) for key in ("reason", "why") if form.get(key) is not None)))
-    match answer:
-        case "proved":
-            return Cell("proved", "proved", "; ".join(filter(None, (f"for every input{took}", why))))
-        case "counterexample":
-            return Cell("counterexample", "different", why)
-        case "unread":
-            return Cell("not proved", "not run", f"the artifact could not be read back: {why or 'no reason given'}")
-        case "undecided":
-            return Cell("not proved", "not run", f"undecided{took}: {why or 'no reason given'}")
-        case _:
-            return Cell("not run", "not run", told(form))
-
-
-def _aspects(form: Mapping[str, Any]) -> Iterator[str]:
-    aspects = form.get("aspects")
-    if isinstance(aspects, Mapping):
-        for aspect, found in aspects.items():
-            answer = found.get("answer") if isinstance(found, Mapping) else found
-            yield f"{told(aspect, 30)} {told(answer, 30).lower()}"
-    silent = form.get("not_said")
-    if isinstance(silent, list) and silent:
-        yield f"not said by the artifact: {', '.join(told(aspect, 30) for aspect in silent)}"
+    return "not run", "unread" if verdict == "unread" else "not run"
 
 
 def _execution(form: Any) -> Cell:
@@ -188,29 +141,3 @@ def _digest(form: Mapping[str, Any]) -> Cell:
     if form.get("digest_matches") is True:
         return Cell("the source's", "checked")
     return Cell("another one", "different", told(carried, 70))
-
-
-def _witnesses(target: str, form: Mapping[str, Any]) -> Iterator[Witness]:
-    """Rows that show a difference: the first one met by running, and the proof's counterexamples."""
-    execution, proof = form.get("execution"), form.get("proof")
-    if isinstance(execution, Mapping) and isinstance(execution.get("first"), Mapping):
-        yield _witness(target, "found by running it", execution["first"])
-    if isinstance(proof, Mapping):
-        if isinstance(proof.get("row"), Mapping):
-            yield _witness(target, "found by the proof", proof)
-        aspects = proof.get("aspects")
-        for aspect, found in aspects.items() if isinstance(aspects, Mapping) else ():
-            if isinstance(found, Mapping) and isinstance(found.get("row"), Mapping):
-                yield _witness(target, f"found by the proof, of {told(aspect, 30)}", found)
-
-
-def _witness(target: str, found_by: str, form: Mapping[str, Any]) -> Witness:
-    values = tuple((told(name, 120), exact_number(value)) for name, value in form["row"].items())
-    source, other = form.get("source"), form.get("target")
-    answers: list[tuple[str, str, str]] = []
-    if isinstance(source, Mapping) and isinstance(other, Mapping):
-        for what in dict.fromkeys((*source, *other)):
-            written = exact_label if what == "label" else told
-            of_source, of_target = (written(side[what]) if what in side else "–" for side in (source, other))
-            answers.append((told(what, 40), of_source, of_target))
-    return Witness(target, found_by, values, tuple(answers))

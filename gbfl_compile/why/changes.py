@@ -54,7 +54,7 @@ def changes(program: Program, row: Sequence[float | None]) -> Changes:
         _options(ranges, value, feature in whole)
         for feature, (ranges, value) in enumerate(zip(cells(program), plain, strict=True))
     ]
-    widths = _widths(program, options)
+    widths = _widths(program, options, plain)
     found = [
         change
         for feature, (down, up) in enumerate(options)
@@ -115,20 +115,28 @@ def _distance(before: float, after: float, width: float) -> float:
     return math.inf if math.isnan(before) else abs(after - before) / width
 
 
-def _widths(program: Program, options: list[tuple[list[float], list[float]]]) -> list[float]:
-    """How wide each feature's training rows were spread; where that is not known, the spread of its cuts."""
+def _widths(program: Program, options: list[tuple[list[float], list[float]]], row: list[float]) -> list[float]:
+    """How wide each feature's training rows were spread; where that is not known, its cuts and the row's value."""
     training = program.metadata.get("training")
     histograms = training.get("histograms") if isinstance(training, dict) else None
-    widths = []
-    for feature, (down, up) in enumerate(options):
-        edges: object = None
-        if isinstance(histograms, list) and len(histograms) == len(options) and isinstance(histograms[feature], dict):
-            edges = histograms[feature].get("edges")
-        if not isinstance(edges, list) or not all(isinstance(edge, int | float) for edge in edges):
-            edges = [*down, *up]
-        width = float(max(edges) - min(edges)) if edges else 0.0
-        widths.append(width if 0 < width < math.inf else 1.0)
-    return widths
+    known = histograms if isinstance(histograms, list) and len(histograms) == len(row) else [None] * len(row)
+    return [
+        _spread(told) or _span([*down, *up, *(value for value in (row[feature],) if math.isfinite(value))]) or 1.0
+        for feature, (told, (down, up)) in enumerate(zip(known, options, strict=True))
+    ]
+
+
+def _spread(told: object) -> float | None:
+    """The spread of a histogram in the metadata, which may come from anyone."""
+    edges = told.get("edges") if isinstance(told, dict) else None
+    if not isinstance(edges, list) or not all(isinstance(edge, float) for edge in edges):
+        return None
+    return _span(edges)
+
+
+def _span(values: list[float]) -> float | None:
+    width = max(values) - min(values) if values else 0.0
+    return width if 0 < width < math.inf else None
 
 
 def _of_two(

@@ -29,12 +29,12 @@ from pathlib import Path
 from gbfl_compile.audit.scored import audit_scored
 from gbfl_compile.ir.json_form import from_json
 program = from_json(Path(sys.argv[1]).read_text())
-began = time.perf_counter()
+began, worked = time.perf_counter(), time.process_time()
 found = audit_scored(program, Path(sys.argv[2]), with_drift=sys.argv[3] == "drift")
-took = time.perf_counter() - began
+took, worked = time.perf_counter() - began, time.process_time() - worked
 status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
 peak = int(status["VmHWM"].split()[0]) / 1024
-print(json.dumps({"seconds": took, "megabytes": peak,
+print(json.dumps({"seconds": took, "cpu_seconds": worked, "megabytes": peak,
     "verdict": found.verdict, "rows": found.checked_rows, "different": found.different_rows, "engine": found.engine,
     "first": [row["row_number"] for row in found.more["first_different_rows"]]}))
 """
@@ -69,18 +69,19 @@ def audited(folder, shape, program, rows, drift=False):
     assert (found["verdict"], found["rows"], found["different"]) == ("different", rows, 1), found
     assert found["first"] == [wrong + 1], found
     who = f"gbfl audit{' with drift' * drift}, {found['megabytes']:.0f} MB at most, the wrong row found"
+    who += f" ({found['cpu_seconds'] * 1e9 / rows:,.0f} ns of CPU)"
     shape = f"{shape}, {rows:,} rows of {len(asked_only(program).features)} asked features, Parquet, wall clock"
     return Timed("audit", shape, who, found["seconds"] * 1e9 / rows)
 
 
 def run():
-    """Trees and a rule set; drift on a tenth of the rows, it has no bar to meet."""
+    """Trees, and on a tenth of the rows a rule set and drift."""
     tree = fitted_tree(*data(50_000))[1]
     with tempfile.TemporaryDirectory(prefix="gbfl-bench-") as made:
         folder = Path(made)
         return [
             audited(folder, "tree on raw features", tree, ROWS),
             audited(folder, "tree over 31 clauses", clause_tree(3), ROWS),
-            audited(folder, "rule set of 100 clauses", rule_set(100), ROWS),
+            audited(folder, "rule set of 100 clauses", rule_set(100), max(1, ROWS // 10)),
             audited(folder, "tree over 31 clauses", clause_tree(3), max(1, ROWS // 10), drift=True),
         ]

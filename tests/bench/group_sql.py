@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,9 @@ from tests.bench.shapes import FEATURES, NAMES, clause_tree, data, fitted_tree
 from tests.bench.timing import Timed
 
 ROWS = int(os.environ.get("GBFL_BENCH_ROWS", "1000000"))
-ROUNDS = 5
+ROUNDS = 3
+PULLED = min(ROWS, 100_000)
+"""Rows that are pulled into Python: all of them would take minutes."""
 TABLE = "rows"
 
 
@@ -64,9 +67,9 @@ def shapes(database: Database, connection: Any, rows: Any, labels: Any) -> Any:
     }
     if (peer := orbital_sql().get(dialect)) is not None:
         contenders["orbital"] = peer
-    contenders["rows pulled into Python"] = lambda: evaluate_many(raw, pulled(database))
+    contenders["rows pulled into Python"] = (lambda: evaluate_many(raw, pulled(database)), PULLED)
     if connection is not None:
-        contenders["columns pulled into numpy"] = lambda: evaluate_many(raw, pulled_columns(connection))
+        contenders["columns pulled into numpy"] = (lambda: evaluate_many(raw, pulled_columns(connection)), PULLED)
     yield f"{engine}: tree of depth 5, label and probabilities", contenders
 
     wide = wide_tree(500)
@@ -99,12 +102,13 @@ def orbital_sql() -> dict[str, str]:
 
 def pulled(database: Database) -> Any:
     """The features as the client hands them over, rows of Python values."""
-    return np.array(database.fetch(f"SELECT {', '.join(NAMES)} FROM {TABLE}"), dtype=np.float64)
+    return np.array(database.fetch(f"SELECT {', '.join(NAMES)} FROM {TABLE} LIMIT {PULLED}"), dtype=np.float64)
 
 
 def pulled_columns(connection: Any) -> Any:
     """The features as DuckDB hands them over quickest, columns of numpy."""
-    return np.column_stack(list(connection.execute(f"SELECT {', '.join(NAMES)} FROM {TABLE}").fetchnumpy().values()))
+    query = f"SELECT {', '.join(NAMES)} FROM {TABLE} LIMIT {PULLED}"
+    return np.column_stack(list(connection.execute(query).fetchnumpy().values()))
 
 
 def wide_tree(leaves: int) -> Program:
@@ -183,22 +187,19 @@ def described(database: Database, query: str) -> list[tuple[Any, ...]]:
 
 def timed(database: Database, shape: str, contenders: dict[str, Any]) -> list[Timed]:
     """Wall clock, rounds interleaved: nanoseconds a row, then nanoseconds a plan."""
-    calls = {who: made if callable(made) else summed(database, made) for who, made in contenders.items()}
-    plans = {
-        who: (lambda query=made: database.fetch(f"EXPLAIN {query}"))
-        for who, made in contenders.items()
-        if isinstance(made, str)
-    }
-    scoring = raced(f"{shape} (wall clock, a row)", calls, ROWS, ROUNDS)
-    return scoring + raced(f"{shape}: plan (wall clock, a query)", plans, 1, ROUNDS)
+    queries = {who: made for who, made in contenders.items() if isinstance(made, str)}
+    calls = {who: (summed(database, made), ROWS) if isinstance(made, str) else made for who, made in contenders.items()}
+    plans = {who: (partial(database.fetch, f"EXPLAIN {query}"), 1) for who, query in queries.items()}
+    scoring = raced(f"{shape} (wall clock, a row)", calls)
+    return scoring + raced(f"{shape}: plan (wall clock, a query)", plans)
 
 
-def raced(shape: str, calls: dict[str, Callable[[], object]], items: int, rounds: int) -> list[Timed]:
+def raced(shape: str, calls: dict[str, tuple[Callable[[], object], int]]) -> list[Timed]:
     taken: dict[str, list[float]] = {who: [] for who in calls}
-    for call in calls.values():
+    for call, _ in calls.values():
         call()
-    for _ in range(rounds):
-        for who, call in calls.items():
+    for _ in range(ROUNDS):
+        for who, (call, items) in calls.items():
             began = time.perf_counter_ns()
             call()
             taken[who].append((time.perf_counter_ns() - began) / items)

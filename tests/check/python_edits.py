@@ -127,6 +127,10 @@ def number_of(node):
 def mutated(choose, files):
     """The module with one slip in it, anywhere; what was slipped."""
     tree, rules = parts(files["model.py"])
+    if choose.random() < 0.1 and len(rules.body) > 1:
+        i, j = choose.sample(range(len(rules.body)), 2)
+        rules.body[i], rules.body[j] = rules.body[j], rules.body[i]
+        return {"model.py": ast.unparse(tree).encode()}, f"statements {i} and {j} exchanged"
     scope = rules if choose.random() < 0.6 else tree
     nodes = [node for node in ast.walk(scope) if isinstance(node, SLIPS)]
     node = choose.choice(nodes)

@@ -19,7 +19,6 @@ SLOWEST = 20.0
 
 def corrupted(choose, content):
     """Bytes with something broken in them."""
-    lines = content.split(b"\n")
     for _ in range(choose.choice((1, 1, 1, 2, 5))):
         match choose.choice(
             ("flip", "flip", "byte", "cut", "insert", "drop line", "repeat line", "swap lines", "repeat part")
@@ -44,6 +43,7 @@ def corrupted(choose, content):
                 lines.insert(choose.randrange(len(lines)), choose.choice(lines))
                 content = b"\n".join(lines)
             case "swap lines":
+                lines = content.split(b"\n")
                 i, j = choose.randrange(len(lines)), choose.randrange(len(lines))
                 lines[i], lines[j] = lines[j], lines[i]
                 content = b"\n".join(lines)

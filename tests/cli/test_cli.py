@@ -5,11 +5,13 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from gbfl_compile.check import certificate_verifier
 from gbfl_compile.cli import main
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.evaluate import evaluate
@@ -122,7 +124,8 @@ def test_check_json_has_the_promised_shape(folder, capsys):
     pd.DataFrame(x, columns=PROGRAM.features).to_csv("d.csv", index=False)
     code, form = verdict_json(capsys, "p.json", "build", "--data", "d.csv", "--triplets", "t.npz", "--json")
     assert code == 0
-    assert list(form) == ["verdict", "program", "targets"]
+    assert list(form) == ["verdict", "program", "targets", "unwitnessed"]
+    assert form["unwitnessed"] == []
     assert form["verdict"] == "equal"
     assert form["program"] == digest(PROGRAM)
     target = form["targets"]["python"]
@@ -444,3 +447,14 @@ def test_the_module_can_be_run_as_a_program(folder):
     )
     assert run.returncode == 2
     assert run.stderr == "gbfl: absent.json: No such file or directory\n"
+
+
+def test_check_writes_certificates_that_the_verifier_takes(folder, capsys):
+    main(["compile", "p.json", "--to", "python", "-o", "build"])
+    assert main(["check", "p.json", "build", "--certificates", "proofs"]) == 0
+    made = files(folder / "proofs")
+    assert made == ["python-0.json"]
+    verifier = Path(certificate_verifier.__file__)
+    command = [sys.executable, "-I", "-S", str(verifier), "p.json", "proofs/python-0.json"]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr

@@ -52,7 +52,7 @@ FOR_CPLUSPLUS = ["extern", '"C"', "{", "}"]
 
 OPENING, CLOSING = ("(", "[", "{"), (")", "]", "}")
 
-TABLE = "TABLE_"
+TABLE = "GBFL_TABLE_"
 """How the names begin that stand in the place of tables; nothing else here may be called so."""
 
 DOUBTFUL = {"??": "a trigraph", "\\\n": "a continued line", "\0": "a NUL", "\r": "a carriage return"}

@@ -18,7 +18,7 @@ from typing import Any
 from gbfl_compile.check.readers.limits import limited
 from gbfl_compile.check.readers.sql_decisions import Answers, decisions
 from gbfl_compile.check.readers.sql_engines import ENGINES, Engine
-from gbfl_compile.check.readers.sql_queries import folded_name
+from gbfl_compile.check.readers.sql_queries import UNNAMED, folded_name
 from gbfl_compile.check.readers.sql_statements import answer_columns, without_templates
 from gbfl_compile.check.readers.sql_values import Column, Other, Value
 from gbfl_compile.check.readers.tables import class_labels, feature_names, one_file
@@ -124,7 +124,7 @@ def _readings(engine: Engine, text: str, told: Told) -> tuple[Reading, ...]:
     def table(name: str) -> Value:
         return Column(columns[name]) if name in columns else Other(name)
 
-    found = answer_columns(engine, text, told.form, [feature for feature, _ in told.columns], table)
+    found = answer_columns(engine, _without_header(text), told.form, [feature for feature, _ in told.columns], table)
     answers = _answers(engine, found, told)
     place = ", ".join(name for _, name in told.outputs)
     return tuple(
@@ -138,6 +138,14 @@ def _readings(engine: Engine, text: str, told: Told) -> tuple[Reading, ...]:
         )
         for decision, way in decisions(engine, answers, told.classes)
     )
+
+
+def _without_header(text: str) -> str:
+    """The text after the comment lines it begins with: they can be longer than the query."""
+    start = 0
+    while text.startswith("--", start) and (end := text.find("\n", start)) >= 0:
+        start = end + 1
+    return text[start:]
 
 
 def _columns(engine: Engine, told: Told) -> dict[str, int]:
@@ -157,7 +165,7 @@ def _answers(engine: Engine, found: Sequence[tuple[str, Callable[[], Value]]], t
     if len(by_name) != len(found):
         raise Unread("two columns have the same name")
     said: dict[str, list[Value]] = {kind: [] for kind in KINDS}
-    alone = len(told.outputs) == len(found) == 1
+    alone = len(told.outputs) == len(found) == 1 and found[0][0].startswith(UNNAMED)
     for number, (kind, name) in enumerate(told.outputs):
         if kind not in said:
             raise Unread(f"an output of the kind {kind!r}")

@@ -20,6 +20,9 @@ UNLIMITED = {"sqlite": "-1", "mariadb": "18446744073709551615", "mysql": "184467
 
 MOST_ENDS = 20_000
 
+UNNAMED = "\0 column"
+"""What a column without a name is called here; no engine takes such a name."""
+
 Spelled: TypeAlias = tuple[str, str, bool]
 """A column as it stands in the text: its table, its name, whether that is quoted."""
 
@@ -207,7 +210,7 @@ def _item(item: Any, number: int, reader: Reader, sources: tuple[Source, ...]) -
     elif kind(item) == "Column":
         name, inner = _key(reader.engine, item.this), item
     else:
-        name, inner = f"column {number}", item
+        name, inner = f"{UNNAMED} {number}", item
     return name, cache(lambda: _item_value(inner, reader, sources))
 
 

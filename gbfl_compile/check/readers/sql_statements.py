@@ -107,18 +107,27 @@ def answer_columns(
     if form == "expression":
         text = f"SELECT\n{text}"
     found: list[tuple[str, Lazy]] = []
+    functions = True  # several functions may stand in one text, but only one query
     for tokens in statements(engine, text):
-        if head := _function_head(engine, tokens):
+        if (head := _function_head(engine, tokens)) and functions:
             found.append(_postgres_function(engine, text[: tokens[-1].end + 1], head, arguments))
             continue
         node = nodes_of(engine, tokens, text)
         if kind(node) == "Set" and engine.name == "clickhouse":
             _refuse_other_settings(node)
             continue
-        found += _statement(node, reader, arguments, form)
+        made = list(_statement(node, reader, arguments, form))
+        if found and not (_is_function(node) and functions):
+            refuse(node, "a second statement")
+        functions = _is_function(node)
+        found += made
     if not found:
         raise Unread("says nothing")
     return found
+
+
+def _is_function(node: Any) -> bool:
+    return kind(node) == "Create" and node.args.get("kind") in ("FUNCTION", "MACRO")
 
 
 def _refuse_other_settings(node: Any) -> None:
@@ -132,7 +141,7 @@ def _statement(node: Any, reader: Reader, arguments: Sequence[int], form: str | 
     types: list[Any] = []
     names: list[str] = []
     if kind(node) == "Create":
-        if node.args.get("kind") in ("FUNCTION", "MACRO"):
+        if _is_function(node):
             yield _function(node, reader.engine, arguments)
             return
         made = _created(node)

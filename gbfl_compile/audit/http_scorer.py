@@ -1,0 +1,144 @@
+"""An HTTP scorer asked about rows: one JSON form, standard library only. What an address hides is never told.
+
+    POST {"features": ["age", "income"], "rows": [[41.0, null], ["Infinity", -0.0]]}
+    answer {"labels": ["yes", "no"]}
+
+A missing value is null, an infinity is the text "Infinity" or "-Infinity". A user and password in the URL are sent as
+Basic authorisation. Redirects are not followed: rows and password would go where nobody said.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.client
+import json
+import math
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+from gbfl_compile.errors import BadInput
+
+LONGEST_ANSWER = 64 << 20
+PIECE = 1 << 16
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+class NotScored(Exception):
+    """A request that brought no labels. `whole` where no smaller request would do better."""
+
+    def __init__(self, why: str, whole: bool = False) -> None:
+        super().__init__(why)
+        self.whole = whole
+
+
+@dataclass(frozen=True, slots=True)
+class Scorer:
+    """Where to ask, and what may be said of it."""
+
+    shown: str
+    """The address without user, password and query."""
+    url: str = field(repr=False)
+    headers: dict[str, str] = field(repr=False)
+    is_local: bool = False
+
+
+def scorer_at(url: str) -> Scorer:
+    """The scorer at an address."""
+    try:
+        parts = urlsplit(url)
+        port, host = parts.port, parts.hostname
+    except ValueError:
+        raise BadInput(
+            "the scorer's URL cannot be read: write / ? # and @ of a password as %2F %3F %23 and %40"
+        ) from None
+    if parts.scheme not in ("http", "https") or not host or "@" in parts.path:
+        raise BadInput("a scorer is named module:function, or by a URL http://host/path or https://host/path")
+    place = f"[{host}]" if ":" in host else host
+    place = place if port is None else f"{place}:{port}"
+    headers = {"Content-Type": "application/json", "Accept": "application/json"}
+    if parts.username is not None:
+        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode('ascii')}"
+    shown = urlunsplit((parts.scheme, place, parts.path, "", "")) + ("?…" if parts.query else "")
+    asked = urlunsplit((parts.scheme, place, parts.path or "/", parts.query, ""))
+    return Scorer(shown, asked, headers, host in LOOPBACK)
+
+
+def ask(scorer: Scorer, features: Sequence[str], rows: Sequence[Sequence[float]], deadline: float) -> list[Any]:
+    """The labels of some rows, before `deadline` on the monotonic clock."""
+    body = {"features": list(features), "rows": [[_json_value(value) for value in row] for row in rows]}
+    request = urllib.request.Request(  # noqa: S310 - the scheme was checked
+        scorer.url, json.dumps(body, allow_nan=False).encode("utf-8"), scorer.headers, method="POST"
+    )
+    try:
+        text = _answer(scorer, request, deadline)
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise NotScored(f"it answered HTTP {error.code}") from None
+    except TimeoutError:
+        raise NotScored("it hung: the time was over", whole=True) from None
+    except urllib.error.URLError as error:
+        if isinstance(error.reason, TimeoutError):
+            raise NotScored("it hung: the time was over", whole=True) from None
+        raise NotScored(f"it cannot be reached: {_reason(error.reason)}", whole=True) from None
+    except (http.client.HTTPException, OSError) as error:
+        raise NotScored(f"the connection broke: {type(error).__name__}") from None
+    return _labels(text, len(rows))
+
+
+def _answer(scorer: Scorer, request: urllib.request.Request, deadline: float) -> bytes:
+    """Read in pieces: a server that drips a byte a second must not outlast the time limit."""
+    handlers: list[Any] = [_NoRedirect()]
+    if scorer.is_local:
+        handlers.append(urllib.request.ProxyHandler({}))
+    opener = urllib.request.build_opener(*handlers)
+    with opener.open(request, timeout=_left(deadline)) as answer:
+        pieces, size = [], 0
+        while piece := answer.read1(PIECE):
+            pieces.append(piece)
+            size += len(piece)
+            if size > LONGEST_ANSWER:
+                raise NotScored(f"its answer is longer than {LONGEST_ANSWER >> 20} MB", whole=True)
+            _left(deadline)
+        return b"".join(pieces)
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def _left(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    if left <= 0:
+        raise TimeoutError
+    return left
+
+
+def _reason(reason: Any) -> str:
+    """Why a host was not reached, never the URL itself."""
+    return getattr(reason, "strerror", None) or type(reason).__name__
+
+
+def _json_value(value: float) -> float | str | None:
+    if math.isnan(value):
+        return None
+    return value if math.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
+
+
+def _labels(text: bytes, count: int) -> list[Any]:
+    try:
+        form = json.loads(text)
+    except (ValueError, RecursionError):
+        raise NotScored("its answer is not JSON") from None
+    labels = form.get("labels") if isinstance(form, dict) else None
+    if not isinstance(labels, list):
+        raise NotScored('its answer has no list "labels"')
+    if len(labels) != count:
+        raise NotScored(f"it gave {len(labels)} labels for {count} rows")
+    return labels

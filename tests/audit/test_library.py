@@ -1,0 +1,235 @@
+"""A deployed .so: an equal one passes, a wrong one is found, and one that misbehaves does no harm and is an answer."""
+
+import math
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from gbfl_compile.audit.library import audit_library
+from gbfl_compile.audit.library_worker import flushes_denormals
+from gbfl_compile.backends import emit
+from gbfl_compile.check.witnesses import witnesses
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
+from gbfl_compile.ir.trees import leaf, split
+
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+
+TREE = Program(
+    ("age", "income"),
+    ("no", "yes"),
+    (Clause((Interval(0, 0.1, 50.0),)), Clause((Interval(1, 5e-324, None),))),
+    split(0, split(1, leaf(0.25, 0.75), leaf(0.5, 0.5)), leaf(1.0, 0.0)),
+)
+RULES = Program(("a", "b"), (0, 1, 2), TREE.clauses, Scorecard((0, 1, 0), ((3, 0, 1), (0, 2, 5)), 4))
+
+RIGHT = """
+int model_predict(const double *x) {
+    BEGIN
+    if (x[0] >= 0x1.999999999999ap-4 && x[0] < 50.0) { return x[1] >= 0x1p-1074; }
+    return 0;
+}
+"""
+
+
+def build(folder, text, *flags, name="deployed.so"):
+    """A library of one C text, built by the real compiler."""
+    (folder / "built.c").write_text(text)
+    subprocess.run(["cc", "-O1", "-shared", "-fPIC", *flags, "built.c", "-o", name, "-lm"], cwd=folder, check=True)
+    return folder / name
+
+
+def emitted(folder, program, *flags, options=None):
+    """The emitted sources in a folder, and a library built from them elsewhere."""
+    source = folder / "source"
+    source.mkdir()
+    for file, content in emit(program, "c", "model", options or {}).files.items():
+        (source / file).write_bytes(content)
+    library = folder / "libmodel.so"
+    command = ["cc", *(flags or ("-O2",)), "-shared", "-fPIC", "model.c", "-o", str(library), "-lm"]
+    subprocess.run(command, cwd=source, check=True)
+    return library, source / "model.c"
+
+
+@pytest.mark.parametrize("program", [TREE, RULES])
+def test_an_emitted_library_is_equal_and_carries_its_digest(tmp_path, program):
+    library, _ = emitted(tmp_path, program)
+    found = audit_library(program, library, "model")
+    assert (found.verdict, found.reason) == ("equal", None)
+    assert found.found_digest == digest(program)
+    assert found.execution.rows > 100
+    assert found.execution.different == 0
+    assert not found.proved
+    assert len(found.fingerprint) == 64
+
+
+def test_a_float32_library_is_run_on_float32_rows(tmp_path):
+    library, _ = emitted(tmp_path, TREE, options={"dtype": "float32"})
+    assert audit_library(TREE, library, "model", real="float32").verdict == "equal"
+
+
+def test_a_hand_written_library_without_a_digest_is_enough(tmp_path):
+    found = audit_library(TREE, build(tmp_path, RIGHT.replace("BEGIN", "")), "model")
+    assert (found.verdict, found.found_digest) == ("equal", None)
+
+
+WRONG = {
+    "one ulp up": ("0x1.999999999999ap-4", "0x1.999999999999bp-4"),
+    "one ulp down": ("0x1.999999999999ap-4", "0x1.9999999999999p-4"),
+    "operator": ("x[0] <", "x[0] <="),
+    "a column mapped to another": ("x[1]", "x[0]"),
+    "swapped class": ("return x[1] >=", "return x[1] <"),
+    "missing handled otherwise": (
+        "x[0] >= 0x1.999999999999ap-4 && x[0] < 50.0",
+        "!(x[0] < 0x1.999999999999ap-4) && !(x[0] >= 50.0)",
+    ),
+    "dropped clause": ("x[1] >= 0x1p-1074", "1"),
+    "no such class": ("return 0;", "return 7;"),
+    "float literals": ("50.0", "50.0f + 4e-6f"),
+}
+
+
+@pytest.mark.parametrize("slip", WRONG)
+def test_a_wrong_library_is_found_with_a_witness_that_really_differs(tmp_path, slip):
+    found = audit_library(TREE, build(tmp_path, RIGHT.replace(*WRONG[slip]).replace("BEGIN", "")), "model")
+    assert found.verdict == "different"
+    assert found.execution.different > 0
+    assert found.region.approved != found.region.deployed
+    assert set(found.region.row) == {"age", "income"}
+
+
+CALLED = "static int calls; calls++;"
+
+MISBEHAVES = {
+    "crashes on load": ("__attribute__((constructor)) static void c(void) { *(volatile int *)8 = 1; }", "", "not run", "it crashed (SIGSEGV) while it was loaded"),
+    "exits on load": ("#include <stdlib.h>\n__attribute__((constructor)) static void c(void) { exit(0); }", "", "not run", "it ended the process (code 0) while it was loaded"),
+    "hangs on load": ("__attribute__((constructor)) static void c(void) { for (volatile int i = 0;; ) { i = 0; } }", "", "not run", "it hung: not done within 2 s while it was loaded"),
+    "crashes": ("", f"{CALLED} if (calls == 17) {{ *(volatile int *)8 = 1; }}", "different", "it crashed (SIGSEGV) on witness 17"),
+    "aborts": ("#include <stdlib.h>", f"{CALLED} if (calls == 3) {{ abort(); }}", "different", "it crashed (SIGABRT) on witness 3"),
+    "exits": ("#include <stdlib.h>", f"{CALLED} if (calls == 5) {{ exit(0); }}", "different", "it ended the process (code 0) on witness 5"),
+    "exits with a code": ("#include <stdlib.h>", f"{CALLED} if (calls == 5) {{ exit(9); }}", "different", "it ended the process (code 9) on witness 5"),
+    "hangs": ("", f"{CALLED} for (volatile int i = 0; calls == 18; ) {{ i = 0; }}", "not run", "it hung: not done within 2 s on witness 18"),
+    "eats memory": ("#include <stdlib.h>\n#include <string.h>", "for (;;) { char *p = malloc(1 << 26); if (!p) { abort(); } memset(p, 1, 1); }", "different", "it crashed (SIGABRT) on witness 1"),
+    "remembers": ("", f"{CALLED} if (calls > {len(witnesses(TREE))}) {{ return 1; }}", "different", "it remembers something"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", MISBEHAVES)
+def test_a_library_that_misbehaves_does_no_harm_and_is_an_answer(tmp_path, how):
+    first, begin, verdict, reason = MISBEHAVES[how]
+    found = audit_library(
+        TREE, build(tmp_path, first + RIGHT.replace("BEGIN", begin)), "model", seconds=2 if "hangs" in how else 60
+    )
+    assert found.verdict == verdict
+    assert reason in found.reason
+
+
+PRINTS = '#include <stdio.h>\n__attribute__((constructor)) static void c(void) { puts("{}"); fputs("!", stderr); }'
+
+
+def test_a_library_that_prints_is_equal_and_its_prints_reach_nobody(tmp_path, capfd):
+    library = build(tmp_path, PRINTS + RIGHT.replace("BEGIN", 'printf("1\\n"); fflush(stdout);'))
+    assert audit_library(TREE, library, "model").verdict == "equal"
+    assert capfd.readouterr() == ("", "")
+
+
+FLUSHES = (
+    "#include <immintrin.h>\n__attribute__((constructor)) static void c(void) { _mm_setcsr(_mm_getcsr() | 0x8040); }"
+)
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="sets an x86 register")
+def test_flush_to_zero_stays_in_the_other_process_and_is_told(tmp_path):
+    found = audit_library(TREE, build(tmp_path, FLUSHES + RIGHT.replace("BEGIN", "")), "model")
+    assert "flush to zero" in found.more["arithmetic"]
+    assert found.verdict == "different", "5e-324 is a cut of this program, and is zero there"
+    assert not flushes_denormals()
+    assert math.ldexp(1.0, -1074) + 0.0 > 0.0
+
+
+def test_a_process_that_the_library_started_ends_with_it(tmp_path):
+    left = (
+        "#include <unistd.h>\n#include <stdio.h>\n__attribute__((constructor)) static void c(void) { if (fork() == 0) {"
+    )
+    left += f' FILE *f = fopen("{tmp_path}/pid", "w"); fprintf(f, "%d", getpid()); fclose(f); sleep(60); }} else {{ sleep(1); }} }}'
+    assert audit_library(TREE, build(tmp_path, left + RIGHT.replace("BEGIN", "")), "model").verdict == "equal"
+    pid = int((tmp_path / "pid").read_text())
+    status = "Z"
+    for _ in range(100):
+        try:
+            status = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return
+        if status == "Z":
+            return
+        time.sleep(0.05)
+    pytest.fail(f"process {pid} still runs: {status}")
+
+
+def test_the_library_does_not_see_what_stands_in_the_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("PGPASSWORD", "hidden")
+    text = "#include <stdlib.h>\n" + RIGHT.replace("BEGIN", 'if (getenv("PGPASSWORD")) { return 9; }')
+    assert audit_library(TREE, build(tmp_path, text), "model").verdict == "equal"
+
+
+def test_other_names_are_told(tmp_path):
+    library, _ = emitted(tmp_path, Program(("age", "wealth"), TREE.classes, TREE.clauses, TREE.decision))
+    found = audit_library(TREE, library, "model")
+    assert found.verdict == "different"
+    assert "number 1 is 'wealth', not 'income'" in found.reason
+
+
+def test_what_is_no_library_or_lacks_the_function_is_not_run(tmp_path):
+    (tmp_path / "text.so").write_text("not a library")
+    found = audit_library(TREE, tmp_path / "text.so", "model")
+    assert (found.verdict, found.reason[:20]) == ("not run", "it cannot be loaded:")
+    found = audit_library(TREE, build(tmp_path, RIGHT.replace("BEGIN", "")), "other")
+    assert found.verdict == "not run"
+    assert "no function other_predict" in found.reason
+    with pytest.raises(BadInput, match="No such file"):
+        audit_library(TREE, tmp_path / "absent.so", "model")
+    with pytest.raises(BadInput, match="the name"):
+        audit_library(TREE, tmp_path / "text.so", "a b")
+
+
+def test_a_library_with_the_bytes_of_a_proved_source_is_proved(tmp_path):
+    library, source = emitted(tmp_path, TREE)
+    found = audit_library(TREE, library, "model", source)
+    assert found.more["rebuild"].startswith("same bytes as a build of model.c by ")
+    assert found.proved
+    assert found.verdict == "equal"
+
+
+def test_other_bytes_prove_nothing_and_are_called_so(tmp_path):
+    library, source = emitted(tmp_path, TREE, "-Os")
+    found = audit_library(TREE, library, "model", source)
+    assert found.more["rebuild"].endswith("(compilers and flags differ, this proves nothing)")
+    assert found.more["proof_of_source"] == "model.c: proved"
+    assert not found.proved
+    assert found.verdict == "equal"
+    again = audit_library(TREE, library, "model", source, flags=("-Os", "-shared", "-fPIC", "-lm"))
+    assert again.proved
+
+
+def test_a_library_of_a_source_that_was_tampered_with_is_different(tmp_path):
+    library, source = emitted(tmp_path, TREE)
+    text = source.read_text()
+    assert "0x1.999999999999ap-4" in text
+    source.write_text(text.replace("0x1.999999999999ap-4", "0x1.999999999999bp-4"))
+    subprocess.run(
+        ["cc", "-O2", "-shared", "-fPIC", "model.c", "-o", str(library), "-lm"], cwd=source.parent, check=True
+    )
+    found = audit_library(TREE, library, "model", source)
+    assert found.verdict == "different"
+    assert found.execution.different > 0
+    assert "proved" not in found.more["proof_of_source"]
+
+
+def test_a_source_that_is_no_c_file_is_refused(tmp_path):
+    with pytest.raises(BadInput, match=r"name the \.c file"):
+        audit_library(TREE, build(tmp_path, RIGHT.replace("BEGIN", "")), "model", tmp_path / "absent.c")
