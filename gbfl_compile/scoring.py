@@ -22,5 +22,5 @@ def score_table(predictor: Predictor, table: Any, keys: tuple[str, ...], where: 
         raise BadInput(f"{where}: the output would have {count} columns called {name!r}, rename the key column")
     answers = predictor.answer(feature_matrix(table, predictor.features, where))
     columns = [*(table[key] for key in keys), pd.Series(answers.labels.tolist(), index=table.index, dtype=None)]
-    columns += [pd.Series(answers.probabilities[:, c], index=table.index) for c in range(len(predictor.classes))]
-    return pd.DataFrame(dict(zip(names, columns, strict=True)))
+    columns += [pd.Series(share, index=table.index) for share in answers.probabilities.T]
+    return pd.DataFrame(dict(zip(names, columns, strict=False)))  # an artifact may give the label alone

@@ -49,6 +49,7 @@ ROOMS = {
     "reasons": LANGUAGE,
     "why": LANGUAGE | {"reasons"},
     "audit": MEASURES | TARGETS | {"check", "databases", "tables", "scoring"},
+    "report": TARGETS | {"triplets", "reasons", "why"},
     "commands": None,
     "cli": None,
     "__init__": None,

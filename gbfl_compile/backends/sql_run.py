@@ -106,8 +106,6 @@ def run(dialect: Dialect, script: Script, database: Database, rows: Matrix) -> A
     """What the artifact answers. Rows with NaN are asked as NULL and, where the engine holds it, as NaN too."""
     import numpy as np
 
-    if "probabilities" not in {kind for kind, _ in script.outputs}:
-        raise CannotRun("the artifact gives no probabilities, so it is not all of the program: add them to outputs")
     if not database.holds_infinity:
         rows = np.clip(rows, -np.finfo(np.float64).max, np.finfo(np.float64).max)
     found = _fetched(dialect, script, database, rows, "null")
@@ -218,10 +216,10 @@ def _answers(script: Script, found: Sequence[tuple[Any, ...]]) -> Answers:
     classes = tuple(script.told["classes"])
     if "label" not in columns:
         raise CannotRun("the artifact gives no label: add it to outputs")
-    leaves, scores = columns.get("leaf"), columns.get("score")
+    leaves, scores, shares = columns.get("leaf"), columns.get("score"), columns.get("probabilities", [])
     return Answers(
         labels=label_array(tuple(_label(classes, value) for value in columns["label"][0])),
-        probabilities=np.array(columns["probabilities"], dtype=np.float64).T.reshape(len(found), len(classes)),
+        probabilities=np.array(shares, dtype=np.float64).T.reshape(len(found), len(shares)),
         leaves=None if leaves is None else np.array(leaves[0], dtype=np.int64),
         scores=None if scores is None else np.array(scores, dtype=np.int64).T.reshape(len(found), len(classes)),
     )

@@ -200,13 +200,14 @@ def _execution(expected: Expectation, answers: Answers, engine: str) -> Executio
 
 def differing_rows(program: Program, source: Answers, target: Answers) -> NDArray[np.bool_]:
     """Which rows got another label, probability, leaf or score. 1, True and '1' are different labels."""
-    if len(target.labels) != len(source.labels) or target.probabilities.shape != source.probabilities.shape:
+    given = target.probabilities.shape[1] > 0
+    if len(target.labels) != len(source.labels) or (given and target.probabilities.shape != source.probabilities.shape):
         raise ValueError(f"{len(target.labels)} answers for {len(source.labels)} rows")
     pairs = zip(source.labels, target.labels, strict=True)
     differs = np.array([type(a) is not type(b) or a != b for a, b in pairs], dtype=bool)
-    if isinstance(program.decision, Tree):
+    if given and isinstance(program.decision, Tree):
         differs |= (source.probabilities != target.probabilities).any(axis=1)
-    else:
+    elif given:
         close = np.abs(source.probabilities - target.probabilities) <= PROBABILITY_BOUND  # False for NaN
         differs |= ~close.all(axis=1)
     if source.leaves is not None and target.leaves is not None:

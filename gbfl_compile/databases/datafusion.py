@@ -32,7 +32,8 @@ def over(session: Any) -> Database:
         pa = library("pyarrow", "engines")
         with told(version):
             frame = session.sql(query)
-            return row_tuples(pa.Table.from_batches(frame.collect(), schema=frame.schema()))
+            batches = frame.collect()  # whose schema may differ from the frame's in what can be NULL
+            return row_tuples(pa.Table.from_batches(batches, schema=None if batches else frame.schema()))
 
     def insert(table: str, columns: Sequence[str], rows: Matrix, *, missing: Missing = "null") -> None:
         quoted_columns(NAMING, columns)  # refuses what cannot be a name

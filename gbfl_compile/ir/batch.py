@@ -25,6 +25,7 @@ class Answers:
     labels: NDArray[np.object_]
     """The class labels themselves, as Python objects: 1, True and '1' stay what they are."""
     probabilities: Matrix
+    """A column a class; no column at all where an artifact gives labels alone."""
     leaves: NDArray[np.int64] | None = None
     scores: NDArray[np.int64] | None = None
 

@@ -32,6 +32,8 @@ class Deployed:
 
     line: TargetLine
     facts: tuple[tuple[str, str], ...]
+    changes: int
+    """How many things are written otherwise than approved; where that shows is one more of `differences`."""
     differences: tuple[Difference, ...]
     left_out: str
 
@@ -58,7 +60,7 @@ def audit(form: Mapping[str, Any] | None, digest: str) -> Audit | None:
     deployed = tuple(_deployed(each) for each in listed)
     differing = [each for each in deployed if each.line.standing == "different"]
     if differing or told(form["verdict"], 20) == "different":
-        number = sum(len(each.differences) for each in differing)
+        number = sum(each.changes for each in differing)
         found = f": {count(number, 'difference')} found" if number else ""
         return Audit("different", f"What is deployed is not the approved program{found}", deployed)
     return Audit(*_agreeing({each.line.standing for each in deployed}), deployed)
@@ -89,7 +91,7 @@ def _deployed(form: Mapping[str, Any]) -> Deployed:
     differences += _region(form.get("region"), form.get("moved"))
     left = len(changes) - MOST_DIFFERENCES
     left_out = f"{count(left, 'difference')} more: the audit's JSON has them all." if left > 0 else ""
-    return Deployed(line, tuple(facts), tuple(differences), left_out)
+    return Deployed(line, tuple(facts), len(changes), tuple(differences), left_out)
 
 
 def _with_changes(form: Mapping[str, Any], changes: list[Any]) -> Mapping[str, Any]:

@@ -159,5 +159,7 @@ def _curve_shapes(name: str, role: str, line: list[tuple[float, float]], most: f
     yield Stroke(f"M{path}", role, "2")
     for at, value in line:
         yield Dot(px(_x(at, most)), px(_y(value)), role)
-    above = role == "curve1"
-    yield words(_x(line[-1][0], most), _y(line[-1][1]) + (-7 if above else 16), name, "strong", "end")
+    # the key stands in the corner where a curve that rises leaves room
+    level = _y(0) - (22 if role == "curve0" else 8)
+    yield Stroke(f"M{px(WIDTH - 100)} {px(level - 4)}h22", role, "2")
+    yield words(WIDTH - 74, level, name, "strong")

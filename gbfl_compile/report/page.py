@@ -96,10 +96,10 @@ def _banner(lines: tuple[TargetLine, ...] | None, audited: Audit | None) -> Bann
 def _title(program: Program) -> str:
     """The data it was mined from, or what it tells apart."""
     mining = program.metadata.get("mining")
-    for home in (program.metadata, mining if isinstance(mining, Mapping) else {}):
-        for key in ("name", "data"):
-            if isinstance(found := home.get(key), str) and found.strip():
-                return told(found, 80)
+    data = mining.get("data") if isinstance(mining, Mapping) else None
+    for home in (program.metadata, data if isinstance(data, Mapping) else {}):
+        if isinstance(found := home.get("name"), str) and found.strip():
+            return told(found, 80)
     return " / ".join(shortened(label, 24) for label in class_names(program.classes)[:4])
 
 

@@ -22,7 +22,7 @@ MOST_REASONS = 60
 MOST_CHANGES = 6
 MOST_VALUES = 400
 MOST_SEARCHED = 40
-"""Clauses of a program whose sufficient conditions are searched for here: seconds at 40, minutes at 300."""
+"""Clauses of a program that is searched for what suffices: the search grows quickly with them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from gbfl_compile.report.drawing import Bar, Drawing, share_bar, signed_bar
 from gbfl_compile.report.tree_drawing import can_be_drawn, class_role, tree_drawing
 from gbfl_compile.report.wording import class_names, count, distinct, signed, told
 
-SHOWN, MOST = 14, 400
+SHOWN, MOST = 14, 320
 """Lines that stand open, and lines there are at all: what is left out is counted, and `gbfl show` prints it."""
 
 MOST_COLUMNS = 5

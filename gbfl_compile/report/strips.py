@@ -16,7 +16,7 @@ from gbfl_compile.report.wording import count, distinct, is_number
 WIDTH, LABEL, HEIGHT, STRIP = 320.0, 34.0, 46.0, 12.0
 """Of a figure, of the column with the clause's number, of the histogram, of one strip."""
 
-MOST_STRIPS, MOST_FIGURES, MOST_DRAWN, SHOWN_FIGURES = 30, 60, 900, 6
+MOST_STRIPS, MOST_FIGURES, MOST_DRAWN, SHOWN_FIGURES = 30, 60, 800, 6
 """Strips of a figure, figures, strips of all figures, figures that stand open."""
 
 

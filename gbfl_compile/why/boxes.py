@@ -28,11 +28,11 @@ class Steps:
 
     left: int
 
-    def take(self) -> None:
-        """Use one up."""
+    def take(self, count: int = 1) -> None:
+        """Use some up."""
         if self.left <= 0:
             raise OutOfSteps
-        self.left -= 1
+        self.left -= count
 
 
 def other_class(program: Program, box: Box, label: int, steps: Steps) -> Box | None:
@@ -67,45 +67,48 @@ def _other_leaf(program: Program, tree: Tree, box: Box, label: int, steps: Steps
 def _beaten(program: Program, card: Scorecard, box: Box, label: int, rival: int, steps: Steps) -> Box | None:
     """A box in which class `rival` beats `label`: branch on the clause worth most, bound by all that could still hold.
 
-    A rival with as many points wins only where it stands before.
+    A rival with as many points wins only where it stands before. A look at one clause is one step.
     """
     if rival == label:
         return None
     worth = [points[rival] - points[label] for points in card.points]
+    ranges = [[(atom.feature, values_of(atom)) for atom in clause.atoms] for clause in program.clauses]
     least = 0 if rival < label else 1
-    waiting = [box]
+    waiting = [(box, card.bias[rival] - card.bias[label], [number for number, w in enumerate(worth) if w])]
     while waiting:
-        steps.take()
-        here = waiting.pop()
-        lead, still_open = card.bias[rival] - card.bias[label], []
-        for number, clause in enumerate(program.clauses):
-            match _holds(here, clause):
-                case True:
-                    lead += worth[number]
-                case None if worth[number]:
-                    still_open.append(number)
-                case _:
-                    pass
-        if lead + sum(max(0, worth[number]) for number in still_open) < least:
+        here, lead, asked = waiting.pop()
+        steps.take(1 + len(asked))
+        undecided = []
+        for number in asked:
+            holds = _holds(here, ranges[number])
+            if holds is None:
+                undecided.append(number)
+            elif holds:
+                lead += worth[number]
+        if lead + sum(worth[number] for number in undecided if worth[number] > 0) < least:
             continue
-        if lead + sum(min(0, worth[number]) for number in still_open) >= least:
+        if lead + sum(worth[number] for number in undecided if worth[number] < 0) >= least:
             return here
-        widest = max(still_open, key=lambda number: abs(worth[number]))
+        widest = max(undecided, key=lambda number: abs(worth[number]))
         inside, pieces = divided(here, program.clauses[widest])
         inner = [] if inside is None else [inside]
         # the side that helps the rival is looked at first, so it is pushed last
-        waiting += [*pieces, *inner] if worth[widest] > 0 else [*inner, *pieces]
+        parts = [*pieces, *inner] if worth[widest] > 0 else [*inner, *pieces]
+        waiting += [(part, lead, undecided) for part in parts]
     return None
 
 
-def _holds(box: Box, clause: Clause) -> bool | None:
-    """Whether the clause holds on every row of the box, on none (False), or on some (None)."""
+def _holds(box: Box, ranges: list[tuple[int, Values]]) -> bool | None:
+    """Whether a clause of these ranges holds on every row of the box, on none (False), or on some (None)."""
     always = True
-    for atom in clause.atoms:
-        known, wanted = box.get(atom.feature, ANYTHING), values_of(atom)
-        if both(known, wanted).empty:
+    for feature, wanted in ranges:
+        known = box.get(feature)
+        if known is None:
+            always = always and wanted == ANYTHING
+        elif both(known, wanted).empty:
             return False
-        always = always and within(known, wanted)
+        else:
+            always = always and within(known, wanted)
     return True if always else None
 
 

@@ -16,9 +16,9 @@ from gbfl_compile.ir.nodes import Program
 from gbfl_compile.ir.regions import Values
 from gbfl_compile.why.boxes import Box, OutOfSteps, Steps, cell_of, cells, other_class, row_in
 
-STEPS = 40_000
-"""Boxes looked at before the search for the smallest set is given up, and again before widening is."""
-FEW_STEPS = 500
+STEPS = 400_000
+"""Clauses looked at before the search for the smallest set is given up; and again, before widening it is."""
+FEW_STEPS = 2_000
 """What each later question may still take."""
 MOST_SETS = 300_000
 
@@ -49,10 +49,11 @@ def sufficient(program: Program, row: Sequence[float | None]) -> Sufficient:
     ranges = cells(program)
     plain = [None if value is None or math.isnan(value) else float(value) + 0.0 for value in row]
     given = _Given(program, plain, label, ranges, [cell_of(r, v) for r, v in zip(ranges, plain, strict=True)])
+    against: list[frozenset[int]] = []
     try:
-        chosen, smallest = _fewest(given, Steps(STEPS)), True
+        chosen, smallest = _fewest(given, against, Steps(STEPS)), True
     except OutOfSteps:
-        chosen, smallest = _fewer(given), False
+        chosen, smallest = _fewer(given, against), False
     box = _widened(given, {feature: given.own[feature] for feature in chosen})
     return Sufficient(tuple(sorted(box.items())), smallest)
 
@@ -62,9 +63,9 @@ def _asked(given: _Given) -> list[int]:
     return sorted({atom.feature for clause in given.program.clauses for atom in clause.atoms})
 
 
-def _fewest(given: _Given, steps: Steps) -> tuple[int, ...]:
+def _fewest(given: _Given, against: list[frozenset[int]], steps: Steps) -> tuple[int, ...]:
+    """The smallest set; `against` gets the features in which each row found to speak against a set differs."""
     features = _asked(given)
-    against: list[frozenset[int]] = []
     tried = 0
     for size in range(len(features) + 1):
         for chosen in itertools.combinations(features, size):
@@ -92,11 +93,12 @@ def _differing(given: _Given, box: Box) -> frozenset[int]:
     )
 
 
-def _fewer(given: _Given) -> tuple[int, ...]:
-    """A set from which no feature was seen to be spare: each is let go where that can be shown to keep the class."""
+def _fewer(given: _Given, against: list[frozenset[int]]) -> tuple[int, ...]:
+    """A set that suffices: each feature is let go where that can be shown to keep the class, the least needed first."""
     chosen = _asked(given)
     steps = Steps(STEPS)
-    for feature in tuple(chosen):
+    needed = {feature: sum(feature in differing for differing in against) for feature in chosen}
+    for feature in sorted(chosen, key=lambda feature: needed[feature]):
         rest = [f for f in chosen if f != feature]
         if _suffices(given, {f: given.own[f] for f in rest}, steps):
             chosen = rest

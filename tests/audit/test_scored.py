@@ -264,7 +264,7 @@ def test_a_column_of_garbage_labels_stays_bounded(tmp_path):
 
 def fill(database, frame, name, wrong=()):
     """The frame as a table called `name`, with what the program answers, and `maybe` in the `wrong` rows."""
-    rows = frame[["age", "income"]].to_numpy(dtype=np.float64)
+    rows = frame[["age", "income"]].to_numpy(dtype=np.float64).copy()
     if not database.holds_infinity:
         rows[np.isinf(rows)] = 7.0
     labels = evaluate_many(PROGRAM, np.column_stack([rows[:, 0], rows[:, 0], rows[:, 1]])).labels

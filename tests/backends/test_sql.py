@@ -11,10 +11,11 @@ import subprocess
 import pytest
 from hypothesis import given, settings
 
-from gbfl_compile.backends import BACKENDS, emit
+from gbfl_compile.backends import BACKENDS, backend, emit
 from gbfl_compile.backends.sql_engines import DIALECTS
 from gbfl_compile.backends.sql_run import read_script
 from gbfl_compile.backends.sql_text import identifier, literal, powers, string
+from gbfl_compile.check.equivalence import compare, expectation
 from gbfl_compile.cli import main
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.digest import digest
@@ -263,3 +264,16 @@ def test_dbt_accepts_the_model(program, tmp_path):
 def test_a_scorecard_that_gives_no_points_answers_by_its_bias():
     program = Program(("x",), ("a", "b"), (), Scorecard((1, 2), (), 0))
     assert "'b' AS \"label\"" in text_of(program, "duckdb")
+
+
+def test_an_artifact_that_gives_the_label_alone_is_checked_by_it(tmp_path):
+    artifact = emit(TREE, "sql:sqlite", "m", {"form": "expression"})
+    (tmp_path / "m.sql").write_bytes(artifact.files["m.sql"])
+    predictor = backend("sql:sqlite").load(tmp_path / "m.sql")
+    verdict = compare(expectation(TREE), predictor)
+    assert verdict.verdict == "equal"
+    assert verdict.execution.rows > 100
+    slipped = artifact.files["m.sql"].decode().replace(" >= ", " > ")
+    assert slipped != artifact.files["m.sql"].decode()
+    (tmp_path / "m.sql").write_text(slipped)
+    assert compare(expectation(TREE), backend("sql:sqlite").load(tmp_path / "m.sql")).verdict == "different"

@@ -228,6 +228,16 @@ def test_mixed_null_and_nan_are_not_forgotten():
     assert [proof.answer for proof in proofs].count("counterexample") == 1
 
 
+def test_a_text_without_any_guard_is_refuted_however_many_features_it_asks():
+    names = tuple(f"f{i}" for i in range(9))
+    clause = Clause(tuple(Interval(i, float(i), None) for i in range(9)))
+    program = Program(names, ("no", "yes"), (clause,), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)))
+    told = Told(names, ("no", "yes"), tuple(enumerate(names)), (("label", "label"),))
+    asked = " AND ".join(f"{name} >= {i}" for i, name in enumerate(names))
+    readings = read_sql(f"SELECT CASE WHEN {asked} THEN 'yes' ELSE 'no' END AS label FROM data", "duckdb", told)
+    assert [prove(program, reading).answer for reading in readings] == ["proved", "counterexample"]
+
+
 def test_clickhouse_compares_nan_as_ieee_does():
     (reading,) = read_sql("SELECT if(age >= 18, 'yes', 'no') AS label FROM data", "clickhouse", TOLD)
     assert proved(ADULT, [reading])
@@ -317,6 +327,8 @@ def test_a_number_that_is_not_certain_is_refused(dialect, literal):
         "SELECT CASE WHEN age >= 18 THEN 'yes' ELSE 'maybe' END AS label FROM data",
         "SELECT CASE WHEN lower(age) >= 18 THEN 'yes' ELSE 'no' END AS label FROM data",
         "SELECT {} AS label FROM data; SELECT 1 AS one",
+        "SELECT CASE WHEN age < 3 < age THEN 'yes' ELSE 'no' END AS label FROM data",
+        "CREATE MATERIALIZED VIEW v AS SELECT {} AS label FROM data",
         "",
     ],
 )

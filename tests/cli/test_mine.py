@@ -198,6 +198,32 @@ def test_fewer_rows_and_keys_are_told(folder, capsys):
     assert capsys.readouterr() == ("", "")
 
 
+def test_codes_stay_codes_and_what_is_immutable_stays(folder, capsys):
+    command = ["loans.csv", *SMALL, "--train", "mlp", "--triplets", "t.npz"]
+    mined(capsys, *command, "--codes", "months", "--immutable", "age")
+    found = load_triplets(folder / "t.npz")
+    age, months = FEATURES.index("age"), FEATURES.index("months")
+    assert (found.pn[:, age] == found.x[:, age]).all()
+    assert set(np.concatenate((found.pp, found.pn))[:, months]) <= set(range(12, 73, 12))
+    assert "--codes moths: there is no feature" in refused(capsys, *command, "--codes", "moths")
+
+
+def test_three_classes(folder, capsys):
+    from sklearn.datasets import load_iris
+
+    iris = load_iris(as_frame=True)
+    iris.frame.to_csv("iris.csv", index=False)
+    told, program = mined(capsys, "iris.csv", "--target", "target", "--train", "gbm", "--clauses", "4")
+    assert program.classes == (0, 1, 2)
+    assert told["test"]["accuracy"] > 0.9
+
+
+def test_chunks_of_another_run_are_not_taken_for_this_one(folder, capsys):
+    mined(capsys, "loans.csv", *SMALL, "--train", "mlp", "--checkpoint", "kept")
+    line = refused(capsys, "loans.csv", *SMALL, "--train", "mlp", "--checkpoint", "kept", "--seed", "1")
+    assert "kept/training: holds chunks of other rows" in line
+
+
 HOSTILE = (
     "<script>alert(1)</script>",
     'a"; DROP TABLE x; --',

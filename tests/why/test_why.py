@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from unittest import mock
 
 from hypothesis import assume, given, settings
 
@@ -78,6 +79,20 @@ def test_what_is_sufficient_is_and_no_fewer_features_are(made):
             if len(conditions) > 0:
                 same = [p for p in points if all(cell_of(ranges[f], p[f]) == own[f] for f in fewer)]
                 assert any(evaluate(program, point).label != label for point in same)
+
+
+@settings(max_examples=COUNT, deadline=None)
+@given(programs_with_rows(rows=2))
+def test_out_of_steps_it_is_still_sufficient_and_says_that_fewer_may_do(made):
+    program, rows = made
+    points = every_row(program)
+    with mock.patch.multiple("gbfl_compile.why.sufficient", STEPS=0, FEW_STEPS=20):
+        found = [sufficient(program, row) for row in rows]
+    for row, one in zip(rows, found, strict=True):
+        assert not one.smallest
+        for point in points:
+            if all(inside(values, point[f]) for f, values in one.conditions):
+                assert evaluate(program, point).label == evaluate(program, row).label
 
 
 @settings(max_examples=COUNT, deadline=None)

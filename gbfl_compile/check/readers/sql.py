@@ -16,8 +16,9 @@ from functools import partial
 from typing import Any
 
 from gbfl_compile.check.readers.limits import limited
-from gbfl_compile.check.readers.sql_decisions import Answers, decisions
+from gbfl_compile.check.readers.sql_decisions import Answers, decision
 from gbfl_compile.check.readers.sql_engines import ENGINES, Engine
+from gbfl_compile.check.readers.sql_missing import decisions
 from gbfl_compile.check.readers.sql_queries import UNNAMED, folded_name
 from gbfl_compile.check.readers.sql_statements import answer_columns, without_templates
 from gbfl_compile.check.readers.sql_values import Column, Other, Value
@@ -131,12 +132,12 @@ def _readings(engine: Engine, text: str, told: Told) -> tuple[Reading, ...]:
         Reading(
             told.features,
             told.classes,
-            decision,
+            one,
             "float64",
             f"{place} ({way})" if way else place,
             told.digest,
         )
-        for decision, way in decisions(engine, answers, told.classes)
+        for one, way in decisions(decision(engine, answers, told.classes))
     )
 
 

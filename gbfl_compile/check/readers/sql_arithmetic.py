@@ -10,21 +10,8 @@ from decimal import Decimal
 from gbfl_compile.check.readers.sql_engines import Engine
 from gbfl_compile.check.readers.sql_logic import Points, top
 from gbfl_compile.check.readers.sql_numbers import as_double
-from gbfl_compile.check.readers.sql_values import (
-    Constant,
-    Logit,
-    Share,
-    Total,
-    Value,
-    Weights,
-    fitting,
-    mapped,
-    minus,
-    plus,
-    said,
-    times,
-    total_of,
-)
+from gbfl_compile.check.readers.sql_points import fitting, minus, plus, times, total_of
+from gbfl_compile.check.readers.sql_values import Constant, Logit, Share, Total, Value, Weights, mapped, said
 from gbfl_compile.check.reading import Unread
 
 

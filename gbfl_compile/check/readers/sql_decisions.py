@@ -1,9 +1,4 @@
-"""From the columns of a query to a reading: one decision for all of them, and NULL and NaN told apart.
-
-A missing value of the rule language is NULL and NaN alike. Where the text treats them alike in every single condition
-there is one reading; where it does not, there is one for each way the features concerned can be missing, and the text
-is the program only if all of them are.
-"""
+"""From the columns of a query to one decision: label, probabilities, leaf and scores must be made of the same rules."""
 
 from __future__ import annotations
 
@@ -11,29 +6,21 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from itertools import product
-from typing import TypeAlias, assert_never
+from typing import assert_never
 
-from gbfl_compile.check.readers import conditions
 from gbfl_compile.check.readers.conditions import ON_NUMBERS
-from gbfl_compile.check.readers.limits import pay
 from gbfl_compile.check.readers.sql_engines import Engine
 from gbfl_compile.check.readers.sql_logic import Among, Both, Either, Formula, Points, Sign, Top
 from gbfl_compile.check.readers.sql_numbers import as_double
+from gbfl_compile.check.readers.sql_points import total_of
 from gbfl_compile.check.readers.sql_scores import held_of, is_scored, scale_of, scores_by_label, tie_of
-from gbfl_compile.check.readers.sql_values import Constant, Pick, Value, ends, picks, said, total_of
-from gbfl_compile.check.reading import Ask, Condition, Decided, Outcome, Scored, Test, Unread
+from gbfl_compile.check.readers.sql_values import Constant, Pick, Value, ends, picks, said
+from gbfl_compile.check.reading import Outcome, Unread
 from gbfl_compile.ir.nodes import Label
-from gbfl_compile.ir.regions import Values
 
 MOST_STEPS = 200_000
-MOST_UNEQUAL = 4
-"""Features whose NULL and NaN are told apart: each doubles the readings."""
 MOST_EXPANDED = 10
 """Conditions of a rule set whose label is no plain contest: every combination becomes a step."""
-
-Way: TypeAlias = frozenset[int]
-"""The features whose missing value is NaN; it is NULL for the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,28 +59,6 @@ class RuleSet:
     scale: int | None
     tie_to: str
     held: tuple[Formula, ...] | None
-
-
-def decisions(engine: Engine, answers: Answers, classes: tuple[Label, ...]) -> list[tuple[Decided | Scored, str]]:
-    """The decision for each way values can be missing, and that way in words."""
-    made = decision(engine, answers, classes)
-    unequal = sorted({part.feature for part in _atoms(_formulas(made)) if part.null != part.nan})
-    if len(unequal) > MOST_UNEQUAL:
-        raise Unread(f"NULL and NaN are not treated alike for {len(unequal)} features: at most {MOST_UNEQUAL} are read")
-    if not unequal:
-        return [(_as_read(made, frozenset()), "")]
-    ways = product((False, True), repeat=len(unequal))
-    return [_one_way(made, [f for f, is_nan in zip(unequal, way, strict=True) if is_nan], unequal) for way in ways]
-
-
-def _one_way(made: Tree | RuleSet, nan: list[int], unequal: list[int]) -> tuple[Decided | Scored, str]:
-    if not nan:
-        words = "missing is NULL"
-    elif nan == unequal:
-        words = "missing is NaN"
-    else:
-        words = f"missing is NaN for feature {', '.join(map(str, nan))}, NULL for the others"
-    return _as_read(made, frozenset(nan)), words
 
 
 def decision(engine: Engine, answers: Answers, classes: tuple[Label, ...]) -> Tree | RuleSet:
@@ -303,63 +268,3 @@ def _worth(points: Points, known: Mapping[Formula, bool]) -> int:
         else:
             total += worth * known[formula]
     return total
-
-
-def _formulas(made: Tree | RuleSet) -> Iterator[Formula]:
-    match made:
-        case Tree(steps):
-            yield from (step.formula for step in steps if isinstance(step, Step))
-        case RuleSet():
-            yield from (formula for formula, _ in made.terms)
-            yield from made.held or ()
-        case _:
-            assert_never(made)
-
-
-def _atoms(formulas: Iterable[Formula]) -> Iterator[Among]:
-    waiting = list(formulas)
-    while waiting:
-        pay(1)
-        match waiting.pop():
-            case Among() as part:
-                yield part
-            case Both(parts) | Either(parts):
-                waiting += parts
-            case Sign():
-                raise Unread("points where a condition on features is asked for")
-
-
-def _as_read(made: Tree | RuleSet, nan: Way) -> Decided | Scored:
-    match made:
-        case Tree(steps):
-            return Decided(
-                tuple(
-                    step if isinstance(step, Outcome) else Ask(_read(step.formula, nan), step.then, step.otherwise)
-                    for step in steps
-                )
-            )
-        case RuleSet(bias, terms, scale, tie_to, held):
-            read = tuple((_read(formula, nan), points) for formula, points in terms)
-            reason = None if held is None else tuple(_read(formula, nan) for formula in held)
-            return Scored(bias, read, scale, "higher" if tie_to == "higher" else "lower", reason)
-        case _:
-            assert_never(made)
-
-
-def _read(formula: Formula, nan: Way) -> Condition:
-    """A formula as the prover takes it."""
-    pay(1)
-    match formula:
-        case Among(feature, numbers, null, is_nan):
-            ranges = [Values(least, most, missing=False) for least, most in numbers]
-            if is_nan if feature in nan else null:
-                ranges.append(Values(math.inf, -math.inf, missing=True))
-            return Test(feature, tuple(ranges)) if ranges else conditions.FALSE
-        case Both(parts):
-            return conditions.all_of(_read(part, nan) for part in parts)
-        case Either(parts):
-            return conditions.any_of(_read(part, nan) for part in parts)
-        case Sign():
-            raise Unread("points where a condition on features is asked for")
-        case _:
-            assert_never(formula)

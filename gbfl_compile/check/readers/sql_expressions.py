@@ -6,82 +6,17 @@ Nodes are sqlglot's. One that is not in the table, or that carries something the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
-from gbfl_compile.check.readers.conditions import Comparison
 from gbfl_compile.check.readers.sql_arithmetic import added, divided, exp_of, extreme, multiplied, negative, subtracted
-from gbfl_compile.check.readers.sql_engines import Engine
-from gbfl_compile.check.readers.sql_logic import (
-    EVERY_NUMBER,
-    FALSE,
-    TRUE,
-    Truth,
-    among,
-    both,
-    chosen,
-    conjunction,
-    disjunction,
-    either,
-    known,
-    negated,
-    unknown,
-)
+from gbfl_compile.check.readers.sql_comparisons import comparison_of, null_test, truth_of
+from gbfl_compile.check.readers.sql_logic import FALSE, TRUE, Truth, chosen, negated, unknown
+from gbfl_compile.check.readers.sql_nodes import Placed, Scope, kind, only, operands, refuse, snippet
 from gbfl_compile.check.readers.sql_numbers import number
+from gbfl_compile.check.readers.sql_predicates import PREDICATES, condition
 from gbfl_compile.check.readers.sql_types import cast_to, named_type
-from gbfl_compile.check.readers.sql_values import (
-    Column,
-    Constant,
-    Joined,
-    Value,
-    comparison_of,
-    folded,
-    null_test,
-    pick,
-    said,
-    truth_of,
-)
+from gbfl_compile.check.readers.sql_values import Constant, Joined, Value, pick
 from gbfl_compile.check.reading import Unread
-
-COMPARISONS: Mapping[str, Comparison] = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "EQ": "==", "NEQ": "!="}
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Where an expression stands: the engine, and what a name means."""
-
-    engine: Engine
-    look_up: Callable[[Any], Value]
-
-
-class Placed(Unread):
-    """An Unread whose message has its SQL already."""
-
-
-def kind(node: Any) -> str:
-    """The name of a node's class."""
-    return type(node).__name__
-
-
-def refuse(node: Any, what: str) -> NoReturn:
-    """Say what is not understood, with the SQL it stands in."""
-    raise Placed(f"{what}: {snippet(node)}")
-
-
-def snippet(node: Any) -> str:
-    """The SQL of a node, short."""
-    try:
-        text = " ".join(str(node.sql()).split())
-    except Exception:  # a node of broken text may not be writable again
-        text = kind(node)
-    return text if len(text) <= 100 else f"{text[:97]}..."
-
-
-def only(node: Any, *expected: str) -> None:
-    """Refuse a node that says more than is understood."""
-    for key, value in node.args.items():
-        if key not in expected and value not in (None, False, [], ()):
-            refuse(node, f"{kind(node)} with {key!r}")
 
 
 def expression(node: Any, scope: Scope) -> Value:
@@ -98,11 +33,6 @@ def expression(node: Any, scope: Scope) -> Value:
         if isinstance(error, Placed):
             raise
         raise Placed(f"{error}: {snippet(node)}") from None
-
-
-def condition(node: Any, scope: Scope) -> Truth:
-    """An expression where a condition is asked for."""
-    return truth_of(scope.engine, expression(node, scope))
 
 
 def _literal(node: Any, scope: Scope) -> Value:
@@ -132,110 +62,6 @@ def _boolean(node: Any, scope: Scope) -> Value:
 
 def _name(node: Any, scope: Scope) -> Value:
     return scope.look_up(node)
-
-
-def _operands(node: Any) -> list[Any]:
-    """The operands of a chain of one operator; a chain may be long, so this does not recurse."""
-    found: list[Any] = []
-    waiting = [node]
-    while waiting:
-        part = waiting.pop()
-        while kind(part) == "Paren":
-            part = part.this
-        if kind(part) == kind(node):
-            only(part, "this", "expression", "safe")
-            waiting += (part.args["expression"], part.this)
-        else:
-            found.append(part)
-    return found
-
-
-def _and(node: Any, scope: Scope) -> Value:
-    return conjunction([condition(part, scope) for part in _operands(node)])
-
-
-def _or(node: Any, scope: Scope) -> Value:
-    return disjunction([condition(part, scope) for part in _operands(node)])
-
-
-def _not(node: Any, scope: Scope) -> Value:
-    only(node, "this")
-    return negated(condition(node.this, scope))
-
-
-def _compare(node: Any, scope: Scope) -> Value:
-    only(node, "this", "expression")
-    sign = COMPARISONS[kind(node)]
-    left, right = node.this, node.args["expression"]
-    if kind(right) in ("Any", "All"):
-        return _quantified(node, left, sign, right, scope)
-    return comparison_of(scope.engine, expression(left, scope), sign, expression(right, scope))
-
-
-def _quantified(node: Any, left: Any, sign: Comparison, right: Any, scope: Scope) -> Value:
-    """`x = ANY (ARRAY[1, 2])`, which is how PostgreSQL writes IN."""
-    array = right.this
-    while kind(array) == "Paren":
-        array = array.this
-    if kind(array) != "Array":
-        refuse(node, "ANY or ALL of something that is not a list")
-    value = expression(left, scope)
-    parts = [comparison_of(scope.engine, value, sign, expression(item, scope)) for item in array.expressions]
-    return disjunction(parts) if kind(right) == "Any" else conjunction(parts)
-
-
-def _between(node: Any, scope: Scope) -> Value:
-    only(node, "this", "low", "high")
-    value = expression(node.this, scope)
-    low, high = (expression(node.args[side], scope) for side in ("low", "high"))
-    engine = scope.engine
-    return conjunction([comparison_of(engine, value, ">=", low), comparison_of(engine, value, "<=", high)])
-
-
-def _in(node: Any, scope: Scope) -> Value:
-    only(node, "this", "expressions")
-    value = expression(node.this, scope)
-    items = [expression(item, scope) for item in node.expressions]
-    if not items:
-        refuse(node, "IN of nothing")
-    return disjunction([comparison_of(scope.engine, value, "==", item) for item in items])
-
-
-def _is(node: Any, scope: Scope) -> Value:
-    only(node, "this", "expression")
-    asked = node.args["expression"]
-    value = expression(node.this, scope)
-    if kind(asked) == "Null":
-        return null_test(scope.engine, value)
-    if kind(asked) == "Boolean":
-        truth = truth_of(scope.engine, value)
-        return known(truth.true if asked.this else truth.false)
-    refuse(node, "IS with something else than NULL, TRUE or FALSE")
-
-
-def _null_safe(node: Any, scope: Scope) -> Value:
-    only(node, "this", "expression")
-    engine = scope.engine
-    left, right = expression(node.this, scope), expression(node.args["expression"], scope)
-    nulls = both((null_test(engine, left).true, null_test(engine, right).true))
-    equal = known(either((comparison_of(engine, left, "==", right).true, nulls)))
-    return equal if kind(node) == "NullSafeEQ" else negated(equal)
-
-
-def _is_nan(node: Any, scope: Scope) -> Value:
-    only(node, "this")
-    engine = scope.engine
-    if engine.nan == "none":
-        refuse(node, f"{engine.name} has no NaN")
-
-    def of(end: Value) -> Truth:
-        if not isinstance(end, Column):
-            raise Unread(f"{said(end)} asked for NaN")
-        return Truth(
-            among(end.feature, (), False, True), among(end.feature, EVERY_NUMBER, engine.null_is_not_nan, False)
-        )
-
-    return folded(expression(node.this, scope), of)
 
 
 def _case(node: Any, scope: Scope) -> Value:
@@ -306,7 +132,7 @@ def _neg(node: Any, scope: Scope) -> Value:
 
 
 def _add(node: Any, scope: Scope) -> Value:
-    first, *rest = [expression(part, scope) for part in _operands(node)]
+    first, *rest = [expression(part, scope) for part in operands(node)]
     for part in rest:
         first = added(scope.engine, first, part)
     return first
@@ -333,7 +159,7 @@ def _exp(node: Any, scope: Scope) -> Value:
 
 def _join_texts(node: Any, scope: Scope) -> Value:
     if kind(node) == "DPipe":
-        parts = _operands(node)
+        parts = operands(node)
     else:
         only(node, "expressions", "safe", "coalesce")
         parts = node.expressions
@@ -392,16 +218,7 @@ READERS: Mapping[str, Callable[[Any, Scope], Value]] = {
     "Boolean": _boolean,
     "Column": _name,
     "Identifier": _name,
-    "And": _and,
-    "Or": _or,
-    "Not": _not,
-    **dict.fromkeys(COMPARISONS, _compare),
-    "Between": _between,
-    "In": _in,
-    "Is": _is,
-    "NullSafeEQ": _null_safe,
-    "NullSafeNEQ": _null_safe,
-    "IsNan": _is_nan,
+    **PREDICATES,
     "Case": _case,
     "If": _if,
     "Coalesce": _coalesce,

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import Literal, TypeAlias, TypeVar, assert_never, cast
+from typing import TypeAlias, TypeVar, assert_never, cast
 from weakref import WeakValueDictionary
 
 from gbfl_compile.check.readers.conditions import Comparison
@@ -95,7 +95,7 @@ _orders = count()
 
 def among(feature: int, numbers: Iterable[tuple[float, float]], null: bool, nan: bool) -> Formula:
     """A feature's value is one of these; true or false where that says nothing or leaves nothing."""
-    kept = _tidy(numbers)
+    kept = tidy(numbers)
     if null == nan and kept in ((), EVERY_NUMBER) and bool(kept) == null:
         return TRUE if null else FALSE
     key = ("among", feature, kept, null, nan)
@@ -120,7 +120,7 @@ def _one(key: tuple[object, ...], make: Callable[[int], Made]) -> Made:
     return cast(Made, found)  # a key names its kind
 
 
-def _tidy(ranges: Iterable[tuple[float, float]]) -> Ranges:
+def tidy(ranges: Iterable[tuple[float, float]]) -> Ranges:
     """Ranges in order; those that touch are one."""
     made: list[tuple[float, float]] = []
     for least, most in sorted((a + 0.0, b + 0.0) for a, b in ranges if a <= b):
@@ -131,7 +131,8 @@ def _tidy(ranges: Iterable[tuple[float, float]]) -> Ranges:
     return tuple(made)
 
 
-def _outside(ranges: Ranges) -> Ranges:
+def outside(ranges: Ranges) -> Ranges:
+    """All numbers but these."""
     made = []
     start = -math.inf
     for least, most in ranges:
@@ -208,7 +209,7 @@ def opposite(formula: Formula) -> Formula:
     pay(1)
     match formula:
         case Among(feature, numbers, null, nan):
-            return among(feature, _outside(numbers), not null, not nan)
+            return among(feature, outside(numbers), not null, not nan)
         case Both(parts):
             return either(opposite(part) for part in parts)
         case Either(parts):
@@ -269,63 +270,3 @@ def chosen(condition: Formula, then: Truth, otherwise: Truth) -> Truth:
         either((both((condition, then.true)), both((failing, otherwise.true)))),
         either((both((condition, then.false)), both((failing, otherwise.false)))),
     )
-
-
-def compared(nan: Literal["none", "greatest", "ieee"], feature: int, comparison: Comparison, bound: float) -> Truth:
-    """`x <comparison> bound` as an engine with this order of NaN answers it."""
-    if math.isnan(bound):
-        return _compared_with_nan(nan, feature, comparison)
-    numbers = _numbers(comparison, bound)
-    nan_holds = comparison in (">", ">=", "!=") if nan == "greatest" else comparison == "!="
-    if nan == "none":
-        return Truth(among(feature, numbers, False, False), among(feature, _outside(_tidy(numbers)), False, False))
-    return Truth(
-        among(feature, numbers, False, nan_holds), among(feature, _outside(_tidy(numbers)), False, not nan_holds)
-    )
-
-
-def _numbers(comparison: Comparison, bound: float) -> Ranges:
-    less = () if bound == -math.inf else ((-math.inf, below(bound)),)
-    more = () if bound == math.inf else ((above(bound), math.inf),)
-    match comparison:
-        case "<":
-            return less
-        case "<=":
-            return ((-math.inf, bound),)
-        case ">":
-            return more
-        case ">=":
-            return ((bound, math.inf),)
-        case "==":
-            return ((bound, bound),)
-        case "!=":
-            return (*less, *more)
-
-
-def _compared_with_nan(nan: str, feature: int, comparison: Comparison) -> Truth:
-    if nan == "ieee":
-        holds = comparison == "!="
-        present = among(feature, EVERY_NUMBER, False, True)
-        return Truth(present, FALSE) if holds else Truth(FALSE, present)
-    numbers_hold = comparison in ("<", "<=", "!=")
-    nan_holds = comparison in ("<=", ">=", "==")
-    return Truth(
-        among(feature, EVERY_NUMBER if numbers_hold else (), False, nan_holds),
-        among(feature, () if numbers_hold else EVERY_NUMBER, False, not nan_holds),
-    )
-
-
-def compared_with_itself(nan: str, feature: int, comparison: Comparison) -> Truth:
-    """`x = x` and the like: only NULL and, in IEEE engines, NaN tell."""
-    numbers_hold = comparison in ("<=", ">=", "==")
-    nan_holds = comparison == "!=" if nan == "ieee" else numbers_hold
-    has_nan = nan != "none"
-    return Truth(
-        among(feature, EVERY_NUMBER if numbers_hold else (), False, has_nan and nan_holds),
-        among(feature, () if numbers_hold else EVERY_NUMBER, False, has_nan and not nan_holds),
-    )
-
-
-def is_null(nan: str, feature: int) -> Truth:
-    """`x IS NULL`; an engine without NaN has stored NULL for it."""
-    return known(among(feature, (), True, nan == "none"))

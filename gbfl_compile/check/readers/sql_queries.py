@@ -11,7 +11,8 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from gbfl_compile.check.readers.sql_engines import Engine
-from gbfl_compile.check.readers.sql_expressions import Scope, expression, kind, only, refuse
+from gbfl_compile.check.readers.sql_expressions import expression
+from gbfl_compile.check.readers.sql_nodes import Scope, kind, only, refuse
 from gbfl_compile.check.readers.sql_values import Constant, Other, Pick, Value, ends, mapped
 from gbfl_compile.check.reading import Unread
 
@@ -217,7 +218,7 @@ def _item(item: Any, number: int, reader: Reader, sources: tuple[Source, ...]) -
 def _item_value(node: Any, reader: Reader, sources: tuple[Source, ...]) -> Value:
     """An expression; one that looks things up by the ends of a single choice is worked out end by end."""
     look_up = _look_up(reader.engine, sources)
-    scope = Scope(reader.engine, look_up)
+    scope = Scope(reader.engine, look_up, expression)
     if kind(node) in ("Column", "Identifier"):
         return look_up(node)
     subject = _looked_up_by(node, look_up)
@@ -231,7 +232,8 @@ def _item_value(node: Any, reader: Reader, sources: tuple[Source, ...]) -> Value
             raise Unread(f"{name[1]} is not one of a few constants")
         key = Constant(end.value, end.wide)
         if key not in made:
-            made[key] = expression(node, Scope(reader.engine, lambda n: end if _spelled(n) == name else look_up(n)))
+            here = Scope(reader.engine, lambda n: end if _spelled(n) == name else look_up(n), expression)
+            made[key] = expression(node, here)
         return made[key]
 
     return mapped(choices, answer)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from gbfl_compile.check.readers.sql_engines import Engine
-from gbfl_compile.check.readers.sql_expressions import Scope, expression, kind, only, refuse, snippet
+from gbfl_compile.check.readers.sql_expressions import expression
+from gbfl_compile.check.readers.sql_nodes import Scope, kind, only, refuse, snippet
 from gbfl_compile.check.readers.sql_queries import Reader, Source, folded_name, query_columns
 from gbfl_compile.check.readers.sql_types import cast_to, named_type
 from gbfl_compile.check.readers.sql_values import Column, Value
@@ -147,6 +148,8 @@ def _statement(node: Any, reader: Reader, arguments: Sequence[int], form: str | 
         made = _created(node)
         if kind(node.this) == "Schema":
             definitions = node.this.expressions
+            for part in definitions:
+                only(part, "this", "kind", "quoted")
             names = [_name(reader.engine, part.this if kind(part) == "ColumnDef" else part) for part in definitions]
             types = [part.args.get("kind") if kind(part) == "ColumnDef" else None for part in definitions]
     if form == "expression" and any(node.args.get(key) for key in ("from_", "from", "joins", "with_", "with")):
@@ -165,6 +168,7 @@ def _typed(engine: Engine, value: Lazy, kind_: Any) -> Lazy:
 
 
 def _created(node: Any) -> Any:
+    only(node, "this", "kind", "expression", "properties", "replace", "exists", "begin")
     if node.args.get("kind") not in ("VIEW", "TABLE") or node.args.get("expression") is None:
         refuse(node, "creates something that is not understood")
     _refuse_properties(node)
@@ -194,6 +198,7 @@ def _function(node: Any, engine: Engine, arguments: Sequence[int]) -> tuple[str,
         body = body.this
     names = []
     for argument in given:
+        only(argument, "this", "kind", "quoted")
         if kind(argument) == "ColumnDef":
             cast_to(engine, Column(0), argument.args["kind"])
             argument = argument.this
@@ -219,7 +224,7 @@ def _body(engine: Engine, body: Any, names: list[str], arguments: Sequence[int])
         name = _name(engine, identifier)
         return known[name] if name in known else refuse(node, "no argument of this name")
 
-    return lambda: expression(body, Scope(engine, look_up))
+    return lambda: expression(body, Scope(engine, look_up, expression))
 
 
 def _function_head(engine: Engine, tokens: list[Any]) -> list[Any] | None:
@@ -246,6 +251,7 @@ def _postgres_function(engine: Engine, text: str, head: list[Any], arguments: Se
     for definition in parse_one(engine, f"CREATE TABLE gbfl_arguments ({inside})").this.expressions if inside else ():
         if kind(definition) != "ColumnDef" or definition.args.get("kind") is None:
             raise Unread(f"an argument that is not understood: {snippet(definition)}")
+        only(definition, "this", "kind")
         cast_to(engine, Column(0), definition.args["kind"])
         names.append(_name(engine, definition.this))
     result = named_type(engine, text[head[returns].end + 1 : head[language].start].strip())

@@ -10,6 +10,7 @@ from typing import Any
 from gbfl_compile.check.readers.sql_engines import Engine
 from gbfl_compile.check.readers.sql_logic import Truth
 from gbfl_compile.check.readers.sql_numbers import as_double, number, text_as_double
+from gbfl_compile.check.readers.sql_points import fitting
 from gbfl_compile.check.readers.sql_values import (
     Column,
     Constant,
@@ -21,7 +22,6 @@ from gbfl_compile.check.readers.sql_values import (
     Total,
     Value,
     Weights,
-    fitting,
     mapped,
     said,
 )
