@@ -43,7 +43,7 @@ def run_apart(
         cwd=folder,
     )
     try:
-        in_time = _waited(process.pid, time.monotonic() + seconds)
+        in_time = _waited(process, time.monotonic() + seconds)
     finally:
         _end_group(process.pid)  # before it is reaped: until then its number is nobody else's
         code = process.wait()
@@ -54,13 +54,19 @@ def run_apart(
     return Ended("returned" if code == 0 else "exited", f"it ended the process (code {code})")
 
 
-def _waited(pid: int, deadline: float) -> bool:
-    """Whether the process ended in time; it is not reaped."""
-    while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+def _waited(process: subprocess.Popen[bytes], deadline: float) -> bool:
+    """Whether the process ended in time; it is not reaped, where the system can tell without (macOS cannot)."""
+    while not _has_ended(process):
         if time.monotonic() > deadline:
             return False
         time.sleep(POLL_SECONDS)
     return True
+
+
+def _has_ended(process: subprocess.Popen[bytes]) -> bool:
+    if not hasattr(os, "waitid"):
+        return process.poll() is not None
+    return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
 def _end_group(pid: int) -> None:

@@ -51,7 +51,7 @@ def drift(
         for batch in source_batches(source, wanted, schema):
             of_distinct = np.array([class_number(value) for value in batch.labels.distinct], dtype=np.int64)
             deployed = of_distinct[batch.labels.codes]
-            add_to_drift(counts, program, batch, wanted.features, answered(by, batch), deployed)
+            add_to_drift(counts, program, batch, answered(by, batch), deployed)
     except BadInput as error:
         raise told_where(source, error) from None
     return drift_summary(program, counts)

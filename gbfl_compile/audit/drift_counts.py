@@ -52,7 +52,6 @@ def add_to_drift(
     counts: DriftCounts,
     program: Program,
     batch: Batch,
-    features: Sequence[str],
     answers: Answered,
     deployed: NDArray[np.int64],
 ) -> None:
@@ -64,9 +63,11 @@ def add_to_drift(
         counts.leaves += np.bincount(answers.decided, minlength=len(counts.leaves))
     for number, form in enumerate(score_histograms(program) or ()):
         counts.scores[number] += _binned(form, answers.decided[:, number].astype(np.float64))
+    names = getattr(batch.table, "column_names", None)  # Arrow: `columns` there are the columns themselves
+    features = tuple(batch.table.columns if names is None else names)
     rows = np.full((batch.count, len(program.features)), np.nan)
     present = [program.features.index(feature) for feature in features]
-    rows[:, present] = matrix(batch, tuple(features))
+    rows[:, present] = matrix(batch, features)
     for number, clause in enumerate(program.clauses):
         counts.clauses[number] += int(clause_column(clause, rows).sum())
     histograms = feature_histograms(program) or ()

@@ -7,6 +7,7 @@ Numbers of `answers.bin`, 64 bits each: where it is, then an answer a row, then 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import json
 import mmap
@@ -61,7 +62,8 @@ def _set_limits() -> None:
     for what, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_FSIZE, FILE_SIZE)):
         _, hard = resource.getrlimit(what)
         allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(what, (allowed, allowed))
+        with contextlib.suppress(ValueError, OSError):  # macOS has no limit of memory
+            resource.setrlimit(what, (allowed, allowed))
 
 
 def flushes_denormals() -> bool:

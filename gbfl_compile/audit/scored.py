@@ -7,7 +7,7 @@ difference. Rows are numbered from 1 in the order of the file, or as the databas
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,11 @@ from gbfl_compile.audit.answer import Audited, Moved, Region
 from gbfl_compile.audit.drift import drift_summary
 from gbfl_compile.audit.drift_counts import add_to_drift, nothing_counted
 from gbfl_compile.audit.labels import as_json, class_finder, kind_of
-from gbfl_compile.audit.scored_answers import Answered, Answerer, answered, asked_only, matrix
-from gbfl_compile.audit.scored_batches import Batch
+from gbfl_compile.audit.scored_answers import Answered, Answerer, answered, asked_only, matrix, wrong_scorer
+from gbfl_compile.audit.scored_batches import Batch, part_of
 from gbfl_compile.audit.scored_source import (
     Source,
+    fingerprint_beside,
     labels_held,
     source_batches,
     source_name,
@@ -67,27 +68,34 @@ def audit_scored(
     `columns` maps a feature to its column where they are called differently; only features that some clause asks
     must be there. With `with_drift` the same pass counts drift, and `more["drift"]` tells it.
     """
-    by = Answerer(asked_only(program))
+    by, tally = Answerer(asked_only(program)), Tally()
     wanted = wanted_of(program, by.program.features, source, label_column, columns, schema, with_drift)
-    tally, counts = Tally(), nothing_counted(program)
+    with fingerprint_beside(source) as fingerprint:
+        more = _checked(program, source_batches(source, wanted, schema), by, tally, source, with_drift)
+        return _audited(program, source, schema, by, tally, more, fingerprint())
+
+
+def _checked(
+    program: Program, batches: Iterator[Batch], by: Answerer, tally: Tally, source: Source, with_drift: bool
+) -> dict[str, Any]:
+    """Compare batch after batch; what is to be told beside the tally."""
+    counts = nothing_counted(program)
     class_number = class_finder(program.classes, labels_held(source))
     try:
-        for batch in source_batches(source, wanted, schema):
+        for batch in batches:
             answers = answered(by, batch)
             of_distinct = np.array([class_number(value) for value in batch.labels.distinct], dtype=np.int64)
             deployed = of_distinct[batch.labels.codes]
-            _compare(program, by.program, tally, batch, answers, deployed)
+            _compare(by, tally, batch, answers, deployed)
             if with_drift:
-                add_to_drift(counts, program, batch, wanted.features, answers, deployed)
+                add_to_drift(counts, program, batch, answers, deployed)
     except BadInput as error:
         raise told_where(source, error) from None
     more: dict[str, Any] = {"first_different_rows": tally.shown}
-    if with_drift:
-        more["drift"] = drift_summary(program, counts)
-    return _audited(program, source, schema, by, tally, more)
+    return {**more, "drift": drift_summary(program, counts)} if with_drift else more
 
 
-def _compare(program: Program, asked: Program, tally: Tally, batch: Batch, answers: Answered, deployed: Any) -> None:
+def _compare(by: Answerer, tally: Tally, batch: Batch, answers: Answered, deployed: Any) -> None:
     tally.rows += batch.count
     if tally.stored is None:
         tally.stored = next((value for value in batch.labels.distinct if value is not None), None)
@@ -97,18 +105,20 @@ def _compare(program: Program, asked: Program, tally: Tally, batch: Batch, answe
     tally.different += len(places)
     pairs = np.stack([answers.classes[places], batch.labels.codes[places]], axis=1)
     for (approved, code), count in zip(*np.unique(pairs, axis=0, return_counts=True), strict=True):
-        move = (program.classes[approved], as_json(batch.labels.distinct[code]))
+        move = (by.program.classes[approved], as_json(batch.labels.distinct[code]))
         known = move in tally.moves or len(tally.moves) < MOVES_KEPT
         tally.moves[move if known else (move[0], OTHERS)] += int(count)
     for place in places[: ROWS_SHOWN - len(tally.shown)].tolist():
-        tally.shown.append(_shown(program, asked, batch, answers, place))
+        tally.shown.append(_shown(by, batch, answers, place))
 
 
-def _shown(program: Program, asked: Program, batch: Batch, answers: Answered, place: int) -> dict[str, Any]:
+def _shown(by: Answerer, batch: Batch, answers: Answered, place: int) -> dict[str, Any]:
     """A differing row in full. The living definition has the last word on what was approved for it."""
-    row = matrix(_one_row(batch, place), asked.features)[0].tolist()
+    asked = by.program
+    row = matrix(part_of(batch, place, 1), asked.features)[0].tolist() if asked.features else []
     approved = evaluate(asked, row).label
-    assert approved == program.classes[answers.classes[place]]  # noqa: S101 - batch and single rows are tested equal
+    if approved != asked.classes[answers.classes[place]]:
+        raise wrong_scorer(by.engine)
     return {
         "row_number": batch.first + place + 1,
         "row": {name: json_number(value) for name, value in zip(asked.features, row, strict=True)},
@@ -117,13 +127,14 @@ def _shown(program: Program, asked: Program, batch: Batch, answers: Answered, pl
     }
 
 
-def _one_row(batch: Batch, place: int) -> Batch:
-    one = batch.table.slice(place, 1) if hasattr(batch.table, "slice") else batch.table.iloc[place : place + 1]
-    return Batch(batch.first + place, 1, one, batch.labels)
-
-
 def _audited(
-    program: Program, source: Source, schema: str, by: Answerer, tally: Tally, more: dict[str, Any]
+    program: Program,
+    source: Source,
+    schema: str,
+    by: Answerer,
+    tally: Tally,
+    more: dict[str, Any],
+    fingerprint: str | None,
 ) -> Audited:
     moves = Moved(
         tally.different, tally.rows, tuple((*move, count) for move, count in tally.moves.most_common(MOVES_SHOWN))
@@ -134,6 +145,7 @@ def _audited(
         kind="scored table",
         verdict="not run" if tally.rows == 0 else "different" if tally.different else "equal",
         reason="it has no rows" if tally.rows == 0 else _reason(program, tally),
+        fingerprint=fingerprint,
         engine=engine,
         checked_rows=tally.rows,
         different_rows=tally.different,

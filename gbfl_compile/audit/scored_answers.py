@@ -1,13 +1,12 @@
 """What the approved program answers on batch after batch: few rows by `evaluate_many`, many by its own C scorer.
 
 The C scorer is built once there are enough rows to pay for it, and where a compiler is. Before it is used it must
-answer as `evaluate_many` does on the batch at hand.
+answer as `evaluate_many` does on rows of the batch at hand.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gbfl_compile.audit.scored_batches import Batch
+from gbfl_compile.audit.scored_batches import Batch, part_of
 from gbfl_compile.backends import emit
 from gbfl_compile.backends.c_inputs import Columns, as_input
 from gbfl_compile.errors import BadInput, CannotRun
@@ -27,7 +26,13 @@ if TYPE_CHECKING:
     from gbfl_compile.backends.c_scorer import Scorer
 
 BUILD_AFTER = 200_000
-"""Rows that `evaluate_many` answers in about the second that a build takes."""
+"""Rows after which a build pays: `evaluate_many` needs about as long for them."""
+
+BUILD_AFTER_ATOMS = 20_000_000
+"""The same in rows times atoms, for large programs."""
+
+CHECKED_ROWS = 10_000
+"""So many rows of a batch are answered by both before the C scorer is trusted."""
 
 REFERENCE = "evaluate_many"
 
@@ -65,12 +70,17 @@ def answered(by: Answerer, batch: Batch) -> Answered:
     """What the program answers on a batch."""
     if not by.program.features:
         return _by_reference(by.program, np.empty((batch.count, 0)))
-    if not by.tried and batch.first + batch.count > BUILD_AFTER:
+    if not by.tried and batch.first + batch.count > _build_after(by.program):
         by.tried = True
         _build(by, batch)
     if by.scorer is None:
         return _by_reference(by.program, matrix(batch, by.program.features))
     return _by_scorer(by.program, by.scorer, batch)
+
+
+def _build_after(program: Program) -> int:
+    atoms = sum(len(clause.atoms) for clause in program.clauses)
+    return min(BUILD_AFTER, BUILD_AFTER_ATOMS // max(1, atoms))
 
 
 def matrix(batch: Batch, features: tuple[str, ...]) -> Matrix:
@@ -101,6 +111,11 @@ def _classified(program: Program, decided: NDArray[Any]) -> Answered:
     return Answered(decided, decided.argmax(axis=1))
 
 
+def wrong_scorer(engine: str) -> CannotRun:
+    """The error that says who is to blame."""
+    return CannotRun(f"what {engine} built does not answer as its program: name another compiler in CC")
+
+
 def _build(by: Answerer, batch: Batch) -> None:
     from gbfl_compile.backends.c import available, load_scorer
 
@@ -113,11 +128,8 @@ def _build(by: Answerer, batch: Batch) -> None:
             scorer = load_scorer(Path(folder) / "approved.c")
         except (BadInput, CannotRun):
             return  # the reference answers the same, and slower
-    expected = _by_reference(by.program, matrix(batch, by.program.features))
-    if not np.array_equal(expected.decided, _by_scorer(by.program, scorer, batch).decided):
-        raise CannotRun(f"the C scorer that {scorer.engine} built does not answer as its program: name another in CC")
+    some = part_of(batch, 0, CHECKED_ROWS)
+    expected = _by_reference(by.program, matrix(some, by.program.features))
+    if not np.array_equal(expected.decided, _by_scorer(by.program, scorer, some).decided):
+        raise wrong_scorer(scorer.engine)
     by.scorer, by.engine = scorer, f"C scorer, {scorer.engine}"
-
-
-Check = Callable[[Batch, Answered], None]
-"""What else wants to see every batch."""

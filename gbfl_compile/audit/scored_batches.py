@@ -39,6 +39,24 @@ class Batch:
     labels: Found
 
 
+def part_of(batch: Batch, start: int, count: int) -> Batch:
+    """Some rows of a batch, not copied."""
+    count = min(count, batch.count - start)
+    table = batch.table
+    table = table.slice(start, count) if hasattr(table, "slice") else table.iloc[start : start + count]
+    labels = Found(batch.labels.codes[start : start + count], batch.labels.distinct)
+    return Batch(batch.first + start, count, table, labels)
+
+
+def rows_at_once(most: int, columns: int) -> int:
+    """How many rows a batch has: fewer where they are wide, so that memory stays bounded."""
+    return max(1, min(most, CELLS_AT_ONCE // max(1, columns)))
+
+
+CELLS_AT_ONCE = 4_000_000
+"""Values held at a time: 32 MB of doubles, a few times that as Python numbers."""
+
+
 def wanted_columns(
     features: Sequence[str], program: Program, label_column: str | None, columns: Mapping[str, str] | None
 ) -> Wanted:

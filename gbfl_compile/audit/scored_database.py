@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from gbfl_compile.audit.labels import Found
-from gbfl_compile.audit.scored_batches import MOST_NAMED, Batch, Wanted
+from gbfl_compile.audit.scored_batches import MOST_NAMED, Batch, Wanted, rows_at_once
 from gbfl_compile.databases.base import Database
 from gbfl_compile.errors import BadInput, CannotRun
 
@@ -32,9 +32,10 @@ def database_batches(database: Database, table: str, schema: str, wanted: Wanted
     """The rows of a table or view."""
     name, chosen, query = _query(database, table, schema, wanted)
     _refuse_unreadable(database, query, table, wanted)
+    size = rows_at_once(PAGE_ROWS, len(chosen))
     by_cursor = database.dialect == "postgres"
     first = 0
-    for rows in _cursor_pages(database, query) if by_cursor else _pages(database, query, chosen, name):
+    for rows in _cursor_pages(database, query, size) if by_cursor else _pages(database, query, chosen, name, size):
         yield _batch(rows, first, wanted, table)
         first += len(rows)
 
@@ -70,20 +71,20 @@ def _refuse_unreadable(database: Database, query: str, table: str, wanted: Wante
         ) from None
 
 
-def _cursor_pages(database: Database, query: str) -> Iterator[list[tuple[Any, ...]]]:
+def _cursor_pages(database: Database, query: str, size: int) -> Iterator[list[tuple[Any, ...]]]:
     """WITH HOLD needs no transaction of ours: the user's, if there is one, stays as it is."""
     database.execute(f"DECLARE {CURSOR} NO SCROLL CURSOR WITH HOLD FOR {query}")
     try:
-        while rows := database.fetch(f"FETCH {PAGE_ROWS} FROM {CURSOR}"):
+        while rows := database.fetch(f"FETCH {size} FROM {CURSOR}"):
             yield rows
     finally:
         database.execute(f"CLOSE {CURSOR}")
 
 
-def _pages(database: Database, query: str, chosen: list[str], name: str) -> Iterator[list[tuple[Any, ...]]]:
+def _pages(database: Database, query: str, chosen: list[str], name: str, size: int) -> Iterator[list[tuple[Any, ...]]]:
     counted = f"SELECT COUNT(*) FROM {name}"  # noqa: S608 - quoted
     ((before,),) = database.fetch(counted)
-    if before <= PAGE_ROWS:
+    if before <= size:
         yield from filter(None, [database.fetch(query)])
         return
     order = [str(number + 1) for number in range(len(chosen))]
@@ -91,7 +92,7 @@ def _pages(database: Database, query: str, chosen: list[str], name: str) -> Iter
         order.append(f"BINARY {chosen[-1]}")  # to its collations 'a' and 'A' are one
     page = PAGES.get(database.dialect, "LIMIT {rows} OFFSET {skip}")
     skip = 0
-    while rows := database.fetch(f"{query} ORDER BY {', '.join(order)} {page.format(rows=PAGE_ROWS, skip=skip)}"):
+    while rows := database.fetch(f"{query} ORDER BY {', '.join(order)} {page.format(rows=size, skip=skip)}"):
         yield rows
         skip += len(rows)
     ((after,),) = database.fetch(counted)

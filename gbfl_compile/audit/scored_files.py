@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gbfl_compile.audit.labels import Found
-from gbfl_compile.audit.scored_batches import Batch, Wanted, refuse_absent
+from gbfl_compile.audit.scored_batches import Batch, Wanted, refuse_absent, rows_at_once
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.tables import MISSING, _ending, _exact_reading, _header
 
@@ -64,7 +64,8 @@ def _parquet_batches(path: Path, wanted: Wanted) -> Iterator[Batch]:
 
     first = 0
     with _parquet(path, wanted.label) as file:
-        for batch in file.iter_batches(PARQUET_ROWS, columns=wanted.distinct):
+        rows = rows_at_once(PARQUET_ROWS, len(wanted.distinct))
+        for batch in file.iter_batches(rows, columns=wanted.distinct):
             arrays = [_decoded(batch.column(column)) for column in wanted.columns]
             table = pa.RecordBatch.from_arrays(arrays, names=list(wanted.features))
             yield Batch(first, batch.num_rows, table, _arrow_labels(batch.column(wanted.label)))
@@ -86,10 +87,11 @@ def _arrow_labels(column: Any) -> Found:
 def _csv_batches(path: Path, wanted: Wanted) -> Iterator[Batch]:
     import pandas as pd
 
-    numbers = [name for name in _header(path, _ending(path)) if name != wanted.label or name in wanted.columns]
+    header = _header(path, _ending(path))
+    numbers = [name for name in header if name != wanted.label or name in wanted.columns]
     reader = pd.read_csv(
         path,
-        chunksize=CSV_ROWS,
+        chunksize=rows_at_once(CSV_ROWS, len(header)),
         low_memory=False,
         index_col=False,
         keep_default_na=False,

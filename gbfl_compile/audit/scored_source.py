@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
@@ -60,6 +63,35 @@ def wanted_of(
     there = set(columns_of(source))
     kept = [f for f, column in zip(most.features, most.columns, strict=True) if f in asked or column in there]
     return wanted_columns(kept, program, label_column, columns)
+
+
+@contextmanager
+def fingerprint_beside(source: Source) -> Iterator[Callable[[], str | None]]:
+    """The SHA-256 of a file, worked out on another core while its rows are compared. A database table has none."""
+    if not isinstance(source, Path) or not source.is_file():
+        yield lambda: None
+        return
+    before = _state(source)
+    with ThreadPoolExecutor(1) as pool:
+        hashed = pool.submit(_sha256, source)
+
+        def fingerprint() -> str:
+            found = hashed.result()
+            if _state(source) != before:
+                raise BadInput(f"{source}: was changed while it was audited, audit it again")
+            return found
+
+        yield fingerprint
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    known = path.stat()
+    return known.st_ino, known.st_size, known.st_mtime_ns
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def told_where(source: Source, error: BadInput) -> BadInput:

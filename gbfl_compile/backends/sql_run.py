@@ -200,7 +200,8 @@ def _from_functions(dialect: Dialect, script: Script, database: Database, table:
         calls = ", ".join(f"{name}({arguments})" for name in names)
         return database.fetch(f"SELECT {identifier(dialect, ROW)}, {calls} FROM {table}")  # noqa: S608 - quoted
     finally:
-        kind = "MACRO" if dialect.macro and "MACRO" in dialect.macro else "FUNCTION"
+        made = dialect.macro or ""
+        kind = "MACRO" if "MACRO" in made else "TEMPORARY FUNCTION" if "TEMPORARY" in made else "FUNCTION"
         for name in names:
             database.execute(f"DROP {kind} {name}")
 

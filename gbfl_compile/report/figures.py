@@ -138,7 +138,7 @@ def _curve(form: Any) -> Drawing | None:
 
 
 def _x(clauses: float, most: float) -> float:
-    return LEFT + (WIDTH - LEFT - RIGHT) * clauses / max(most, 1.0)
+    return LEFT + (WIDTH - LEFT - RIGHT) * min(max(clauses / max(most, 1.0), 0.0), 1.0)
 
 
 def _y(value: float) -> float:

@@ -160,7 +160,8 @@ def _how(program: Program, answer: Answer) -> str:
             scores = zip(class_names(program.classes), answer.scores, strict=True)
             ranked = sorted(scores, key=lambda item: -item[1])[:5]
             held = f"{count(len(answer.held), 'clause')} of {len(program.clauses)} held"
-            return f"{', '.join(f'{name} {signed(score)}' for name, score in ranked)} points; {held}; about {best:.2f}"
+            points = ", ".join(f"{name} {signed(score)}" for name, score in ranked)
+            return f"{points} points; {held}; probability about {best:.2f}"
         case _:
             assert_never(program.decision)
 

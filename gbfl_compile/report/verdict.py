@@ -115,14 +115,12 @@ def _execution(form: Any) -> Cell:
     if not isinstance(form, Mapping):
         return Cell("not run", "not run")
     rows, different = form.get("rows"), form.get("different")
-    if not isinstance(rows, int) or not isinstance(different, int):
+    if type(rows) is not int or type(different) is not int:
         return Cell("not run", "not run", told(form))
     engine = told(form.get("engine"), 80)
     if different:
         return Cell(f"{different:,} of {count(rows, 'row')} differ", "different", engine)
-    return (
-        Cell(f"equal on {count(rows, 'row')}", "checked", engine) if rows else Cell("not run", "not run", "on no row")
-    )
+    return Cell(f"equal on {count(rows, 'row')}", "checked", engine) if rows > 0 else Cell("not run", "not run")
 
 
 def _consistency(form: Any) -> Cell:

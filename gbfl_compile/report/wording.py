@@ -14,6 +14,9 @@ from gbfl_compile.ir.readable import label_text, number_text, printable
 LONGEST = 44
 """Characters of a name where it stands in a rule; the list of features gives it whole."""
 
+LARGEST = 1e300
+"""What a file may call a figure: beyond, sums of a few of them would not be numbers."""
+
 LONGEST_TOLD = 600
 """Characters of a text from a verdict or an audit."""
 
@@ -72,12 +75,16 @@ def count(number: int, noun: str) -> str:
 
 def percent(value: Any) -> str:
     """A percentage to one decimal, or that there is none."""
-    return f"{value:.1f} %" if is_number(value) else "–"
+    if not is_number(value):
+        return "–"
+    return f"{value:.1f} %" if abs(value) < 1e6 else f"{value:.3g} %"
 
 
 def is_number(value: Any) -> bool:
     """Whether JSON gave a finite number, and not a truth value."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= LARGEST  # False for NaN; a whole number of any size compares
 
 
 def row_value(value: float | None) -> str:

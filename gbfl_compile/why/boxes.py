@@ -141,7 +141,8 @@ def _nearest(values: Values, value: float | None) -> float | None:
 
 def _a_number(values: Values) -> float:
     """Some number of a range, finite where it can be."""
-    return next(v for v in (0.0, values.least, values.most) if values.least <= v <= values.most and math.isfinite(v))
+    finite = (v for v in (0.0, values.least, values.most) if values.least <= v <= values.most and math.isfinite(v))
+    return next(finite, values.least)
 
 
 def cells(program: Program) -> list[list[Values]]:

@@ -81,16 +81,20 @@ def _options(ranges: Sequence[Values], value: float, whole: bool) -> tuple[list[
     if whole:
         least = {cell.most: cell.least for cell in ranges}
         most = {cell.least: cell.most for cell in ranges}
-        down = [math.floor(v) + 0.0 for v in down if math.floor(v) >= least[v]]
-        up = [math.ceil(v) + 0.0 for v in up if math.ceil(v) <= most[v]]
+        down = [math.floor(v) + 0.0 for v in down if math.isfinite(v) and math.floor(v) >= least[v]]
+        up = [math.ceil(v) + 0.0 for v in up if math.isfinite(v) and math.ceil(v) <= most[v]]
     return down[::-1], up
 
 
 def _a_number(cell: Values) -> float:
-    """Some finite number of a cell: the next whole one, where there is one."""
-    if math.isinf(cell.least):
-        return 0.0 if cell.most >= 0 else math.floor(cell.most) + 0.0
-    return math.ceil(cell.least) + 0.0 if math.ceil(cell.least) <= cell.most else cell.least
+    """Some number of a cell: finite where it can be, and the next whole one where there is one."""
+    if cell.least <= 0.0 <= cell.most:
+        return 0.0
+    nearest = cell.least if cell.least > 0 else cell.most
+    if math.isinf(nearest):
+        return nearest
+    whole = float(math.ceil(nearest) if nearest > 0 else math.floor(nearest)) + 0.0
+    return whole if cell.least <= whole <= cell.most else nearest
 
 
 def _whole_numbered(program: Program) -> set[int]:

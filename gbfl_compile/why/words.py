@@ -123,8 +123,9 @@ def change_text(change: Change, row: Sequence[float | None], features: tuple[str
     moves = []
     for feature, value in change.values:
         before = row[feature]
-        downwards = before is not None and value < before and value != round(value)
-        goal = f"just below {number_text(above(value))}" if downwards else value_text(value)
+        # below a cut stands a number that nobody would write; a whole one is fine as it is
+        is_odd = before is not None and value < before and math.isfinite(value) and value != round(value)
+        goal = f"just below {number_text(above(value))}" if is_odd else value_text(value)
         moves.append(f"{printable(features[feature])} {value_text(before)} -> {goal}")
     return f"{' and '.join(moves)} gives {label_text(change.label)}"
 
@@ -224,9 +225,9 @@ def as_json(told: Account) -> dict[str, Any]:
 def _values_form(feature: int, values: Values, features: tuple[str, ...]) -> dict[str, Any]:
     form: dict[str, Any] = {"feature": features[feature], "text": values_text(feature, values, features)}
     if values.has_numbers and values.least > -math.inf:
-        form["at_least"] = values.least
+        form["at_least"] = _number(values.least)
     if values.has_numbers and values.most < math.inf:
-        form["at_most"] = values.most
+        form["at_most"] = _number(values.most)
     return form
 
 

@@ -80,7 +80,7 @@ def test_one_wrong_row_is_found_and_named(tmp_path, monkeypatch, ending, place):
     assert set(found.region.row) == {"age", "income"}
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(programs_with_rows())
 def test_every_program_is_equal_to_what_it_scored_and_each_flip_is_found(tmp_path_factory, drawn):
     program, rows = drawn

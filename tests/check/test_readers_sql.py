@@ -126,7 +126,7 @@ def test_mutants_are_refused_or_refuted_or_equal():
         found[fate(program, slipped, dialect)] += 1
     if MUTANTS > 1000:
         sys.stderr.write(f"SQL mutants: {found}\n")
-    assert found["refuted"] > found["equal"] > 0
+    assert min(found["refuted"], found["equal"]) > MUTANTS // 5
 
 
 def fate(program, text, dialect):

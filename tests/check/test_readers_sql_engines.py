@@ -3,8 +3,10 @@
 GBFL_SQL_TEXTS=1000 python -m pytest tests/check/test_readers_sql_engines.py tries 1,000 texts an engine; 10 otherwise.
 """
 
+import contextlib
 import os
 import random
+import sqlite3
 
 import numpy as np
 import pytest
@@ -13,6 +15,8 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from gbfl_compile.backends import emit
 from gbfl_compile.check.prove import prove
 from gbfl_compile.check.readers.sql import read_sql
+from gbfl_compile.check.readers.sql_engines import ENGINES
+from gbfl_compile.check.readers.sql_numbers import number
 from gbfl_compile.check.reading import Unread
 from gbfl_compile.check.wide import run_reading
 from gbfl_compile.databases import availability, scratch
@@ -96,6 +100,24 @@ def test_a_mutated_text_answers_as_it_was_read(database):
             continue
         read += 1
     assert read > TEXTS // 3
+
+
+def test_a_number_sqlite_is_trusted_with_is_the_one_it_reads():
+    """SQLite 3.40 reads 16.174532293615 as the next double: numbers that close to the middle are refused."""
+    engine, choose = ENGINES["sqlite"], random.Random(1)
+    trusted = {}
+    while len(trusted) < 100 * TEXTS:
+        size = 10.0 ** choose.randint(-60, 60) if choose.random() < 0.5 else 10.0 ** choose.randint(-7, 22)
+        text = f"{abs(choose.gauss(0, 1)) * size:.{choose.choice((3, 9, 13, 14, 16))}e}"
+        try:
+            trusted[text] = number(engine, text)
+        except Unread:
+            continue
+    with contextlib.closing(sqlite3.connect(":memory:")) as connection:
+        for text, expected in trusted.items():
+            assert connection.execute(f"SELECT {text}").fetchone() == (expected,), text
+    with pytest.raises(Unread, match="SQLite"):
+        number(engine, "16.174532293615e0")
 
 
 def test_a_view_is_proved_from_its_catalog(database):

@@ -21,6 +21,9 @@ from tests.report.samples import (
 LEAST_CONTRAST = 4.5
 """WCAG 2, level AA, for text of ordinary size."""
 
+PAPER = 718
+"""A4 without its margins, in CSS pixels."""
+
 
 def deep_tree():
     """A tree as the demo makes them, of depth 5, with long names."""
@@ -133,11 +136,13 @@ def test_the_first_tab_leads_to_the_report(browser, folder):
     assert browser.switch_to.active_element.get_attribute("href").endswith("#main")
 
 
-def test_paper_shows_what_the_screen_folds(browser, folder):
+@pytest.mark.parametrize("name", ["tree", "audit"])
+def test_paper_shows_what_the_screen_folds_or_scrolls(browser, folder, name):
     folded = (
         "return [...document.querySelectorAll('details')].filter(d => d.getBoundingClientRect().height < 60).length"
     )
-    show(browser, folder / "tree.html", 800)
+    show(browser, folder / f"{name}.html", PAPER)
     assert browser.execute_script(folded) > 0
-    show(browser, folder / "tree.html", 800, media="print")
+    show(browser, folder / f"{name}.html", PAPER, media="print")
     assert browser.execute_script(folded) == 0
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= PAPER

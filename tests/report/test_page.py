@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gbfl_compile.cli import main
 from gbfl_compile.errors import BadInput
@@ -98,7 +99,9 @@ def test_a_feature_named_script_is_text():
 
 def test_hostile_labels_of_a_rule_set_are_text():
     made = rule_set(20, features=4)
-    program = type(made)((HOSTILE, ATTRIBUTE, "a", "b"), (HOSTILE, ATTRIBUTE, "x"), made.clauses, made.decision, {"a": HOSTILE})
+    program = type(made)(
+        (HOSTILE, ATTRIBUTE, "a", "b"), (HOSTILE, ATTRIBUTE, "x"), made.clauses, made.decision, {"a": HOSTILE}
+    )
     for row in ([0.1] * 4, [-2.0, 2.0, 1.0, 0.0], [9.0] * 4):
         page = Page(report(program, Given(row=row)))
         assert not {"script", "img"} & set(page.tags)
@@ -123,7 +126,7 @@ def test_a_report_asks_nothing_of_the_network(program):
     assert "@import" not in text
 
 
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(programs_with_rows(rows=2))
 def test_every_program_has_a_report_that_is_well_formed(made):
     program, rows = made
@@ -221,9 +224,10 @@ def test_a_proof_of_what_was_never_run_says_so():
     assert "proved, not run" in report(program, Given(verdict_of(program, c=target(program, "not run", PROVED))))
 
 
-def test_execution_on_no_row_is_not_a_check():
+@pytest.mark.parametrize("rows", [0, -3, True, "many", None])
+def test_execution_on_no_row_is_not_a_check(rows):
     program = small_tree()
-    assert headline(program, verdict_of(program, c=target(program, execution={**RAN, "rows": 0})))[0] == "not-run"
+    assert headline(program, verdict_of(program, c=target(program, execution={**RAN, "rows": rows})))[0] == "not-run"
 
 
 def test_a_verdict_on_another_program_is_refused():
@@ -312,6 +316,49 @@ def test_histograms_that_make_no_sense_are_left_out(nonsense):
         "reasons": nonsense,
     }
     assert "no histograms" in report(small_tree(metadata=metadata))
+
+
+KEYS = """verdict program targets proof answer readings aspects execution rows different first row source target
+consistency audited differences where witness region moved moves age edges counts test c_tb accuracy clauses path data
+name seconds label digest reason"""
+keys = st.sampled_from(KEYS.split())
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
+anything = st.recursive(
+    scalars | st.sampled_from(("proved", "different", "equal", "not run", 10**400)),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=5),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=40)
+@given(st.dictionaries(keys, anything, max_size=6), st.booleans())
+def test_whatever_a_file_says_it_is_told_or_refused(said, is_audit):
+    program = small_tree()
+    if is_audit:
+        given = Given(audit={"verdict": "equal", **said, "source": digest(program)})
+    else:
+        targets = {"c": said, **{str(key): value for key, value in said.items() if isinstance(value, dict)}}
+        given = Given({"program": digest(program), "targets": targets})
+    try:
+        text = report(program, given)
+    except BadInput:
+        return
+    assert "<script" not in text
+
+
+plain_numbers = st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
+told = st.recursive(
+    plain_numbers | st.none() | st.booleans() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=5),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=30)
+@given(st.dictionaries(st.sampled_from(("figures", "histograms", "training", "mining", "reasons", "name")), told))
+def test_whatever_the_metadata_says_there_is_a_report(metadata):
+    text = report(small_tree(metadata=metadata))
+    assert not re.search(r'(width|height|x|y|d)="[^"]*(nan|inf)', text)
 
 
 def test_the_command_writes_the_report(tmp_path, capsys):

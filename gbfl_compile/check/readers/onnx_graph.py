@@ -22,6 +22,20 @@ TOLD = ("digest", "features", "classes", "generator", "dtype", "inputs", "reason
 
 INITIALIZER_TYPES = ("DOUBLE", "FLOAT", "INT64", "INT32", "UINT8", "BOOL", "STRING")
 
+TENSORS = ("value", "nodes_splits", "nodes_modes", "leaf_weights")
+LISTS = (
+    "perm",
+    "nodes_featureids",
+    "nodes_truenodeids",
+    "nodes_trueleafs",
+    "nodes_falsenodeids",
+    "nodes_falseleafs",
+    "nodes_missing_value_tracks_true",
+    "leaf_targetids",
+    "tree_roots",
+)
+"""Attributes that are a tensor, and those that are a row of whole numbers; all others here are one whole number."""
+
 MOST_DIMENSIONS = 2
 LARGEST_CONSTANT = 50_000_000
 
@@ -155,8 +169,8 @@ def _told(model: Any) -> dict[str, Any]:
 
 
 def attributes(node: Any, known: Mapping[str, Any]) -> dict[str, Any]:
-    """A node's attributes, with defaults; one that is not known is refused."""
-    from onnx import helper
+    """A node's attributes, with defaults; one that is not known, or not of its kind, is refused."""
+    from onnx import AttributeProto, helper
 
     found = dict(known)
     seen: set[str] = set()
@@ -164,6 +178,9 @@ def attributes(node: Any, known: Mapping[str, Any]) -> dict[str, Any]:
         if attribute.name not in known or attribute.name in seen or attribute.ref_attr_name:
             raise Unread(f"{place(node)}: the attribute {attribute.name!r} is not understood")
         seen.add(attribute.name)
+        kind = "TENSOR" if attribute.name in TENSORS else "INTS" if attribute.name in LISTS else "INT"
+        if attribute.type != AttributeProto.AttributeType.Value(kind):
+            raise Unread(f"{place(node)}: the attribute {attribute.name!r} is not of its kind")
         try:
             found[attribute.name] = helper.get_attribute_value(attribute)
         except ValueError:

@@ -1,8 +1,8 @@
 """How each SQL engine reads what is written: NaN, number literals, names, truth values. The reader's own table.
 
 It says nothing of how SQL is written for an engine: that is the backend's, and a reader that shared it would share
-its mistakes. What stands here was measured (../shared/engines.md of the founders) or, for engines never run here,
-taken from their documentation.
+its mistakes. Tests ask SQLite, DuckDB, PostgreSQL, MariaDB, ClickHouse and Spark whether they answer as they are read
+(tests/check/test_readers_sql_engines.py, tests/engines/test_catalog_views.py); the other rows are from documentation.
 """
 
 from __future__ import annotations

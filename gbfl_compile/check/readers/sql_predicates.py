@@ -24,22 +24,7 @@ from gbfl_compile.check.reading import Unread
 
 COMPARISONS: Mapping[str, Comparison] = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "EQ": "==", "NEQ": "!="}
 
-UNCLEAR = {
-    "LT",
-    "LTE",
-    "GT",
-    "GTE",
-    "EQ",
-    "NEQ",
-    "Is",
-    "Between",
-    "In",
-    "NullSafeEQ",
-    "NullSafeNEQ",
-    "Not",
-    "And",
-    "Or",
-}
+UNCLEAR = {*COMPARISONS, "Is", "Between", "In", "NullSafeEQ", "NullSafeNEQ", "Not", "And", "Or"}
 """`a < b < c`, `a = b IS NULL`: engines and sqlglot need not agree which comes first, so brackets are asked for."""
 
 
