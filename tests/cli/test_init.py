@@ -26,7 +26,7 @@ def test_the_session_of_its_readme_works_as_written(tmp_path, monkeypatch, capsy
     for command in commands():
         assert main(command) == 0, (command, capsys.readouterr().err)
         verbs.append(command[0])
-    assert verbs == ["mine", "show", "show", "compile", "check", "score", "reasons"]
+    assert verbs == ["mine", "show", "show", "compile", "check", "score", "audit", "report", "reasons"]
     out = capsys.readouterr().out
     assert "verdict: equal" in out
     assert "Would change it" in out

@@ -213,7 +213,7 @@ def test_three_classes(folder, capsys):
 
     iris = load_iris(as_frame=True)
     iris.frame.to_csv("iris.csv", index=False)
-    told, program = mined(capsys, "iris.csv", "--target", "target", "--train", "gbm", "--clauses", "4")
+    told, program = mined(capsys, "iris.csv", "--target", "target", "--train", "mlp", "--head", "tree")
     assert program.classes == (0, 1, 2)
     assert told["test"]["accuracy"] > 0.9
 
