@@ -25,7 +25,7 @@ from gbfl_compile.audit.answer import Audited, AuditVerdict
 from gbfl_compile.audit.apart import Ended, run_apart
 from gbfl_compile.audit.library_rebuild import rebuild
 from gbfl_compile.audit.library_worker import LOADED, LOADING, NO_ANSWER
-from gbfl_compile.audit.witness_run import Asked, Real, asked_rows, execution, witness_region
+from gbfl_compile.audit.witness_run import Asked, Real, asked_rows, execution, witness_changes, witness_region
 from gbfl_compile.backends.base import artifact_name
 from gbfl_compile.backends.c import label_string
 from gbfl_compile.check.artifact_proof import artifact_files, prove_artifact
@@ -142,6 +142,7 @@ def _judged(asked: Asked, run: Run, found: Audited) -> Audited:
         verdict=verdict,
         reason="; ".join(reasons) or None,
         execution=shown,
+        changes=witness_changes(asked, shown, run.answers, ran),
         region=witness_region(asked, shown),
         engine=ENGINE,
         found_digest=digest if isinstance(digest, str) else None,

@@ -10,13 +10,14 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gbfl_compile.audit.answer import Region
+from gbfl_compile.audit.answer import Change, Region
+from gbfl_compile.audit.explained import class_numbers, explanation
 from gbfl_compile.audit.labels import as_json
 from gbfl_compile.check.equivalence import Execution
 from gbfl_compile.check.witnesses import witnesses
-from gbfl_compile.ir.batch import Matrix, evaluate_many
+from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.nodes import Program, Tree
+from gbfl_compile.ir.nodes import Program
 
 Real: TypeAlias = Literal["float64", "float32"]
 
@@ -38,10 +39,7 @@ def asked_rows(program: Program, real: Real = "float64") -> Asked:
             rounded = rows.astype(np.float32)
             both = [np.nextafter(rounded, np.float32(way)) for way in (-np.inf, np.inf)]
         rows = np.concatenate([rounded, *both]).astype(np.float64)
-    answers = evaluate_many(program, rows)
-    decided = answers.probabilities if isinstance(program.decision, Tree) else answers.scores
-    assert decided is not None  # noqa: S101 - a rule set has scores
-    return Asked(program, rows, decided.argmax(axis=1))
+    return Asked(program, rows, class_numbers(program, rows))
 
 
 def execution(
@@ -60,6 +58,13 @@ def execution(
             "target": {"label": as_json(said[place])},
         }
     return Execution(engine, int(ran.sum()), int(differs.sum()), first)
+
+
+def witness_changes(
+    asked: Asked, shown: Execution, numbers: NDArray[np.int64], ran: NDArray[np.bool_]
+) -> tuple[Change, ...]:
+    """The one slip that would explain all answers, where there is one."""
+    return explanation(asked.program, asked.rows[ran], numbers[ran]) if shown.different else ()
 
 
 def witness_region(asked: Asked, shown: Execution) -> Region | None:

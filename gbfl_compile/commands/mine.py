@@ -194,9 +194,11 @@ def _kept(parts: Path) -> str:
 
 
 def _remove_own(parts: Path) -> None:
-    """Take away the folder of chunks that nobody asked to keep."""
+    """Take away the chunks that nobody asked to keep; the folder too, unless something else lies in it."""
     with contextlib.suppress(OSError):
-        shutil.rmtree(parts)
+        for part in ("training", "test"):
+            shutil.rmtree(parts / part)
+        parts.rmdir()
 
 
 def as_form(mined: Mined, out: Path, triplets: Path | None) -> dict[str, Any]:

@@ -218,6 +218,13 @@ def test_three_classes(folder, capsys):
     assert told["test"]["accuracy"] > 0.9
 
 
+def test_only_its_own_chunks_are_removed(folder, capsys):
+    (folder / "model.gbfl.json.parts").mkdir()
+    (folder / "model.gbfl.json.parts/letter").write_text("mine")
+    mined(capsys, "loans.csv", *SMALL, "--train", "mlp")
+    assert [path.name for path in (folder / "model.gbfl.json.parts").iterdir()] == ["letter"]
+
+
 def test_chunks_of_another_run_are_not_taken_for_this_one(folder, capsys):
     mined(capsys, "loans.csv", *SMALL, "--train", "mlp", "--checkpoint", "kept")
     line = refused(capsys, "loans.csv", *SMALL, "--train", "mlp", "--checkpoint", "kept", "--seed", "1")
