@@ -27,7 +27,7 @@ from gbfl_compile.audit.answer import Audited, AuditVerdict
 from gbfl_compile.audit.apart import Ended, run_apart
 from gbfl_compile.audit.http_scorer import NotScored, Scorer, ask, scorer_at
 from gbfl_compile.audit.labels import class_finder
-from gbfl_compile.audit.witness_run import Asked, asked_rows, execution, witness_region
+from gbfl_compile.audit.witness_run import Asked, asked_rows, execution, witness_changes, witness_region
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Program
 
@@ -156,9 +156,15 @@ def _judged(asked: Asked, heard: Heard, what: str, engine: str) -> Audited:
     verdict: AuditVerdict = "different" if shown.different or heard.broke else "not run" if heard.problem else "equal"
     reasons = [] if shown.first is None else [_first_reason(shown.first)]
     reasons += [heard.problem] if heard.problem else []
-    region = witness_region(asked, shown)
     return Audited(
-        what, "callable", verdict, "; ".join(reasons) or None, None, None, engine, None, shown, region=region
+        what=what,
+        kind="callable",
+        verdict=verdict,
+        reason="; ".join(reasons) or None,
+        engine=engine,
+        execution=shown,
+        changes=witness_changes(asked, shown, numbers, ran),
+        region=witness_region(asked, shown),
     )
 
 

@@ -1,9 +1,9 @@
-"""Which one slip would explain what a scorer that cannot be read answered: a guess that fits every witness.
+"""Which one slip would explain what a scorer that cannot be read answered: a guess that fits every row it was asked.
 
 Each small change of the approved program is tried: a bound one number further, open for closed, gone or moved, missing
-values taken otherwise, a column mapped to another, a condition more or less, a clause that always or never holds, leaves of other classes, other
-points. The first whose answers are the scorer's on all witnesses is told, as inferred: another might fit as well. Two
-slips at once are not looked for.
+values taken otherwise, a column mapped to another, a condition more or less, a clause that always or never holds,
+leaves of other classes, other points. The first whose answers are the scorer's on all rows is told, as inferred:
+another might fit as well. Two slips at once are not looked for.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from gbfl_compile.ir.readable import label_text, printable
 from gbfl_compile.ir.regions import above, below
 
 SECONDS = 5.0
-INFERRED = "(inferred: it fits every witness)"
 MOST_SWAPS = 30
 """Swapped columns are tried in pairs up to so many features."""
 
@@ -39,15 +38,21 @@ def class_numbers(program: Program, rows: Matrix) -> NDArray[np.int64]:
     return numbers
 
 
-def explanation(program: Program, rows: Matrix, deployed: NDArray[np.int64]) -> tuple[Change, ...]:
+def explanation(
+    program: Program, rows: Matrix, deployed: NDArray[np.int64], fits: str = "every witness"
+) -> tuple[Change, ...]:
     """The slip that explains the `deployed` class numbers of these rows, or nothing."""
     differs = class_numbers(program, rows) != deployed
+    if not differs.any():
+        return ()
     clock = clock_of(SECONDS)
     try:
         for changes, mutant in _slips(program, rows, deployed, differs, clock):
             clock.check()
             if np.array_equal(class_numbers(mutant, rows), deployed):
-                return tuple(replace(change, deployed=f"{change.deployed} {INFERRED}") for change in changes)
+                return tuple(
+                    replace(change, deployed=f"{change.deployed} (inferred: it fits {fits})") for change in changes
+                )
     except OutOfTime:
         pass
     return ()
@@ -170,7 +175,7 @@ def _other_points(program: Program, card: Scorecard) -> Iterator[Slip]:
     rows = (*card.points, card.bias)
     for number, points in enumerate(rows):
         for c, worth in enumerate(points):
-            for other in dict.fromkeys((0, -worth, worth + 1, worth - 1)):
+            for other in sorted({0, -worth, worth + 1, worth - 1} - {worth}, key=abs):
                 changed = (*points[:c], other, *points[c + 1 :])
                 is_bias = number == len(card.points)
                 where = "to start with" if is_bias else f"points of clause {number}"

@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gbfl_compile.audit.answer import Audited, Moved, Region
+from gbfl_compile.audit.answer import Audited, Change, Moved, Region
 from gbfl_compile.audit.drift import drift_summary
 from gbfl_compile.audit.drift_counts import add_to_drift, nothing_counted
+from gbfl_compile.audit.explained import explanation
 from gbfl_compile.audit.labels import as_json, class_finder, kind_of
-from gbfl_compile.audit.scored_answers import Answered, Answerer, answered, asked_only, matrix, wrong_scorer
-from gbfl_compile.audit.scored_batches import Batch, part_of
+from gbfl_compile.audit.scored_answers import Answered, Answerer, answered, asked_only, matrix, matrix_of, wrong_scorer
+from gbfl_compile.audit.scored_batches import Batch, part_of, rows_of
 from gbfl_compile.audit.scored_source import (
     Source,
     fingerprint_beside,
@@ -31,6 +33,7 @@ from gbfl_compile.audit.scored_source import (
 )
 from gbfl_compile.audit.witness_run import json_number
 from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.nodes import Program
 
@@ -41,6 +44,9 @@ MOVES_KEPT = 1000
 
 OTHERS = "(other labels)"
 
+ROWS_KEPT = 2000
+LEAST_EXPLAINED = 5
+
 
 @dataclass(slots=True)
 class Tally:
@@ -50,6 +56,10 @@ class Tally:
     different: int = 0
     moves: Counter[tuple[Any, Any]] = field(default_factory=Counter)
     shown: list[dict[str, Any]] = field(default_factory=list)
+    kept: list[tuple[Matrix, NDArray[np.int64]]] = field(default_factory=list)
+    """Some rows with the classes they have, half of them differing: what an explanation must fit."""
+    room: list[int] = field(default_factory=lambda: [ROWS_KEPT, ROWS_KEPT])
+    """How many more rows are kept that agree, and that differ."""
     stored: Any = None
     """The first label that was not missing, as it is held."""
 
@@ -100,6 +110,7 @@ def _compare(by: Answerer, tally: Tally, batch: Batch, answers: Answered, deploy
     if tally.stored is None:
         tally.stored = next((value for value in batch.labels.distinct if value is not None), None)
     places = np.flatnonzero(deployed != answers.classes)
+    _keep(by, tally, batch, deployed, places)
     if not len(places):
         return
     tally.different += len(places)
@@ -110,6 +121,23 @@ def _compare(by: Answerer, tally: Tally, batch: Batch, answers: Answered, deploy
         tally.moves[move if known else (move[0], OTHERS)] += int(count)
     for place in places[: ROWS_SHOWN - len(tally.shown)].tolist():
         tally.shown.append(_shown(by, batch, answers, place))
+
+
+def _keep(by: Answerer, tally: Tally, batch: Batch, deployed: Any, places: Any) -> None:
+    agreeing = np.setdiff1d(np.arange(min(batch.count, 2 * ROWS_KEPT)), places) if tally.room[0] else places[:0]
+    chosen = [each[:room] for each, room in zip((agreeing, places), tally.room, strict=True)]
+    tally.room = [room - len(each) for room, each in zip(tally.room, chosen, strict=True)]
+    both = np.concatenate(chosen)
+    if len(both) and by.program.features:
+        tally.kept.append((matrix_of(rows_of(batch, both), by.program.features), deployed[both]))
+
+
+def _explained(by: Answerer, tally: Tally) -> tuple[Change, ...]:
+    """A slip that fits the rows kept. A few wrong rows could be anything, and some slip would fit them by chance."""
+    if tally.different < LEAST_EXPLAINED or not tally.kept:
+        return ()
+    rows, deployed = (np.concatenate(parts) for parts in zip(*tally.kept, strict=True))
+    return explanation(by.program, rows, deployed, f"the {len(rows):,} rows that were looked at")
 
 
 def _shown(by: Answerer, batch: Batch, answers: Answered, place: int) -> dict[str, Any]:
@@ -149,6 +177,7 @@ def _audited(
         engine=engine,
         checked_rows=tally.rows,
         different_rows=tally.different,
+        changes=_explained(by, tally),
         region=_region(tally),
         moved=moves if tally.different else None,
         more=more,

@@ -85,10 +85,14 @@ def _build_after(program: Program) -> int:
 
 def matrix(batch: Batch, features: tuple[str, ...]) -> Matrix:
     """These columns of a batch as doubles, side by side."""
-    taken = as_input(batch.table, features, (True,) * len(features), np.dtype(np.float64))
-    assert isinstance(taken, Columns)  # noqa: S101 - a batch is a table with names
-    columns = [column for column in taken.values if column is not None]
-    return np.column_stack(columns) if columns else np.empty((batch.count, 0))
+    return matrix_of(batch.table, features) if features else np.empty((batch.count, 0))
+
+
+def matrix_of(table: Any, features: tuple[str, ...]) -> Matrix:
+    """These columns of a table with names, at least one."""
+    taken = as_input(table, features, (True,) * len(features), np.dtype(np.float64))
+    assert isinstance(taken, Columns)  # noqa: S101 - a table with names
+    return np.column_stack([column for column in taken.values if column is not None])
 
 
 def _by_reference(program: Program, rows: Matrix) -> Answered:

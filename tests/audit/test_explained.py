@@ -4,11 +4,13 @@ import shutil
 import subprocess
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 
 from gbfl_compile.audit.explained import class_numbers, explanation
 from gbfl_compile.audit.library import audit_library
+from gbfl_compile.audit.scored import audit_scored
 from gbfl_compile.backends import emit
 from gbfl_compile.check.witnesses import witnesses
 from tests.audit.tampering import CARD, TAMPERED_CARDS, TAMPERED_TREES, TREE
@@ -68,3 +70,17 @@ def test_every_tampered_library_is_found_by_a_witness_that_really_differs(tmp_pa
         assert program.classes[class_numbers(program, row)[0]] == found.region.deployed
         named += any(words in change.text() for change in found.changes)
     assert named >= 0.9 * len(seen)
+
+
+def test_a_scored_table_is_explained_by_the_rows_it_has(tmp_path):
+    named = 0
+    seen = [each for each in TAMPERED_TREES if each[0] not in SAME_LABELS]
+    for name, program, words in seen:
+        rows = witnesses(TREE)
+        frame = pd.DataFrame(rows, columns=list(TREE.features))
+        frame["label"] = np.array(TREE.classes, dtype=object)[class_numbers(program, rows)]
+        frame.to_parquet(tmp_path / "scored.parquet", index=False)
+        found = audit_scored(TREE, tmp_path / "scored.parquet")
+        assert found.different_rows == (class_numbers(program, rows) != class_numbers(TREE, rows)).sum(), name
+        named += any(words in change.text() and "rows that were looked at" in change.text() for change in found.changes)
+    assert named >= 0.8 * len(seen), "fewer than five differing rows are not explained"
