@@ -24,6 +24,7 @@ PROOF_COLOURS = {
     "proved": "green",
     "counterexample": "bold red",
     "other names": "bold red",
+    "other reasons": "bold red",
     "unread": "yellow",
     "undecided": "yellow",
 }

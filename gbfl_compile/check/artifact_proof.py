@@ -7,14 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from gbfl_compile.check.proof import Counterexample, Proof
+from gbfl_compile.check.proof import Counterexample, Proof, Undecided
 from gbfl_compile.check.prove import BUDGET_SECONDS, prove
 from gbfl_compile.check.readers import read
 from gbfl_compile.check.reading import Reading, Unread
+from gbfl_compile.check.reasons import WrongReason, prove_reasons
 from gbfl_compile.errors import CannotRun
 from gbfl_compile.ir.nodes import Program
+from gbfl_compile.ir.readable import clause_text
 
-ProofAnswer: TypeAlias = Literal["proved", "counterexample", "other names", "unread", "undecided", "not run"]
+ProofAnswer: TypeAlias = Literal[
+    "proved", "counterexample", "other names", "other reasons", "unread", "undecided", "not run"
+]
 
 OTHER_NAMES = "its features or classes are not the source's"
 
@@ -33,7 +37,7 @@ class ArtifactProof:
     @property
     def different(self) -> bool:
         """Whether it is shown not to be its source."""
-        return self.answer in ("counterexample", "other names")
+        return self.answer in ("counterexample", "other names", "other reasons")
 
     @property
     def counterexample(self) -> Counterexample | None:
@@ -76,10 +80,31 @@ def prove_readings(
             return ArtifactProof("other names", OTHER_NAMES)
     places = tuple((reading.place, prove(program, reading, budget_seconds)) for reading in readings)
     answers = {proof.answer for _, proof in places}
-    for answer in ("counterexample", "undecided"):
-        if answer in answers:
-            return ArtifactProof(answer, next(_open_ends(places), None), places, program.features)
+    if "counterexample" in answers:
+        return ArtifactProof("counterexample", next(_open_ends(places), None), places, program.features)
+    for reading in readings:
+        if (told := _wrong_reason(program, reading, budget_seconds)) is not None:
+            return ArtifactProof(told[0], f"{reading.place or 'it'}: {told[1]}", places, program.features)
+    if "undecided" in answers:
+        return ArtifactProof("undecided", next(_open_ends(places), None), places, program.features)
     return ArtifactProof("proved", None, places, program.features)
+
+
+def _wrong_reason(program: Program, reading: Reading, budget_seconds: float) -> tuple[ProofAnswer, str] | None:
+    """Where the answers are right and the story told of them is not, or is not known to be."""
+    if reading.texts is not None:
+        for number, (clause, told) in enumerate(zip(program.clauses, reading.texts, strict=False)):
+            if told != clause_text(clause, program.features):
+                return "other reasons", f"words clause {number} as {told!r}"
+        if len(reading.texts) != len(program.clauses):
+            return "other reasons", f"words {len(reading.texts)} clauses, there are {len(program.clauses)}"
+    match prove_reasons(program, reading, budget_seconds):
+        case WrongReason(why):
+            return "other reasons", why
+        case Undecided(why):
+            return "undecided", f"reasons: {why}"
+        case _:
+            return None
 
 
 def _open_ends(places: tuple[tuple[str, Proof], ...]) -> Iterator[str]:

@@ -160,7 +160,9 @@ def _decide_rule_sets(case: Case, a: Scored, b: Scored) -> dict[Aspect, Finding]
     except (OutOfTime, RecursionError):
         return {"labels": Undecided(f"the points were not written out within {case.budget_seconds:g} seconds")}
     left = minus(*sums)
-    found: dict[Aspect, Finding] = {"scores": _timed(case, partial(_nonzero, case, left), "scores")}
+    found: dict[Aspect, Finding] = {}
+    if b.says_scores:
+        found["scores"] = _timed(case, partial(_nonzero, case, left), "scores")
     seen = against_first(len(case.program.classes))
     if b.scale is not None and a.scale is not None:
         scales = (a.scale, b.scale)

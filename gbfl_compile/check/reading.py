@@ -87,6 +87,8 @@ class Scored:
     """Which class wins among those with equal points: the lower or the higher position."""
     held: tuple[Condition, ...] | None = None
     """When each clause is said to have held, clause by clause: the reason given for the answer."""
+    says_scores: bool = True
+    """Whether the points themselves come out; where not, only what they decide is the artifact's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,8 @@ class Reading:
     """Where in the artifact it stands: a function, an output, a column."""
     digest: str | None = None
     """The digest the artifact itself carries, if any."""
+    texts: tuple[str, ...] | None = None
+    """How the artifact words its clauses, where it does."""
 
 
 class Unread(Exception):

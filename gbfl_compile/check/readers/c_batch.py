@@ -122,10 +122,12 @@ def _is_prefetch(node: Any) -> bool:
     waiting = [node.args]
     while waiting:
         inner = waiting.pop()
-        changes = type(inner).__name__ == "UnaryOp" and inner.op not in ("-", "*", "sizeof")
-        if type(inner).__name__ not in PURE or changes:
+        kind = type(inner).__name__
+        if kind not in PURE or (kind in ("UnaryOp", "BinaryOp") and inner.op not in ("sizeof", "+", "*")):
             refuse(line_of(node), "a prefetch that is not understood")
-        waiting += [child for _, child in inner.children()]
+        if kind == "UnaryOp" and inner.op != "sizeof":
+            refuse(line_of(node), "a prefetch that reads something")
+        waiting += [] if kind == "UnaryOp" else [child for _, child in inner.children()]
     return True
 
 

@@ -32,9 +32,10 @@ from gbfl_compile.check.readers.c_values import (
     as_choice,
     bounds,
     either,
+    terms,
     truth,
 )
-from gbfl_compile.check.readers.choices import Choice
+from gbfl_compile.check.readers.choices import Choice, ends
 from gbfl_compile.check.readers.conditions import (
     MIRRORED,
     ON_NUMBERS,
@@ -76,6 +77,9 @@ class Setting:
     types: Mapping[str, str] = field(default_factory=dict)
     """The type of each local, and of the elements of each array that is written to."""
 
+
+SURE_OF_INT = 2**15 - 1
+"""What every int holds; past it arithmetic on ints may wrap around, or be undefined."""
 
 OPERATIONS: Mapping[str, Callable[[Known, Known], Known]] = {
     "+": added,
@@ -240,7 +244,46 @@ def _binary(setting: Setting, node: Any, known: Seen) -> Known:
         return _comparison(setting, node, left, right)
     if node.op not in OPERATIONS:
         refuse(node, f"an operator that is not understood: {node.op}")
-    return OPERATIONS[node.op](left, right)
+    value = OPERATIONS[node.op](left, right)
+    if node.op in ("+", "-", "*") and _largest(value) > SURE_OF_INT and not _is_wide(setting, node):
+        refuse(node, f"arithmetic that may not fit an int: {node.op}")
+    return value
+
+
+def _largest(value: Known) -> int:
+    """The most that a number can be, sign aside; 0 for what is no number."""
+    match value:
+        case Unsigned(number) | (int() as number):
+            return abs(number)
+        case Choice():
+            return max((abs(end) for end in ends(value)), default=0)
+        case Plus():
+            start, added_up = terms(value)
+            return abs(start) + sum(abs(worth) for _, worth in added_up)
+        case _:
+            return 0
+
+
+def _is_wide(setting: Setting, node: Any) -> bool:
+    """Whether an operand has 64 bits, so that C does the arithmetic in as many."""
+    match type(node).__name__:
+        case "FuncCall":
+            return getattr(node.name, "name", "") == "INT64_C"
+        case "Cast":
+            return type_name(node.to_type) == "int64_t"
+        case "ID":
+            return setting.types.get(node.name) == "int64_t"
+        case "ArrayRef":
+            while type(node).__name__ == "ArrayRef":
+                node = node.name
+            return setting.types.get(getattr(node, "name", "")) == "int64_t"
+        case "UnaryOp":
+            return node.op in ("-", "~", "+") and _is_wide(setting, node.expr)
+        case "BinaryOp":
+            arithmetic = node.op in ("+", "-", "*", "&", "|", "^")
+            return arithmetic and (_is_wide(setting, node.left) or _is_wide(setting, node.right))
+        case _:
+            return False
 
 
 def _comparison(setting: Setting, node: Any, left: Known, right: Known) -> Condition:

@@ -37,6 +37,8 @@ def integer(node: Any, constants: Mapping[str, int]) -> int | None:
         case "FuncCall" if type(node.name).__name__ == "ID" and node.name.name in WRAPPED:
             given = node.args.exprs if node.args is not None else []
             literal = len(given) == 1 and type(given[0]).__name__ in ("Constant", "UnaryOp")
+            if literal and type(given[0]).__name__ == "Constant" and is_unsigned(given[0].value):
+                return None  # an unsigned number keeps its sign in the macro
             return integer(given[0], {}) if literal else None
         case "ID":
             return constants.get(node.name)
@@ -51,7 +53,9 @@ def integer_literal(text: str) -> int | None:
         return None
     if found["hex"]:
         return int(found["hex"], 16)
-    return int(found["octal"], 8) if found["octal"] else int(found["decimal"])
+    value = int(found["octal"], 8) if found["octal"] else int(found["decimal"])
+    most = 2**64 if "u" in found["suffix"].lower() or found["octal"] else 2**63
+    return value if value < most else None  # past it each compiler does as it likes
 
 
 def is_unsigned(text: str) -> bool:

@@ -58,15 +58,20 @@ TABLE = "GBFL_TABLE_"
 DOUBTFUL = {"??": "a trigraph", "\\\n": "a continued line", "\0": "a NUL", "\r": "a carriage return"}
 
 
+CONTINUED = re.compile(r"\\[ \t\v\f]*\n")
+"""Compilers join lines over spaces after the backslash too, with no more than a warning."""
+
+
 def plain(content: bytes) -> str:
     """The text of a file; what could be read in two ways (trigraphs, continued lines) is refused."""
     try:
         text = content.decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise Unread(f"is not UTF-8: {error.reason} at byte {error.start}") from None
+    if (continued := CONTINUED.search(text)) is not None:
+        refuse(text.count("\n", 0, continued.start()) + 1, "a continued line")
     for sign, name in (
         ("??", "a trigraph"),
-        ("\\\n", "a continued line"),
         ("\0", "a NUL"),
         ("\r", "a carriage return"),
     ):

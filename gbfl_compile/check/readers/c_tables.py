@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from gbfl_compile.check.readers.c_numbers import as_float32, integer, integer_literal, real_literal
+from gbfl_compile.check.readers.c_numbers import as_float32, integer, integer_literal, is_unsigned, real_literal
 from gbfl_compile.check.readers.c_source import line_of, refuse
 from gbfl_compile.check.reading import Unread
 
@@ -104,6 +104,8 @@ def _element(found: Any, kind: str) -> Table:
         raise Unread("has an element in braces")
     negative = found[:1] == ["-"]
     rest = found[1:] if negative else found
+    if any(integer_literal(token) is not None and is_unsigned(token) for token in rest) and (negative or len(rest) > 1):
+        raise Unread(f"has {' '.join(found)}, an unsigned number where a signed one belongs")
     number = _real_element(rest, kind) if kind in ("float", "double") else _whole_element(rest)
     number = -number if negative else number
     if kind in HOLDS and not HOLDS[kind][0] <= number <= HOLDS[kind][1]:

@@ -79,6 +79,8 @@ def opened(content: bytes) -> Model:
     constants = {tensor.name: Fixed(array_of(tensor)) for tensor in graph.initializer}
     if len(constants) != len(graph.initializer):
         raise Unread("two constants have the same name")
+    if "" in constants or any("" in node.output for node in graph.node):
+        raise Unread("a constant or a result without a name, which is how an absent input is written")
     inputs = tuple(_input(given) for given in graph.input)
     outputs = {given.name: _announced(given) for given in graph.output}
     if len(outputs) != len(graph.output) or {name for name, _, _ in inputs} & set(constants):

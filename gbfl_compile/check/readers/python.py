@@ -111,7 +111,7 @@ def _reading(module: Module) -> Reading:
     read = _tree if is_tree else _rule_set
     decision = read(module, known, len(classes), len(clauses))
     place = "_leaf" if is_tree else "_held and _score"
-    return Reading(features, classes, decision, "float64", place, _digest(module))
+    return Reading(features, classes, decision, "float64", place, _digest(module), clauses)
 
 
 def _recognise(module: Module, forms: Mapping[str, ast.FunctionDef], rules: str) -> None:
@@ -151,10 +151,14 @@ def _given(module: Module, tables: set[str], rules: str, width: int) -> Locals:
             raise Unread(f"{name}: a value that is not understood")
         known[name] = value
     match function:
-        case ast.FunctionDef(args=ast.arguments([], [ast.arg(row, None)], None, [], [], None, []), decorator_list=[]):
+        case ast.FunctionDef(
+            args=ast.arguments([], [ast.arg(row, None)], None, [], [], None, []), decorator_list=[], returns=None
+        ) if not getattr(function, "type_params", None):  # annotations are code that runs when the module is loaded
             own = {
                 node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
             }
+            if "_math" in own or row == "_math":
+                refuse(function, "_math is not the module here")
             return {**{name: value for name, value in known.items() if name not in own}, row: Row(width)}
         case _:
             refuse(function, f"{rules} takes one row and nothing else")

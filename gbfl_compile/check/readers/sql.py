@@ -9,42 +9,25 @@ column of another type may mean something else, and that is for whoever knows th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from gbfl_compile.check.readers.limits import limited
+from gbfl_compile.check.readers.sql_dbt import refuse_other_schemas, without_templates
 from gbfl_compile.check.readers.sql_decisions import Answers, decision
 from gbfl_compile.check.readers.sql_engines import ENGINES, Engine
+from gbfl_compile.check.readers.sql_header import Told as Told
+from gbfl_compile.check.readers.sql_header import told_by_header as told_by_header
 from gbfl_compile.check.readers.sql_missing import decisions
-from gbfl_compile.check.readers.sql_queries import UNNAMED, folded_name
-from gbfl_compile.check.readers.sql_statements import answer_columns, without_templates
+from gbfl_compile.check.readers.sql_names import folded_name, refuse_unclear_characters
+from gbfl_compile.check.readers.sql_queries import UNNAMED
+from gbfl_compile.check.readers.sql_statements import answer_columns
 from gbfl_compile.check.readers.sql_values import Column, Other, Value
-from gbfl_compile.check.readers.tables import class_labels, feature_names, one_file
+from gbfl_compile.check.readers.tables import one_file
 from gbfl_compile.check.reading import Reading, Unread
 from gbfl_compile.errors import BadInput, CannotRun
-from gbfl_compile.ir.nodes import Label
 
-OPENING = "-- gbfl ["
 KINDS = ("label", "probabilities", "score", "leaf", "reason")
-
-
-@dataclass(frozen=True, slots=True)
-class Told:
-    """What the text itself does not say: which columns are features and which are answers."""
-
-    features: tuple[str, ...]
-    classes: tuple[Label, ...]
-    columns: tuple[tuple[int, str], ...]
-    """Feature and column of the table, in the order in which a function takes them."""
-    outputs: tuple[tuple[str, str], ...]
-    """Kind (label, probabilities, score, leaf, reason) and name of each column that comes out, classes in order."""
-    form: str | None = None
-    """expression and dbt are read in their own way; everything else says itself what it is."""
-    digest: str | None = None
-    functions: tuple[str, ...] = ()
 
 
 def read_sql(text: str, dialect: str, told: Told | None = None) -> tuple[Reading, ...]:
@@ -58,7 +41,10 @@ def read_sql(text: str, dialect: str, told: Told | None = None) -> tuple[Reading
     _check_for_sqlglot()
     try:
         with limited():
-            return _readings(engine, text, told if told is not None else told_by_header(text))
+            if told is not None:
+                return _readings(engine, text, told, ())
+            told = told_by_header(text)
+            return _readings(engine, text, told, ("label", *told.features))
     except RecursionError:
         raise Unread("nested too deeply") from None
 
@@ -71,50 +57,18 @@ def _check_for_sqlglot() -> None:
 
 
 def read_sql_files(dialect: str, files: Mapping[str, bytes]) -> tuple[Reading, ...]:
-    """The reading of the one .sql file; a dbt model's schema.yml says nothing of its answers."""
+    """The reading of the one .sql file; a dbt model's schema.yml may say names and tests, and nothing else."""
     name, content = one_file({name: content for name, content in files.items() if name != "schema.yml"}, ".sql")
     try:
         text = content.decode("utf-8")
-        return read_sql(text, dialect)
+        readings = read_sql(text, dialect)
     except UnicodeDecodeError:
         raise Unread(f"{name}: is not UTF-8") from None
     except Unread as error:
         raise Unread(f"{name}: {error}") from None
-
-
-def told_by_header(text: str) -> Told:
-    """What the header says."""
-    lines = [line for line in text.split("\n") if line.startswith(OPENING)]
-    if len(lines) != 1:
-        raise Unread("has no header, or more than one: say which features, classes and columns there are")
-    try:
-        pairs = json.loads(lines[0][len(OPENING) - 1 :])
-        found: dict[str, Any] = {str(key): value for key, value in pairs}
-        if len(found) != len(pairs):
-            raise Unread("its header says something twice")
-        return Told(
-            feature_names(found["features"]),
-            class_labels(found["classes"]),
-            tuple((_place(feature), _text(name)) for feature, name in found["columns"]),
-            tuple((_text(kind), _text(name)) for kind, name in found["outputs"]),
-            _text(found["form"]),
-            _text(found["digest"]),
-            tuple(_text(name) for name in found["functions"]),
-        )
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise Unread(f"its header is not understood: {error}") from None
-
-
-def _place(found: object) -> int:
-    if type(found) is not int:
-        raise Unread(f"its header has {found!r} where a feature's number belongs")
-    return found
-
-
-def _text(found: object) -> str:
-    if not isinstance(found, str):
-        raise Unread(f"its header has {found!r} where a text belongs")
-    return found
+    if "schema.yml" in files:
+        refuse_other_schemas(files["schema.yml"])
+    return readings
 
 
 def _readings(engine: Engine, text: str, told: Told) -> tuple[Reading, ...]:

@@ -1,0 +1,91 @@
+"""Edits made to slip past a reader: each once was proved although it behaves differently, and is refused now."""
+
+import pytest
+
+from gbfl_compile.backends import emit
+from gbfl_compile.check.artifact_proof import prove_artifact
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
+from gbfl_compile.ir.trees import leaf, split
+
+
+def tree(threshold):
+    clauses = (Clause((Interval(0, threshold),)),)
+    return Program(("age", "income"), ("no", "yes"), clauses, split(0, leaf(0.25, 0.75), leaf(1.0, 0.0)))
+
+
+def card(bias):
+    return Program(("age", "income"), ("no", "yes"), tree(1.0).clauses, Scorecard((0, bias), ((0, 9),), 0))
+
+
+def answer(program, target, old, new, file=None, options=None):
+    """What the proof says of an artifact in which one text was replaced."""
+    files = dict(emit(program, target, options=options).files)
+    name = file or {"python": "model.py", "c": "model.c"}[target]
+    assert old in files[name].decode(), files[name].decode()
+    files[name] = files[name].decode().replace(old, new).encode()
+    return prove_artifact(program, target, files).answer
+
+
+@pytest.mark.parametrize("annotation", ["globals().update(CLASSES=('yes', 'no'))", "(CLASSES := ('yes', 'no'))"])
+def test_an_annotation_of_the_rules_is_code(annotation):
+    assert answer(tree(1.0), "python", "def _leaf(x):", f"def _leaf(x) -> {annotation}:") == "unread"
+
+
+def test_math_that_is_no_longer_math():
+    assert answer(tree(1.0), "python", "    age = x[0]\n", "    age = x[0]\n    _math = 1\n") == "unread"
+
+
+def test_words_of_a_clause_are_its_own():
+    assert answer(tree(1.0), "python", "'age >= 1'", "'income >= 1'") == "other reasons"
+
+
+def test_the_story_of_a_leaf_is_its_own():
+    assert answer(tree(1.0), "python", "(-1, 0, True)", "(-1, 0, False)") == "other reasons"
+
+
+@pytest.mark.parametrize("space", [" ", "\t", "\v", "\f"])
+@pytest.mark.parametrize("file", ["model.c", "model.h", "gbfl.h"])
+def test_a_line_continued_behind_spaces(space, file):
+    first = '#include "model.h"\n' if file == "model.c" else "#include <stddef.h>\n"
+    assert answer(tree(1.0), "c", first, f"{first}// a comment \\{space}\n", file) == "unread"
+
+
+@pytest.mark.parametrize(
+    ("threshold", "spelled"),
+    [
+        (-5.0, "-INT64_C(5u)"),
+        (-5.0, "-INT32_C(5u)"),
+        (-5.0, "(INT32_C(5u) - 10)"),
+        (1e10, "100000 * 100000"),
+        (1e5, "(50000 + 50000)"),
+        (2.0**64, "18446744073709551616"),
+        (-(2.0**63), "-9223372036854775808"),
+    ],
+)
+def test_whole_numbers_that_wrap_around(threshold, spelled):
+    written = float(threshold).hex()
+    mantissa, power = written.split("p")
+    mantissa = mantissa.rstrip("0").removesuffix(".") if "." in mantissa else mantissa
+    literal = f"{mantissa}p{power}"
+    assert answer(tree(threshold), "c", f">= {literal})", f">= {spelled})", options={"kernel": "ifelse"}) == "unread"
+
+
+@pytest.mark.parametrize("spelled", ["-INT32_C(7u)", "2147483647 + 2147483642"])
+def test_points_that_wrap_around(spelled):
+    assert answer(card(-7), "c", "out[1] = -7;", f"out[1] = {spelled};") == "unread"
+
+
+def test_an_unsigned_number_in_a_table_of_points():
+    program = Program(("age", "income"), ("no", "yes"), tree(1.0).clauses, Scorecard((0, 3), ((0, -7),), 0))
+    assert answer(program, "c", "{ 0, -7 }", "{ 0, -7u }") == "unread"
+
+
+@pytest.mark.parametrize("ahead", ["1 / (1 - 1)", "*x", "x[0]"])
+def test_a_prefetch_that_does_something(ahead):
+    old = "GBFL_PREFETCH(x, "
+    assert answer(tree(1.0), "c", old, f"GBFL_PREFETCH(x, {ahead} + ", options={"kernel": "select"}) == "unread"
+
+
+def test_a_bracket_comment_in_a_build_file():
+    old = "if(NOT MSVC)"
+    assert answer(tree(1.0), "c", old, f"#[[\n{old}", "CMakeLists.txt", {"layout": "cmake"}) == "unread"
