@@ -22,11 +22,11 @@ def read_table(path: Path, text: tuple[str, ...] = ()) -> Any:
     """The table in a file, as a pandas DataFrame. Columns named in `text` are kept as they are written."""
     import pandas as pd
 
-    ending = _ending(path)
+    ending = file_ending(path)
     try:
         if ending == ".parquet":
             return _with_pyarrow(pd.read_parquet, path)
-        return _read_csv(path, _header(path, ending), text)
+        return _read_csv(path, csv_header(path, ending), text)
     except BadInput:
         raise
     except OSError as error:
@@ -54,7 +54,7 @@ def _read_csv(path: Path, header: list[str], text: tuple[str, ...]) -> Any:
                 keep_default_na=False,
                 na_values=dict.fromkeys(numbers, MISSING),
                 dtype=dict.fromkeys(text, object),
-                **_exact_reading(pd.__version__),
+                **exact_reading(pd.__version__),
             )
         except pd.errors.ParserWarning:
             raise BadInput(f"{path}: rows have more fields than the header has names") from None
@@ -62,7 +62,7 @@ def _read_csv(path: Path, header: list[str], text: tuple[str, ...]) -> Any:
 
 def write_table(table: Any, path: Path) -> None:
     """Write a DataFrame, whole or not at all."""
-    ending = _ending(path)
+    ending = file_ending(path)
     with whole_file(path) as partial:
         if ending == ".parquet":
             _with_pyarrow(table.to_parquet, partial, index=False)
@@ -111,20 +111,20 @@ def _reads_as_number(value: Any) -> bool:
     return True
 
 
-def _ending(path: Path) -> str:
+def file_ending(path: Path) -> str:
     for ending in ENDINGS:
         if path.name.lower().endswith(ending):
             return ending
     raise BadInput(f"{path}: the ending says nothing about the format, use {', '.join(ENDINGS)}")
 
 
-def _exact_reading(pandas_version: str) -> dict[str, str]:
+def exact_reading(pandas_version: str) -> dict[str, str]:
     """Before 3.1 the default reader of pandas was off by an ulp now and then; from then on it is exact."""
     major, minor = (int(part) for part in pandas_version.split(".")[:2])
     return {} if (major, minor) >= (3, 1) else {"float_precision": "round_trip"}
 
 
-def _header(path: Path, ending: str) -> list[str]:
+def csv_header(path: Path, ending: str) -> list[str]:
     """The names of the columns. One that stands twice is refused: pandas would rename the second without a word."""
     open_ = gzip.open if ending == ".csv.gz" else open
     with open_(path, "rt", newline="", encoding="utf-8-sig") as file:

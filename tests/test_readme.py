@@ -29,7 +29,7 @@ def test_the_commands_run(tmp_path, monkeypatch, capsys):
     data = load_breast_cancer(as_frame=True).data.head(20).rename(columns=lambda name: name.replace(" ", "_"))
     pd.DataFrame({"id": range(20)}).join(data).to_csv("new.csv", index=False)
     commands = [line.split("#")[0].strip() for line in README.splitlines() if line.startswith("    gbfl ")]
-    assert len(commands) == 6
+    assert len(commands) == 8
     for command in commands:
         assert main(shlex.split(command)[1:]) == 0, command
     assert pd.read_csv("scored.csv").columns.tolist() == ["id", "label", "p_benign", "p_malignant"]

@@ -104,6 +104,17 @@ def audited_lines(audited: Audited, source: str) -> Iterator[str]:
     for key, value in audited.more.items():
         if isinstance(value, str):
             yield f"  {key}: {printable(value)}"
+    yield from _drift_lines(audited.more.get("drift"))
+
+
+def _drift_lines(drift: Any) -> Iterator[str]:
+    """The features that moved most, by population stability index; the JSON has all of it."""
+    if not isinstance(drift, dict):
+        return
+    moved = [(name, found) for name, found in (drift.get("features") or {}).items() if isinstance(found, dict)]
+    ranked = sorted((found.get("psi") or 0.0, name) for name, found in moved)
+    for index, name in reversed(ranked[-5:]):
+        yield f"  drift: {printable(name)}: population stability index {index:.3f}"
 
 
 def region_lines(region: Region, old: str, new: str) -> Iterator[str]:

@@ -13,7 +13,7 @@ from typing import Any
 from gbfl_compile.audit.labels import Found
 from gbfl_compile.audit.scored_batches import Batch, Wanted, refuse_absent, rows_at_once
 from gbfl_compile.errors import BadInput, CannotRun
-from gbfl_compile.tables import MISSING, _ending, _exact_reading, _header
+from gbfl_compile.tables import MISSING, csv_header, exact_reading, file_ending
 
 CSV_ROWS = 50_000
 PARQUET_ROWS = 65_536
@@ -24,16 +24,16 @@ READ_AHEAD = 1 << 20
 def columns_of(path: Path) -> list[str]:
     """The names of a file's columns."""
     with _named(path):
-        if _ending(path) == ".parquet":
+        if file_ending(path) == ".parquet":
             with _parquet(path) as file:
                 return list(file.schema_arrow.names)
-        return _header(path, _ending(path))
+        return csv_header(path, file_ending(path))
 
 
 def file_batches(path: Path, wanted: Wanted) -> Iterator[Batch]:
     """The rows of a file, by its ending."""
     refuse_absent(columns_of(path), wanted, str(path))
-    batches = _parquet_batches(path, wanted) if _ending(path) == ".parquet" else _csv_batches(path, wanted)
+    batches = _parquet_batches(path, wanted) if file_ending(path) == ".parquet" else _csv_batches(path, wanted)
     with _named(path):
         yield from batches
 
@@ -87,7 +87,7 @@ def _arrow_labels(column: Any) -> Found:
 def _csv_batches(path: Path, wanted: Wanted) -> Iterator[Batch]:
     import pandas as pd
 
-    header = _header(path, _ending(path))
+    header = csv_header(path, file_ending(path))
     numbers = [name for name in header if name != wanted.label or name in wanted.columns]
     reader = pd.read_csv(
         path,
@@ -97,7 +97,7 @@ def _csv_batches(path: Path, wanted: Wanted) -> Iterator[Batch]:
         keep_default_na=False,
         na_values=dict.fromkeys(numbers, MISSING),
         dtype={} if wanted.label in wanted.columns else {wanted.label: object},
-        **_exact_reading(pd.__version__),
+        **exact_reading(pd.__version__),
     )
     first = 0
     with reader:

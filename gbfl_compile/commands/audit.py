@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--column", "columns", multiple=True, metavar="FEATURE=COLUMN", help="Where a table has another name.")
 @click.option("--scored", help="A table of rows and predictions: CSV, Parquet, or a table of the database.")
 @click.option("--label", "label_column", help="The scored table's column of predictions; `label` when left out.")
+@click.option("--drift", is_flag=True, help="Compare the scored table's distributions with those of training.")
 @click.option("--call", "callables", multiple=True, metavar="WHAT", help="A scorer: module:function, or an http URL.")
 @click.option("--data", type=FILE, help="Rows (CSV or Parquet): how many a difference touches.")
 @click.option("--triplets", type=FILE, help="An NPZ file of x, PP and PN: whether local consistency changed.")
@@ -57,6 +58,7 @@ def audit(
     columns: tuple[str, ...],
     scored: str | None,
     label_column: str | None,
+    drift: bool,
     callables: tuple[str, ...],
     data: Path | None,
     triplets: Path | None,
@@ -92,11 +94,11 @@ def audit(
 
         found.append(audit_library(approved, library, name or library.stem, source))
     with _database(url) as database:
-        found += _in_database(given, database, views, scored, label_column)
+        found += _in_database(given, database, views, scored, label_column, drift)
     if scored is not None and not (url is not None and not Path(scored).exists()):
         from gbfl_compile.audit.scored import audit_scored
 
-        found.append(audit_scored(approved, Path(scored), label_column, given.columns))
+        found.append(audit_scored(approved, Path(scored), label_column, given.columns, with_drift=drift))
     for what in callables:
         from gbfl_compile.audit.callables import audit_callable
 
@@ -134,7 +136,12 @@ def _database(url: str | None) -> Iterator[Database | None]:
 
 
 def _in_database(
-    given: Given, database: Database | None, views: tuple[str, ...], scored: str | None, label_column: str | None
+    given: Given,
+    database: Database | None,
+    views: tuple[str, ...],
+    scored: str | None,
+    label_column: str | None,
+    drift: bool,
 ) -> Iterator[Audited]:
     if database is None:
         return
@@ -145,7 +152,7 @@ def _in_database(
     if scored is not None and not Path(scored).exists():
         from gbfl_compile.audit.scored import audit_scored
 
-        yield audit_scored(given.program, (database, scored), label_column, given.columns)
+        yield audit_scored(given.program, (database, scored), label_column, given.columns, with_drift=drift)
 
 
 def _tell(report: AuditReport, log: Path | None, html: Path | None, as_json: bool, program: Path) -> None:
@@ -177,7 +184,7 @@ def audit_log() -> None:
 
 @audit_log.command()
 @click.argument("log", type=FILE)
-@click.option("--expect", metavar="HASH", help="The hash the last line should have: a cut-off end shows only so.")
+@click.option("--expect", metavar="HASH", help="A hash that some line must have: a cut-off end shows only so.")
 @as_json
 def verify(log: Path, expect: str | None, as_json: bool) -> int:
     """Find the first line of LOG that was changed, removed or put in.

@@ -21,7 +21,7 @@ from gbfl_compile.check.readers.sql_header import told_by_header as told_by_head
 from gbfl_compile.check.readers.sql_missing import decisions
 from gbfl_compile.check.readers.sql_names import folded_name, refuse_unclear_characters
 from gbfl_compile.check.readers.sql_queries import UNNAMED
-from gbfl_compile.check.readers.sql_statements import answer_columns
+from gbfl_compile.check.readers.sql_statements import Asked, answer_columns
 from gbfl_compile.check.readers.sql_values import Column, Other, Value
 from gbfl_compile.check.readers.tables import one_file
 from gbfl_compile.check.reading import Reading, Unread
@@ -41,10 +41,7 @@ def read_sql(text: str, dialect: str, told: Told | None = None) -> tuple[Reading
     _check_for_sqlglot()
     try:
         with limited():
-            if told is not None:
-                return _readings(engine, text, told, ())
-            told = told_by_header(text)
-            return _readings(engine, text, told, ("label", *told.features))
+            return _readings(engine, text, told)
     except RecursionError:
         raise Unread("nested too deeply") from None
 
@@ -71,7 +68,8 @@ def read_sql_files(dialect: str, files: Mapping[str, bytes]) -> tuple[Reading, .
     return readings
 
 
-def _readings(engine: Engine, text: str, told: Told) -> tuple[Reading, ...]:
+def _readings(engine: Engine, text: str, given: Told | None) -> tuple[Reading, ...]:
+    told = told_by_header(text) if given is None else given
     if told.form == "dbt":
         text = without_templates(text)
     columns = _columns(engine, told)
@@ -79,7 +77,14 @@ def _readings(engine: Engine, text: str, told: Told) -> tuple[Reading, ...]:
     def table(name: str) -> Value:
         return Column(columns[name]) if name in columns else Other(name)
 
-    found = answer_columns(engine, _without_header(text), told.form, [feature for feature, _ in told.columns], table)
+    asked = Asked(
+        told.form,
+        [feature for feature, _ in told.columns],
+        [name for pair in (told.columns, told.outputs) for _, name in pair],
+    )
+    found = answer_columns(engine, _without_header(text), asked, table)
+    if given is None:
+        _refuse_other_columns(engine, found, told, table)
     answers = _answers(engine, found, told)
     place = ", ".join(name for _, name in told.outputs)
     return tuple(
@@ -98,8 +103,9 @@ def _readings(engine: Engine, text: str, told: Told) -> tuple[Reading, ...]:
 def _without_header(text: str) -> str:
     """The text after the comment lines it begins with: they can be longer than the query."""
     start = 0
-    while text.startswith("--", start) and (end := text.find("\n", start)) >= 0:
+    while text.startswith("-- ", start) and (end := text.find("\n", start)) >= 0:  # `--1` is no comment to MySQL
         start = end + 1
+    refuse_unclear_characters(text[:start])
     return text[start:]
 
 
@@ -112,6 +118,23 @@ def _columns(engine: Engine, told: Told) -> dict[str, int]:
             raise Unread(f"column {name!r} is not one column of one feature")
         made[key] = feature
     return made
+
+
+def _refuse_other_columns(
+    engine: Engine, found: Sequence[tuple[str, Callable[[], Value]]], told: Told, table: Callable[[str], Value]
+) -> None:
+    """What comes out beside the answers is a column of the table under its own name: nothing that passes for one."""
+    wanted = {folded_name(engine, name, quoted=True) for name in told.functions or [name for _, name in told.outputs]}
+    if len(found) == len(told.outputs) == 1 and found[0][0].startswith(UNNAMED):
+        return
+    for name, made in found:
+        if name in wanted:
+            continue
+        if told.form == "macro":
+            raise Unread(f"the function {name!r}, which its header does not name")
+        if name.startswith(UNNAMED) or name.casefold() == "label" or made() != table(name):
+            said = "without a name" if name.startswith(UNNAMED) else repr(name)
+            raise Unread(f"the column {said}, which is no answer its header names and no column of the table")
 
 
 def _answers(engine: Engine, found: Sequence[tuple[str, Callable[[], Value]]], told: Told) -> Answers:

@@ -196,7 +196,9 @@ def _rule_set(
         tie = tie_of(answers.label, winner, scores)
         if tie is not None:
             scale = scale_of(answers.probabilities, scores) if answers.probabilities else None
-            return RuleSet(tuple(points.bias for points in scores), _terms(scores), scale, tie, held, bool(answers.scores))
+            return RuleSet(
+                tuple(points.bias for points in scores), _terms(scores), scale, tie, held, bool(answers.scores)
+            )
     if answers.probabilities or answers.scores:
         raise Unread("the label is not the class with most points")
     return Tree(tuple(_expanded(answers.label, winner)))

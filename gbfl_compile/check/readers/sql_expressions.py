@@ -46,6 +46,8 @@ def _text(node: Any, scope: Scope) -> Value:
     if kind(node) == "Introducer":
         if str(node.this).lower() not in ("_utf8mb4", "_utf8", "_utf8mb3", "_latin1", "_ascii"):
             refuse(node, "a character set that is not understood")
+        if str(node.this).lower() != "_utf8mb4" and not str(node.args["expression"].this).isascii():
+            refuse(node, "letters whose bytes mean others in this character set")
         return expression(node.args["expression"], scope)
     if kind(node) == "ByteString" and scope.engine.parsed_as != "postgres":
         refuse(node, "bytes")

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 from gbfl_compile.check.readers.sql_engines import Engine
 from gbfl_compile.check.readers.sql_expressions import expression
+from gbfl_compile.check.readers.sql_names import folded_name
 from gbfl_compile.check.readers.sql_nodes import Scope, kind, only, refuse
 from gbfl_compile.check.readers.sql_values import Constant, Other, Pick, Value, ends, mapped
 from gbfl_compile.check.reading import Unread
@@ -54,19 +55,6 @@ class Reader:
     """What a column of the table is, by its folded name."""
 
 
-def folded_name(engine: Engine, name: str, quoted: bool) -> str:
-    """What two names must differ in to be two names."""
-    match engine.names:
-        case "fold":
-            return name.casefold()
-        case "lower":
-            return name if quoted else name.lower()
-        case "upper":
-            return name if quoted else name.upper()
-        case "exact":
-            return name
-
-
 def _key(engine: Engine, identifier: Any) -> str:
     if kind(identifier) != "Identifier":
         refuse(identifier, "is not a name")
@@ -92,7 +80,10 @@ def query_columns(node: Any, reader: Reader, known: Mapping[str, Source], outer:
     columns: dict[str, Callable[[], Value]] = {}
     for number, item in enumerate(node.expressions):
         if kind(item) == "Star" or (kind(item) == "Column" and kind(item.this) == "Star"):
-            columns.update(_star(item, sources))
+            brought = _star(item, sources)
+            if both := brought.keys() & columns.keys():
+                refuse(item, f"brings the column {min(both)!r}, which is there already")
+            columns.update(brought)
             continue
         name, made = _item(item, number, reader, sources)
         if name in columns:

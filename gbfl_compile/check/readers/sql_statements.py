@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from gbfl_compile.check.readers.sql_engines import Engine
 from gbfl_compile.check.readers.sql_expressions import expression
+from gbfl_compile.check.readers.sql_names import (
+    folded_name,
+    names_among,
+    refuse_unclear_characters,
+    refuse_unclear_names,
+)
 from gbfl_compile.check.readers.sql_nodes import Scope, kind, only, refuse, snippet
-from gbfl_compile.check.readers.sql_queries import Reader, Source, folded_name, query_columns
+from gbfl_compile.check.readers.sql_queries import Reader, Source, query_columns
 from gbfl_compile.check.readers.sql_types import cast_to, named_type
 from gbfl_compile.check.readers.sql_values import Column, Value
 from gbfl_compile.check.reading import Unread
@@ -23,7 +30,6 @@ HARMLESS = {
     "StabilityProperty",
     "SqlReadWriteProperty",
     "TemporaryProperty",
-    "EngineProperty",
     "Order",
     "SqlSecurityProperty",
     "AlgorithmProperty",
@@ -34,21 +40,22 @@ HARMLESS = {
 PLAIN_WORDS = {"LANGUAGE", "SQL", "IMMUTABLE", "STABLE", "PARALLEL", "SAFE"}
 """What PostgreSQL may say of a function without changing an answer (STRICT would: NULL in, NULL out)."""
 
-DBT = (
-    (re.compile(r"\{\{ config\([^{}]*\) \}\}"), ""),
-    (re.compile(r"\{\{ (ref|source)\([^{}]*\) \}\}"), "gbfl_dbt_source"),
-    (re.compile(r"\{\{ '\{' \}\}"), "{"),
+KEEPING = {"clickhouse": {"MERGETREE", "MEMORY", "LOG"}, "mysql": {"INNODB"}}
+"""Engines of tables that keep every row as it was put there."""
+
+SETTINGS = re.compile(
+    r"(max_query_size|max_ast_elements|max_expanded_ast_elements|max_ast_depth|max_parser_depth) = \d+"
 )
+"""What ClickHouse may be told: limits on the text, none on the rows."""
 
 
-def without_templates(text: str) -> str:
-    """What dbt makes of a model, as far as models are understood: config, ref, source and a quoted brace."""
-    for pattern, made in DBT[:2]:
-        text = pattern.sub(made, text)
-    left = DBT[2][0].sub("", text)
-    if "{{" in left or "{%" in left or "{#" in left:
-        raise Unread("a template that is not understood")
-    return DBT[2][0].sub("{", text)
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is looked for: the form, the features a function takes, in order, and the names that were told."""
+
+    form: str | None
+    arguments: Sequence[int]
+    names: Sequence[str]
 
 
 def statements(engine: Engine, text: str) -> list[list[Any]]:
@@ -60,8 +67,10 @@ def statements(engine: Engine, text: str) -> list[list[Any]]:
         raise Unread(f"{len(text)} characters of SQL, at most {LONGEST_TEXT} are read")
     if engine.parsed_as == "mysql" and ("/*!" in text or "/*M!" in text):
         raise Unread("a comment that the engine may execute: /*! … */")
+    tokens = parsed(lambda: tokenize(text, read=engine.parsed_as))
+    refuse_unclear_characters(text, tokens)
     parts: list[list[Any]] = [[]]
-    for token in parsed(lambda: tokenize(text, read=engine.parsed_as)):
+    for token in tokens:
         if token.token_type == TokenType.SEMICOLON:
             parts.append([])
         else:
@@ -97,34 +106,46 @@ def parse_one(engine: Engine, text: str) -> Any:
     return nodes_of(engine, tokens, text)
 
 
-def answer_columns(
-    engine: Engine, text: str, form: str | None, arguments: Sequence[int], table: Callable[[str], Value]
-) -> list[tuple[str, Lazy]]:
-    """The columns that come out, with their names, whatever the form.
-
-    `arguments` are the features a function takes, in order; `table` says what a column of the table is.
-    """
+def answer_columns(engine: Engine, text: str, asked: Asked, table: Callable[[str], Value]) -> list[tuple[str, Lazy]]:
+    """The columns that come out, with their names, whatever the form; `table` says what a column of the table is."""
     reader = Reader(engine, table)
-    if form == "expression":
+    if asked.form == "expression":
         text = f"SELECT\n{text}"
+    parts = statements(engine, text)
+    refuse_unclear_names(engine, [*asked.names, *(name for tokens in parts for name in names_among(tokens))])
     found: list[tuple[str, Lazy]] = []
-    functions = True  # several functions may stand in one text, but only one query
-    for tokens in statements(engine, text):
-        if (head := _function_head(engine, tokens)) and functions:
-            found.append(_postgres_function(engine, text[: tokens[-1].end + 1], head, arguments))
+    functions = asked.form == "macro"  # several functions may stand in one text, but only one query
+    for tokens in parts:
+        if functions and (head := _function_head(engine, tokens)):
+            found.append(_postgres_function(engine, text[: tokens[-1].end + 1], head, asked.arguments))
             continue
         node = nodes_of(engine, tokens, text)
         if kind(node) == "Set" and engine.name == "clickhouse":
             _refuse_other_settings(node)
             continue
-        made = list(_statement(node, reader, arguments, form))
-        if found and not (_is_function(node) and functions):
+        if _is_function(node) != functions:
+            refuse(node, "a function, or none, where its form says otherwise")
+        made = list(_statement(node, reader, asked))
+        if found and not functions:
             refuse(node, "a second statement")
-        functions = _is_function(node)
         found += made
     if not found:
         raise Unread("says nothing")
+    if functions:
+        _refuse_calls(engine, parts, {name for name, _ in found})
     return found
+
+
+def _refuse_calls(engine: Engine, parts: list[list[Any]], names: set[str]) -> None:
+    """Refuse functions that are called by their own text: one named like the engine's would stand before it."""
+    for tokens in parts:
+        called = [
+            token.text
+            for token, following in zip(tokens, tokens[1:], strict=False)
+            if following.text == "(" and any(token.text.casefold() == name.casefold() for name in names)
+        ]
+        if len(called) > 1:  # one is the function's own head
+            raise Unread(f"the function {called[-1]!r} is defined and called in one text")
 
 
 def _is_function(node: Any) -> bool:
@@ -133,28 +154,28 @@ def _is_function(node: Any) -> bool:
 
 def _refuse_other_settings(node: Any) -> None:
     for item in node.expressions:
-        if not re.fullmatch(r"max_[a-z_]+ = \d+", item.sql(dialect="clickhouse")):
+        if not SETTINGS.fullmatch(item.sql(dialect="clickhouse")):
             refuse(node, "a setting that is not understood")
 
 
-def _statement(node: Any, reader: Reader, arguments: Sequence[int], form: str | None) -> Iterator[tuple[str, Lazy]]:
+def _statement(node: Any, reader: Reader, asked: Asked) -> Iterator[tuple[str, Lazy]]:
     made = node
     types: list[Any] = []
     names: list[str] = []
     if kind(node) == "Create":
         if _is_function(node):
-            yield _function(node, reader.engine, arguments)
+            yield _function(node, reader.engine, asked.arguments)
             return
-        made = _created(node)
+        made = _created(node, reader.engine)
         if kind(node.this) == "Schema":
             definitions = node.this.expressions
             for part in definitions:
                 only(part, "this", "kind", "quoted")
             names = [_name(reader.engine, part.this if kind(part) == "ColumnDef" else part) for part in definitions]
             types = [part.args.get("kind") if kind(part) == "ColumnDef" else None for part in definitions]
-    if form == "expression" and any(node.args.get(key) for key in ("from_", "from", "joins", "with_", "with")):
+    if asked.form == "expression" and any(node.args.get(key) for key in ("from_", "from", "joins", "with_", "with")):
         refuse(node, "is not an expression alone")
-    outer = (Source(None, {}, reader.table),) if form == "expression" else ()
+    outer = (Source(None, {}, reader.table),) if asked.form == "expression" else ()
     columns = query_columns(made, reader, {}, outer).columns
     if names and len(names) != len(columns):
         refuse(node, "its columns are not those of its query")
@@ -167,18 +188,22 @@ def _typed(engine: Engine, value: Lazy, kind_: Any) -> Lazy:
     return value if kind_ is None else lambda: cast_to(engine, value(), kind_)
 
 
-def _created(node: Any) -> Any:
-    only(node, "this", "kind", "expression", "properties", "replace", "exists", "begin")
+def _created(node: Any, engine: Engine) -> Any:
+    only(node, "this", "kind", "expression", "properties", "replace", "begin")  # IF NOT EXISTS may do nothing
     if node.args.get("kind") not in ("VIEW", "TABLE") or node.args.get("expression") is None:
         refuse(node, "creates something that is not understood")
-    _refuse_properties(node)
+    _refuse_properties(node, engine)
     return node.args["expression"]
 
 
-def _refuse_properties(node: Any) -> None:
+def _refuse_properties(node: Any, engine: Engine) -> None:
     properties = node.args.get("properties")
     for item in properties.expressions if properties is not None else ():
-        if kind(item) not in HARMLESS:
+        if kind(item) == "EngineProperty":
+            name = item.this
+            if name.args.get("expressions") or str(name.this).upper() not in KEEPING.get(engine.parsed_as, ()):
+                refuse(item, "a table that need not keep every row")
+        elif kind(item) not in HARMLESS:
             refuse(item, f"{kind(item)} is not understood")
 
 
@@ -188,7 +213,8 @@ def _name(engine: Engine, identifier: Any) -> str:
 
 def _function(node: Any, engine: Engine, arguments: Sequence[int]) -> tuple[str, Lazy]:
     """CREATE FUNCTION and CREATE MACRO, as far as sqlglot knows them."""
-    _refuse_properties(node)
+    only(node, "this", "kind", "expression", "properties", "replace", "begin")
+    _refuse_properties(node, engine)
     body, head = node.args.get("expression"), node.this
     given = head.expressions
     if kind(body) == "Lambda":
@@ -257,7 +283,8 @@ def _postgres_function(engine: Engine, text: str, head: list[Any], arguments: Se
     result = named_type(engine, text[head[returns].end + 1 : head[language].start].strip())
     (body,) = parse_one(engine, f"SELECT {text[head[-1].end + 1 :]}").expressions
     made = _typed(engine, _body(engine, body, names, arguments), result)
-    return words[opened - 1], made
+    own = head[opened - 1]
+    return folded_name(engine, own.text, quoted=own.token_type.name == "IDENTIFIER"), made
 
 
 def _closing(words: list[str]) -> int:
