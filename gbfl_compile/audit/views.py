@@ -32,7 +32,8 @@ WITNESSES = "gbfl_witnesses"
 CATALOGS: Mapping[str, str] = {
     "postgres": "SELECT pg_get_viewdef({name}::regclass, true)",
     "duckdb": "SELECT sql FROM duckdb_views() WHERE view_name = {name}",
-    "sqlite": "SELECT sql FROM sqlite_master WHERE type = 'view' AND name = {name}",
+    "sqlite": "SELECT sql FROM (SELECT * FROM sqlite_temp_master UNION ALL SELECT * FROM sqlite_master) "
+    "WHERE type = 'view' AND name = {name}",
     "mariadb": "SELECT view_definition FROM information_schema.views WHERE table_name = {name}",
     "clickhouse": "SELECT as_select FROM system.tables WHERE name = {name}",
 }
@@ -52,7 +53,19 @@ def audit_view(given: Given, database: Database, view: str, what: str) -> Audite
         found = replace(deployed, reason=str(error))
     else:
         found = compared(deployed, given.program, readings, given.data, given.triplets, given.budget_seconds)
-    return _run_too(found, given, database, definition)
+    return _said_of_its_table(_run_too(found, given, database, definition), database, definition)
+
+
+def _said_of_its_table(found: Audited, database: Database, definition: str) -> Audited:
+    """A view on another view is the program only if that one passes its columns on, and nobody has read it."""
+    try:
+        _, tables, _ = _parsed(database, definition)
+        base = tables[0].name
+        view_definition(database, base)
+    except (BadInput, CannotRun, Unread):
+        return found
+    reason = f"it stands on {base}, which is a view itself and was not read: audit a view on the table"
+    return replace(found, verdict="unread" if found.verdict == "equal" else found.verdict, reason=reason)
 
 
 def view_definition(database: Database, view: str) -> str:
@@ -152,8 +165,8 @@ def _same(answer: Any, label: Label) -> bool:
     return answer is not None and float(answer) == float(label)
 
 
-def over_witnesses(database: Database, definition: str) -> str:
-    """The view's query with its one table replaced by the witnesses, giving the label alone."""
+def _parsed(database: Database, definition: str) -> tuple[Any, list[Any], str]:
+    """The view's query, the places where its one table stands in it, and sqlglot's name of the dialect."""
     try:
         import sqlglot
         from sqlglot import exp
@@ -164,11 +177,21 @@ def over_witnesses(database: Database, definition: str) -> str:
         tree = sqlglot.parse_one(definition, read=dialect)
     except (sqlglot.errors.SqlglotError, RecursionError) as error:
         raise Unread(f"the view's definition is not understood: {str(error).splitlines()[0]}") from None
+    if isinstance(tree, exp.Create) and isinstance(tree.this, exp.Schema):
+        raise Unread("the view names its columns apart from its query, which is not run on witnesses")
     query = tree.expression if isinstance(tree, exp.Create) else tree
     named = {cte.alias for cte in query.find_all(exp.CTE)}
     tables = [table for table in query.find_all(exp.Table) if table.name not in named]
     if len({table.sql() for table in tables}) != 1:
         raise Unread(f"the view stands on {len(tables)} tables")
+    return query, tables, dialect
+
+
+def over_witnesses(database: Database, definition: str) -> str:
+    """The view's query with its one table replaced by the witnesses, giving the label alone."""
+    query, tables, dialect = _parsed(database, definition)
+    from sqlglot import exp
+
     for table in tables:
         replaced = exp.to_table(WITNESSES)
         replaced.set(

@@ -20,6 +20,9 @@ ProofAnswer: TypeAlias = Literal[
     "proved", "counterexample", "other names", "other reasons", "unread", "undecided", "not run"
 ]
 
+SYSTEM_HEADERS = {"stddef", "stdint", "float", "math", "gbfl"}
+"""A file of this name beside a .c file would stand in for a header that it includes."""
+
 OTHER_NAMES = "its features or classes are not the source's"
 
 
@@ -78,7 +81,10 @@ def prove_readings(
         same = [(type(label), label) for label in reading.classes] == kinds
         if reading.features != program.features or not same:
             return ArtifactProof("other names", OTHER_NAMES)
-    places = tuple((reading.place, prove(program, reading, budget_seconds)) for reading in readings)
+    try:
+        places = tuple((reading.place, prove(program, reading, budget_seconds)) for reading in readings)
+    except (ArithmeticError, ValueError, RuntimeError) as error:  # numbers no artifact has, or a fault of the prover
+        return ArtifactProof("undecided", f"the prover gave up on it: {type(error).__name__}: {error}"[:300])
     answers = {proof.answer for _, proof in places}
     if "counterexample" in answers:
         return ArtifactProof("counterexample", next(_open_ends(places), None), places, program.features)
@@ -117,11 +123,13 @@ def _open_ends(places: tuple[tuple[str, Proof], ...]) -> Iterator[str]:
 def artifact_files(path: Path, extension: str) -> dict[str, bytes]:
     """The files of the artifact whose main file is `path`: all in its folder but what other artifacts brought."""
     folder = path.parent
-    others = {other.stem for other in folder.glob(f"*{extension}")} - {path.stem}
+    stems = {other.stem for other in folder.glob(f"*{extension}")} - {path.stem} - SYSTEM_HEADERS
+    others = {f"{stem}{ending}" for stem in stems for ending in (extension, ".h")}
     found = {}
     for file in sorted(folder.rglob("*")):
-        name = file.relative_to(folder)
-        hidden = any(part.startswith(".") or part == "__pycache__" for part in name.parts)
-        if file.is_file() and not hidden and file.stem not in others:
-            found[name.as_posix()] = file.read_bytes()
+        name = file.relative_to(folder).as_posix()
+        hidden = any(part.startswith(".") for part in name.split("/"))
+        compiled = "__pycache__" in name.split("/") and not file.name.startswith(f"{path.stem}.")
+        if file.is_file() and not hidden and not compiled and name not in others:
+            found[name] = file.read_bytes()
     return found

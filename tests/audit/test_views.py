@@ -71,3 +71,17 @@ def test_a_password_is_never_told(tmp_path, capsys, monkeypatch):
     assert main(["audit", "approved.json", "--database", address, "--view", "scores"]) in (2, 3)
     told = capsys.readouterr()
     assert "very-secret" not in told.out + told.err
+
+
+def test_a_view_on_a_view_is_not_called_equal(tmp_path, capsys, monkeypatch):
+    """The inner one swaps two columns, and the outer one is the program to the letter."""
+    monkeypatch.chdir(tmp_path)
+    save(TREE, tmp_path / "approved.json")
+    connection = sqlite3.connect("loans.db")
+    connection.execute("CREATE TABLE loans (income REAL, age REAL, debt REAL, years REAL)")
+    connection.execute("CREATE VIEW data AS SELECT age AS income, income AS age, debt, years FROM loans")
+    make_view(from_connection("sqlite", connection), TREE)
+    connection.commit()
+    connection.close()
+    assert main(["audit", "approved.json", "--database", "sqlite:///loans.db", "--view", "scores"]) == 3
+    assert "stands on data, which is a view itself" in capsys.readouterr().out

@@ -3,7 +3,7 @@
 import pytest
 
 from gbfl_compile.backends import emit
-from gbfl_compile.check.artifact_proof import prove_artifact
+from gbfl_compile.check.artifact_proof import artifact_files, prove_artifact
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
 from gbfl_compile.ir.trees import leaf, split
 
@@ -89,3 +89,34 @@ def test_a_prefetch_that_does_something(ahead):
 def test_a_bracket_comment_in_a_build_file():
     old = "if(NOT MSVC)"
     assert answer(tree(1.0), "c", old, f"#[[\n{old}", "CMakeLists.txt", {"layout": "cmake"}) == "unread"
+
+
+def test_a_comment_opened_in_a_preprocessor_line():
+    old = "#if DBL_MANT_DIG != 53\n#error "
+    assert answer(tree(1.0), "c", old, f"{old}/* ") == "unread"
+
+
+def written(program, target, folder, options=None):
+    for name, content in emit(program, target, options=options).files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)
+
+
+def test_a_compiled_module_beside_the_source_is_not_overlooked(tmp_path):
+    written(tree(1.0), "python", tmp_path)
+    (tmp_path / "__pycache__").mkdir()
+    (tmp_path / "__pycache__" / "model.cpython-311.pyc").write_bytes(b"anything")
+    assert prove_artifact(tree(1.0), "python", artifact_files(tmp_path / "model.py", ".py")).answer == "unread"
+
+
+@pytest.mark.parametrize("decoy", ["stdint", "CMakeLists"])
+def test_a_file_cannot_hide_behind_a_name(decoy, tmp_path):
+    written(tree(1.0), "c", tmp_path, {"layout": "cmake"})
+    (tmp_path / f"{decoy}.c").write_text("/* notes */\n")
+    (tmp_path / ("stdint.h" if decoy == "stdint" else "CMakeLists.txt")).write_text("changed\n")
+    assert prove_artifact(tree(1.0), "c", artifact_files(tmp_path / "model.c", ".c")).answer == "unread"
+
+
+@pytest.mark.parametrize("place", ["return 0\n", "(-1, 0, True)"])
+def test_numbers_of_thousands_of_digits(place):
+    assert answer(tree(1.0), "python", place, place.replace("0", "0x" + "F" * 5000)) in ("unread", "other reasons")

@@ -14,7 +14,7 @@ from gbfl_compile.check.readers.onnx import read_onnx
 from gbfl_compile.check.readers.python import read_python
 from gbfl_compile.check.readers.sql import SQL_READERS
 from gbfl_compile.check.reading import Reading, Unread
-from gbfl_compile.errors import BadInput
+from gbfl_compile.errors import BadInput, GbflError
 
 READERS: Mapping[str, Callable[[Mapping[str, bytes]], tuple[Reading, ...]]] = {
     "python": read_python,
@@ -39,3 +39,7 @@ def read(target: str, files: Mapping[str, bytes]) -> tuple[Reading, ...]:
             return READERS[target](files)
     except RecursionError:  # parsers and readers follow nesting by recursion, and an artifact may nest without end
         raise Unread("nested too deeply") from None
+    except (GbflError, Unread):
+        raise
+    except Exception as error:  # whatever a reader trips over, it did not read it: that is a refusal, never a pass
+        raise Unread(f"the reader gave up on it: {type(error).__name__}") from error

@@ -93,6 +93,8 @@ def tokens(text: str) -> list[tuple[str, str, int]]:
         kind, token = str(match.lastgroup), match.group()
         if match.start() != at:
             break
+        if kind in ("string", "directive") and any(sign in token for sign in ("/*", "*/", "//")):
+            refuse(line, "what may be a comment, in a string or a preprocessor line")
         if kind not in ("comment", "space"):
             found.append((kind, token, line))
         line += token.count("\n")

@@ -77,11 +77,7 @@ def _readings(engine: Engine, text: str, given: Told | None) -> tuple[Reading, .
     def table(name: str) -> Value:
         return Column(columns[name]) if name in columns else Other(name)
 
-    asked = Asked(
-        told.form,
-        [feature for feature, _ in told.columns],
-        [name for pair in (told.columns, told.outputs) for _, name in pair],
-    )
+    asked = Asked(told.form, told.columns, [name for _, name in told.outputs])
     found = answer_columns(engine, _without_header(text), asked, table)
     if given is None:
         _refuse_other_columns(engine, found, told, table)

@@ -1,4 +1,4 @@
-"""What dbt makes of a model and its schema.yml, as far as they are understood. Hooks and other templates are refused."""
+"""What dbt makes of a model and its schema.yml, as far as understood. Hooks and other templates are refused."""
 
 from __future__ import annotations
 

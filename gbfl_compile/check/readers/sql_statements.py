@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 from gbfl_compile.check.readers.sql_engines import Engine
@@ -20,6 +21,9 @@ from gbfl_compile.check.readers.sql_queries import Reader, Source, query_columns
 from gbfl_compile.check.readers.sql_types import cast_to, named_type
 from gbfl_compile.check.readers.sql_values import Column, Value
 from gbfl_compile.check.reading import Unread
+
+Columns: TypeAlias = Sequence[tuple[int, str]]
+"""Features and the columns they stand in, in the order in which a function takes them."""
 
 Lazy: TypeAlias = Callable[[], Value]
 """A column that is worked out when it is asked for."""
@@ -51,11 +55,11 @@ SETTINGS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What is looked for: the form, the features a function takes, in order, and the names that were told."""
+    """What is looked for, as it was told."""
 
     form: str | None
-    arguments: Sequence[int]
-    names: Sequence[str]
+    columns: Columns
+    outputs: Sequence[str]
 
 
 def statements(engine: Engine, text: str) -> list[list[Any]]:
@@ -112,12 +116,19 @@ def answer_columns(engine: Engine, text: str, asked: Asked, table: Callable[[str
     if asked.form == "expression":
         text = f"SELECT\n{text}"
     parts = statements(engine, text)
-    refuse_unclear_names(engine, [*asked.names, *(name for tokens in parts for name in names_among(tokens))])
+    refuse_unclear_names(
+        engine,
+        [
+            *(name for _, name in asked.columns),
+            *asked.outputs,
+            *(name for tokens in parts for name in names_among(tokens)),
+        ],
+    )
     found: list[tuple[str, Lazy]] = []
     functions = asked.form == "macro"  # several functions may stand in one text, but only one query
     for tokens in parts:
         if functions and (head := _function_head(engine, tokens)):
-            found.append(_postgres_function(engine, text[: tokens[-1].end + 1], head, asked.arguments))
+            found.append(_postgres_function(engine, text[: tokens[-1].end + 1], head, asked.columns))
             continue
         node = nodes_of(engine, tokens, text)
         if kind(node) == "Set" and engine.name == "clickhouse":
@@ -141,10 +152,10 @@ def _refuse_calls(engine: Engine, parts: list[list[Any]], names: set[str]) -> No
     for tokens in parts:
         called = [
             token.text
-            for token, following in zip(tokens, tokens[1:], strict=False)
+            for token, following in pairwise(tokens)
             if following.text == "(" and any(token.text.casefold() == name.casefold() for name in names)
         ]
-        if len(called) > 1:  # one is the function's own head
+        if len(called) > (engine.name != "clickhouse"):  # elsewhere one is the function's own head: name(arguments)
             raise Unread(f"the function {called[-1]!r} is defined and called in one text")
 
 
@@ -164,7 +175,7 @@ def _statement(node: Any, reader: Reader, asked: Asked) -> Iterator[tuple[str, L
     names: list[str] = []
     if kind(node) == "Create":
         if _is_function(node):
-            yield _function(node, reader.engine, asked.arguments)
+            yield _function(node, reader.engine, asked.columns)
             return
         made = _created(node, reader.engine)
         if kind(node.this) == "Schema":
@@ -211,7 +222,7 @@ def _name(engine: Engine, identifier: Any) -> str:
     return folded_name(engine, str(identifier.this), bool(identifier.args.get("quoted")))
 
 
-def _function(node: Any, engine: Engine, arguments: Sequence[int]) -> tuple[str, Lazy]:
+def _function(node: Any, engine: Engine, arguments: Columns) -> tuple[str, Lazy]:
     """CREATE FUNCTION and CREATE MACRO, as far as sqlglot knows them."""
     only(node, "this", "kind", "expression", "properties", "replace", "begin")
     _refuse_properties(node, engine)
@@ -238,10 +249,13 @@ def _function(node: Any, engine: Engine, arguments: Sequence[int]) -> tuple[str,
     return _name(engine, table.this), made
 
 
-def _body(engine: Engine, body: Any, names: list[str], arguments: Sequence[int]) -> Lazy:
+def _body(engine: Engine, body: Any, names: list[str], arguments: Columns) -> Lazy:
     if len(names) != len(arguments) or len(set(names)) != len(names):
         raise Unread(f"a function of {len(names)} arguments, the features asked are {len(arguments)}")
-    known: Mapping[str, Value] = {name: Column(f) for name, f in zip(names, arguments, strict=True)}
+    for number, name in enumerate(names):
+        if any(name.casefold() == column.casefold() for _, column in [*arguments[:number], *arguments[number + 1 :]]):
+            raise Unread(f"the argument {name!r} is not the feature of this name")
+    known: Mapping[str, Value] = {name: Column(f) for name, (f, _) in zip(names, arguments, strict=True)}
 
     def look_up(node: Any) -> Value:
         if kind(node) == "Column" and node.args.get("table"):
@@ -262,7 +276,7 @@ def _function_head(engine: Engine, tokens: list[Any]) -> list[Any] | None:
     return tokens[: ends[0] + 1] if ends else None
 
 
-def _postgres_function(engine: Engine, text: str, head: list[Any], arguments: Sequence[int]) -> tuple[str, Lazy]:
+def _postgres_function(engine: Engine, text: str, head: list[Any], arguments: Columns) -> tuple[str, Lazy]:
     words = [token.text for token in head]
     try:
         opened, closed = words.index("("), _closing(words)

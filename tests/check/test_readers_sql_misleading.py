@@ -1,0 +1,273 @@
+"""SQL texts made to be taken for the program they are not: each was once read and proved, and is refused now."""
+
+import pytest
+
+from gbfl_compile.backends import emit
+from gbfl_compile.check.artifact_proof import prove_artifact
+from gbfl_compile.check.readers.sql import Told, read_sql
+from gbfl_compile.check.readers.sql_engines import ENGINES
+from gbfl_compile.check.reading import Unread
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
+from gbfl_compile.ir.trees import leaf, split
+
+EVERY = tuple(ENGINES)
+ANSWERS = split(0, leaf(0.0, 1.0), leaf(1.0, 0.0))
+
+
+def asking(feature="age", labels=("no", "yes"), features=None):
+    """IF feature >= 1 THEN the second label ELSE the first."""
+    return Program(features or (feature, "income"), labels, (Clause((Interval(0, 1.0, None),)),), ANSWERS)
+
+
+def points(*worth):
+    clauses = (Clause((Interval(0, 1.0, None),)), Clause((Interval(1, None, 2.0),)))
+    return Program(("age", "income"), ("no", "yes"), clauses, Scorecard((0, 0), tuple((0, each) for each in worth), 0))
+
+
+def quote(dialect):
+    return "`" if dialect in ("sqlite", "mariadb", "mysql", "clickhouse", "spark", "databricks", "bigquery") else '"'
+
+
+def emitted(program, dialect, **options):
+    return dict(emit(program, f"sql:{dialect}", "model", options).files)
+
+
+def text_of(program, dialect, **options):
+    return emitted(program, dialect, **options)["model.sql"].decode()
+
+
+def taken_apart(text):
+    """Header and query."""
+    lines = text.rstrip().rstrip(";").split("\n")
+    first = next(number for number, line in enumerate(lines) if not line.startswith("--"))
+    return "\n".join(lines[:first]) + "\n", "\n".join(lines[first:])
+
+
+def changed(text, old, new, count=-1):
+    assert old in text, text
+    return text.replace(old, new, count)
+
+
+def assert_refused(program, dialect, text, **others):
+    files = {"model.sql": text.encode(), **{name.replace("_", "."): content for name, content in others.items()}}
+    proof = prove_artifact(program, f"sql:{dialect}", files)
+    assert proof.answer == "unread", text
+    return proof.reason
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "duckdb", "postgres", "mariadb"])
+def test_a_star_does_not_hide_a_column_of_the_same_name(dialect):
+    program, q = asking(), quote(dialect)
+    header, query = taken_apart(text_of(program, dialect))
+    for columns in (f"'yes' AS {q}label{q}, *", f"*, 'yes' AS {q}label{q}"):
+        assert_refused(program, dialect, f"{header}SELECT {columns} FROM ({query}) m;")
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "duckdb", "postgres", "mariadb"])
+def test_the_column_called_label_is_the_label(dialect):
+    program, q = asking(), quote(dialect)
+    header, query = taken_apart(text_of(program, dialect))
+    named = changed(header, '["label", "label"]', '["label", "lab"]')
+    columns = f"{q}label{q} AS {q}lab{q}, 'yes' AS {q}label{q}, {q}p_no{q}, {q}p_yes{q}"
+    assert_refused(program, dialect, f"{named}SELECT {columns} FROM ({query}) m;")
+
+
+def test_what_comes_out_beside_the_answers_is_a_column_of_the_table():
+    program = asking()
+    header, query = taken_apart(text_of(program, "postgres", outputs="label"))
+    for column in ("0.5e0 AS p_yes", '"label" AS "LABEL"', "'yes'", "CASE WHEN 1 = 1 THEN 'yes' END AS answer"):
+        assert_refused(program, "postgres", f'{header}SELECT "label", {column} FROM ({query}) m;')
+    kept = text_of(program, "postgres", key="id,income")
+    assert prove_artifact(program, "sql:postgres", {"model.sql": kept.encode()}).answer == "proved"
+    assert_refused(program, "postgres", changed(kept, '"id"', '"age" AS "id"'))
+
+
+def test_a_header_does_not_give_a_class_the_column_of_another():
+    program = asking()
+    header, query = taken_apart(text_of(program, "duckdb"))
+    swapped = changed(
+        header,
+        '["probabilities", "p_no"], ["probabilities", "p_yes"]',
+        '["probabilities", "p_yes"], ["probabilities", "p_no"]',
+    )
+    text = f'{swapped}SELECT "label", "p_no" AS "p_yes", "p_yes" AS "p_no" FROM ({query}) m;'
+    assert "p_yes, p_no" in assert_refused(program, "duckdb", text)
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "duckdb", "postgres", "mariadb", "clickhouse"])
+def test_a_feature_is_not_read_from_the_column_of_another(dialect):
+    program, q = asking(), quote(dialect)
+    header, query = taken_apart(text_of(program, dialect))
+    text = changed(header, '[0, "age"]', '[0, "income"]') + changed(query, f"{q}age{q}", f"{q}income{q}")
+    assert "another feature's name" in assert_refused(program, dialect, text)
+
+
+@pytest.mark.parametrize("dialect", EVERY)
+@pytest.mark.parametrize("end", ["\r", "\f", "\v", "\0", "\u2028", "\u2029", "\x85"])
+def test_a_comment_ends_where_every_engine_has_it_end(dialect, end):
+    program = asking()
+    header, query = taken_apart(text_of(program, dialect))
+    assert_refused(program, dialect, f"{header}-- rules{end}DROP TABLE data;\n{query}")
+    assert_refused(program, dialect, f"{header}{query}\n-- rules{end}DROP TABLE data;\n")
+
+
+def test_line_ends_of_windows_are_read():
+    text = text_of(asking(), "duckdb").replace("\n", "\r\n")
+    assert prove_artifact(asking(), "sql:duckdb", {"model.sql": text.encode()}).answer == "proved"
+
+
+@pytest.mark.parametrize("label", ["a\rb", "a\u2028b", "a\fb", "größe"])
+def test_a_label_may_hold_what_may_not_stand_outside_quotes(label):
+    program = asking(labels=("no", label))
+    assert prove_artifact(program, "sql:duckdb", emitted(program, "duckdb")).answer == "proved"
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "duckdb", "mariadb"])
+@pytest.mark.parametrize(
+    ("name", "other"), [("risk", "ris\u212a"), ("straße", "strasse"), ("é", "É"), ("size", "ſize")]
+)
+def test_names_are_one_only_but_for_a_to_z(dialect, name, other):
+    program, q = asking(name), quote(dialect)
+    header, query = taken_apart(text_of(program, dialect))
+    assert_refused(program, dialect, header + changed(query, f"{q}{name}{q}", f"{q}{other}{q}", 1))
+
+
+def test_postgres_is_not_asked_what_case_a_foreign_letter_gets():
+    program = asking("é")
+    header, query = taken_apart(text_of(program, "postgres"))
+    assert_refused(program, "postgres", header + changed(query, '"é"', "É", 1))
+
+
+def test_bytes_of_another_character_set_are_not_taken_for_letters():
+    program = asking(labels=("no", "größe"))
+    text = text_of(program, "mariadb")
+    header, query = taken_apart(text)
+    for introducer in ("_latin1", "_ascii"):
+        assert_refused(program, "mariadb", header + changed(query, "'größe'", f"{introducer}'größe'"))
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        "config(materialized='table', post_hook=\"UPDATE model SET label = 'yes'\")",
+        "config(materialized='incremental')",
+        "config(materialized=var('how'))",
+        "config(pre_hook='DELETE FROM data', materialized='view')",
+    ],
+)
+def test_a_dbt_model_has_no_hooks(config):
+    files = emitted(asking(), "duckdb", form="dbt")
+    text = changed(files["model.sql"].decode(), "config(materialized='view')", config)
+    assert "template" in assert_refused(asking(), "duckdb", text, schema_yml=files["schema.yml"])
+
+
+@pytest.mark.parametrize(
+    "source", ["ref('data') ~ (' WHERE 1 = 0')", "ref('data') if true else ref('b')", "source('a', 'b') | f('c')"]
+)
+def test_a_dbt_source_is_a_name_and_nothing_more(source):
+    files = emitted(asking(), "duckdb", form="dbt")
+    text = changed(files["model.sql"].decode(), "ref('data')", source)
+    assert_refused(asking(), "duckdb", text)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        b"models:\n  - name: model\n    config:\n      post_hook: \"update model set label='yes'\"\n",
+        b"{emitted}    config:\n      post_hook: drop\n",
+        b"{emitted}\n{{ run_query('DROP TABLE data') }}\n",
+        b"",
+        b"\xff",
+    ],
+)
+def test_a_schema_says_names_and_tests_alone(schema):
+    files = emitted(asking(), "duckdb", form="dbt")
+    assert prove_artifact(asking(), "sql:duckdb", files).answer == "proved"
+    other = schema.replace(b"{emitted}", files["schema.yml"])
+    assert "schema.yml" in assert_refused(asking(), "duckdb", files["model.sql"].decode(), schema_yml=other)
+
+
+@pytest.mark.parametrize("engine", ["Null", "SummingMergeTree", "ReplacingMergeTree()", "Buffer(a, b)"])
+def test_a_clickhouse_table_keeps_its_rows(engine):
+    text = text_of(asking(), "clickhouse", form="table")
+    assert_refused(asking(), "clickhouse", changed(text, "ENGINE = MergeTree", f"ENGINE = {engine}"))
+
+
+def test_a_mariadb_table_keeps_its_rows():
+    text = text_of(asking(), "mariadb", form="table")
+    for engine in ("BLACKHOLE", "SPIDER"):
+        made = changed(text, "CREATE TABLE `model` AS", f"CREATE TABLE `model` ENGINE={engine} AS")
+        assert_refused(asking(), "mariadb", made)
+
+
+@pytest.mark.parametrize("form", ["view", "table"])
+def test_what_is_made_only_where_nothing_was_is_refused(form):
+    text = text_of(asking(), "duckdb", form=form)
+    assert_refused(asking(), "duckdb", changed(text, f"CREATE {form.upper()}", f"CREATE {form.upper()} IF NOT EXISTS"))
+
+
+def missing_is_low():
+    return Program(("age",), ("no", "yes"), (Clause((Interval(0, None, 1.0, "left", True),)),), ANSWERS)
+
+
+def test_a_function_does_not_stand_before_one_of_the_engine():
+    program = missing_is_low()
+    text = text_of(program, "duckdb", form="macro")
+    asked = changed(text, "CAST(\"age\" AS DOUBLE) = CAST('NaN' AS DOUBLE)", 'isnan(CAST("age" AS DOUBLE))')
+    assert prove_artifact(program, "sql:duckdb", {"model.sql": asked.encode()}).answer == "proved"
+    shadowed = changed(asked, "CREATE MACRO", 'CREATE MACRO isnan("age") AS FALSE;\nCREATE MACRO')
+    assert_refused(program, "duckdb", shadowed)
+    for name in ("isnan", "array_extract"):
+        header, body = taken_apart(shadowed.replace("isnan(", f"{name}(", 1))
+        told = changed(header, '["functions", ["model"]]', f'["functions", ["model", "{name}"]]')
+        told = changed(told, '["label", "label"]', '["label", "label"], ["leaf", "leaf"]')
+        assert_refused(program, "duckdb", told + body)
+    renamed = asked.replace('"model"', '"isnan"')
+    assert "called" in assert_refused(program, "duckdb", renamed)
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres"])
+def test_an_argument_is_the_feature_it_is_called(dialect):
+    program = points(3, 5)
+    header, body = taken_apart(text_of(program, dialect, form="macro"))
+    swapped = body.replace('"age"', '"?"').replace('"income"', '"age"').replace('"?"', '"income"')
+    assert_refused(program, dialect, header + swapped)
+    other = changed(header, '[[0, "age"], [1, "income"]]', '[[1, "income"], [0, "age"]]')
+    first, rest = body.split("\n", 1)
+    start, end = first.index("(") + 1, first.index(")")
+    arguments = ", ".join(reversed(first[start:end].split(", ")))
+    assert_refused(program, dialect, f"{other}{first[:start]}{arguments}{first[end:]}\n{rest}")
+
+
+def test_a_name_that_postgres_would_cut_is_refused():
+    program, long = asking(), "x" * 63
+    header, query = taken_apart(text_of(program, "postgres"))
+    inner = f'WITH "{long}b" AS (SELECT \'yes\' AS "label", 0.5e0 AS "p_no", 0.5e0 AS "p_yes" FROM "data")'
+    text = f'{header}WITH "{long}a" AS ({query}) SELECT * FROM ({inner} SELECT * FROM "{long}a") z;'
+    assert "63 bytes" in assert_refused(program, "postgres", text)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "type_", "worth"),
+    [
+        ("duckdb", "TINYINT", 100),
+        ("duckdb", "UTINYINT", 200),
+        ("duckdb", "UINTEGER", 100),
+        ("duckdb", "UBIGINT", 100),
+        ("postgres", "SMALLINT", 30000),
+        ("mariadb", "UNSIGNED", 100),
+    ],
+)
+def test_points_of_narrow_or_unsigned_types_are_refused(dialect, type_, worth):
+    program = points(worth, worth)
+    header, query = taken_apart(text_of(program, dialect))
+    narrow = f"THEN CAST({worth} AS {type_}) ELSE CAST(0 AS {type_}) END"
+    assert_refused(program, dialect, header + changed(query, f"THEN {worth} ELSE 0 END", narrow))
+
+
+def test_a_setting_that_limits_rows_is_refused():
+    told = Told(("age",), ("no", "yes"), ((0, "age"),), (("label", "label"),))
+    query = "SELECT if(age >= 1, 'yes', 'no') AS label FROM data"
+    assert read_sql(f"SET max_query_size = 100;{query}", "clickhouse", told)
+    with pytest.raises(Unread, match="setting"):
+        read_sql(f"SET max_rows_to_read = 100;{query}", "clickhouse", told)
