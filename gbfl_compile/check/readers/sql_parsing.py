@@ -1,0 +1,60 @@
+"""A SQL text cut into statements, and each of them as sqlglot's nodes. What sqlglot does not take is Unread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gbfl_compile.check.readers.sql_engines import Engine
+from gbfl_compile.check.readers.sql_names import refuse_unclear_characters
+from gbfl_compile.check.reading import Unread
+
+LONGEST_TEXT = 8 * 2**20
+
+
+def statements(engine: Engine, text: str) -> list[list[Any]]:
+    """The tokens of each statement, cut at the semicolons."""
+    from sqlglot import tokenize
+    from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # it is there, and says so nowhere
+
+    if len(text) > LONGEST_TEXT:
+        raise Unread(f"{len(text)} characters of SQL, at most {LONGEST_TEXT} are read")
+    if engine.parsed_as == "mysql" and ("/*!" in text or "/*M!" in text):
+        raise Unread("a comment that the engine may execute: /*! … */")
+    tokens = parsed(lambda: tokenize(text, read=engine.parsed_as))
+    refuse_unclear_characters(text, tokens)
+    parts: list[list[Any]] = [[]]
+    for token in tokens:
+        if token.token_type == TokenType.SEMICOLON:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return [part for part in parts if part]
+
+
+def parsed(parse: Callable[[], Any]) -> Any:
+    """What sqlglot makes of a text; its errors, of many kinds, are Unread."""
+    try:
+        return parse()
+    except RecursionError:
+        raise Unread("nested too deeply") from None
+    except Exception as error:
+        words = " ".join(str(error).split())
+        raise Unread(f"is not SQL that is understood: {words[:160]}") from None
+
+
+def nodes_of(engine: Engine, tokens: list[Any], text: str) -> Any:
+    """One statement as sqlglot's nodes."""
+    from sqlglot import Dialect
+
+    parser = Dialect.get_or_raise(engine.parsed_as).parser()
+    found = parsed(lambda: parser.parse(tokens, text))
+    if len(found) != 1 or found[0] is None:
+        raise Unread("is not one statement")
+    return found[0]
+
+
+def parse_one(engine: Engine, text: str) -> Any:
+    """A text that is one statement."""
+    (tokens,) = statements(engine, text) or [[]]
+    return nodes_of(engine, tokens, text)
