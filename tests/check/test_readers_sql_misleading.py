@@ -111,6 +111,38 @@ def test_a_comment_ends_where_every_engine_has_it_end(dialect, end):
     assert_refused(program, dialect, f"{header}{query}\n-- rules{end}DROP TABLE data;\n")
 
 
+@pytest.mark.parametrize("dialect", EVERY)
+@pytest.mark.parametrize("between", ["\u00a0", "\u3000", "/* a /* b */"])
+def test_spaces_and_comments_are_those_of_every_engine(dialect, between):
+    header, query = taken_apart(text_of(asking(), dialect))
+    assert_refused(asking(), dialect, header + changed(query, "FROM", f"{between} FROM", 1))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "label", "cast"),
+    [
+        ("postgres", "y" * 64, "CAST('{}' AS NAME)"),
+        ("tsql", "y" * 31, "CAST('{}' AS VARCHAR)"),
+        ("redshift", "y" * 257, "CAST('{}' AS VARCHAR)"),
+        ("tsql", "größe", "'{}'"),
+        ("tsql", "größe", "CAST(N'{}' AS VARCHAR(20))"),
+    ],
+)
+def test_a_label_is_not_cut_or_spelled_otherwise(dialect, label, cast):
+    program = asking(labels=("no", label))
+    header, query = taken_apart(text_of(program, dialect))
+    written = f"N'{label}'" if f"N'{label}'" in query else f"'{label}'"
+    assert_refused(program, dialect, header + changed(query, written, cast.format(label)))
+
+
+def test_a_reason_is_not_cut():
+    program = asking()
+    header, query = taken_apart(text_of(program, "postgres", outputs="label,reason"))
+    for length, answer in ((5, "unread"), (4000, "proved")):
+        text = f'{header}SELECT "label", CAST("reason" AS VARCHAR({length})) AS "reason" FROM ({query}) m;'
+        assert prove_artifact(program, "sql:postgres", {"model.sql": text.encode()}).answer == answer
+
+
 def test_line_ends_of_windows_are_read():
     text = text_of(asking(), "duckdb").replace("\n", "\r\n")
     assert prove_artifact(asking(), "sql:duckdb", {"model.sql": text.encode()}).answer == "proved"

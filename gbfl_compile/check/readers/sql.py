@@ -19,7 +19,7 @@ from gbfl_compile.check.readers.sql_engines import ENGINES, Engine
 from gbfl_compile.check.readers.sql_header import Told as Told
 from gbfl_compile.check.readers.sql_header import told_by_header as told_by_header
 from gbfl_compile.check.readers.sql_missing import decisions
-from gbfl_compile.check.readers.sql_names import folded_name, refuse_unclear_characters
+from gbfl_compile.check.readers.sql_names import folded_name, refuse_unclear_lines
 from gbfl_compile.check.readers.sql_queries import UNNAMED
 from gbfl_compile.check.readers.sql_statements import Asked, answer_columns
 from gbfl_compile.check.readers.sql_values import Column, Other, Value
@@ -101,7 +101,7 @@ def _without_header(text: str) -> str:
     start = 0
     while text.startswith("-- ", start) and (end := text.find("\n", start)) >= 0:  # `--1` is no comment to MySQL
         start = end + 1
-    refuse_unclear_characters(text[:start])
+    refuse_unclear_lines(text[:start])
     return text[start:]
 
 

@@ -38,6 +38,8 @@ def expression(node: Any, scope: Scope) -> Value:
 def _literal(node: Any, scope: Scope) -> Value:
     only(node, "this", "is_string")
     text = str(node.this)
+    if scope.engine.name == "tsql" and not text.isascii():
+        refuse(node, "letters that a text without N before it need not hold")
     return Constant(text) if node.args.get("is_string") else Constant(number(scope.engine, text))
 
 

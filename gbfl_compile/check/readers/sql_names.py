@@ -17,6 +17,13 @@ from gbfl_compile.check.reading import Unread
 UNCLEAR = re.compile(r"\r(?!\n)|[\0-\x08\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029]")
 """Characters that end a line for some and not for others."""
 
+OUTSIDE_QUOTES = re.compile(
+    UNCLEAR.pattern
+    + r"|(?![ \t\r\n])\s|[\u00ad\u200b-\u200f\u2060\ufeff]"  # space for some, part of a name for others
+    + r"|/\*(?:[^*/]|\*(?!/)|/(?!\*))*/\*"  # a comment within a comment: some engines nest them
+)
+"""What is refused in a query but for its texts and quoted names."""
+
 LOWER = str.maketrans("ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz")
 UPPER = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
@@ -65,13 +72,19 @@ def _is_text(token: Any) -> bool:
     return bool(token.token_type.name.endswith("STRING"))
 
 
-def refuse_unclear_characters(text: str, tokens: Iterable[Any] = ()) -> None:
-    """Refuse characters that may end a line, but in quotes: there they are part of a text or a name."""
+def refuse_unclear_lines(header: str) -> None:
+    """Refuse a header that some engine would see end within a line."""
+    if (found := UNCLEAR.search(header)) is not None:
+        raise Unread(f"the character {found.group()!r}: it ends a line for some engines and not for others")
+
+
+def refuse_unclear_characters(text: str, tokens: Iterable[Any]) -> None:
+    """Refuse what may end a line, a name or a comment, but in quotes: there it is part of a text or a name."""
     quoted = [(token.start, token.end) for token in tokens if _is_text(token) or token.token_type.name == "IDENTIFIER"]
     start = 0
     for first, last in [*quoted, (len(text), len(text))]:
-        if (found := UNCLEAR.search(text, start, first)) is not None:
-            raise Unread(f"the character {found.group()!r}: it ends a line for some engines and not for others")
+        if (found := OUTSIDE_QUOTES.search(text, start, first)) is not None:
+            raise Unread(f"{found.group()[:40]!r} outside of quotes: engines take it in different ways")
         start = last + 1
     if "\0" in text:
         raise Unread("the character '\\x00': some engines end a text there")

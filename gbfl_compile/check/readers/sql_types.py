@@ -22,18 +22,33 @@ from gbfl_compile.check.readers.sql_values import (
     Total,
     Value,
     Weights,
+    ends,
     mapped,
     said,
 )
 from gbfl_compile.check.reading import Unread
 
 TEXTS = {"TEXT", "VARCHAR", "NVARCHAR", "NAME"}
+SHORT_TEXTS = {"tsql": 30, "redshift": 256}
+"""Bytes that CAST(x AS VARCHAR) keeps, where no length means a short one."""
+
 WHOLE = {
     "INT": (-(2**31), 2**31 - 1),
     "BIGINT": (-(2**63), 2**63 - 1),
 }
 """The least and the most of each type of whole numbers. Sums of narrower ones, and differences of unsigned ones, are
 errors for some rows in some engines, so those types are refused."""
+
+WIDENING = {
+    "TINYINT": (-(2**7), 2**7 - 1),
+    "UTINYINT": (0, 2**8 - 1),
+    "SMALLINT": (-(2**15), 2**15 - 1),
+    "USMALLINT": (0, 2**16 - 1),
+    "UINT": (0, 2**32 - 1),
+    "UBIGINT": (0, 2**64 - 1),
+    **WHOLE,
+}
+"""ClickHouse has them all: there a sum is wider than its parts, and a difference has a sign."""
 
 WIDE_INT = {"sqlite", "mariadb", "mysql", "bigquery"}
 """Engines whose INTEGER, in a CAST, has 64 bits."""
@@ -70,11 +85,13 @@ def cast_to(engine: Engine, value: Value, to: Any) -> Value:
         name == "DECIMAL" and engine.name == "oracle" and sizes == ["19"]
     ):
         name = "BIGINT"
-    if name in WHOLE:
-        return mapped(value, lambda end: _as_whole(engine, end, name))
+    whole = (WIDENING if engine.name == "clickhouse" else WHOLE).get(name)
+    if whole is not None:
+        return mapped(value, lambda end: _as_whole(engine, end, name, whole))
     if name in TEXTS or (name == "CHAR" and engine.parsed_as == "mysql"):
-        length = int(sizes[0]) if sizes and sizes[0].isdigit() else None
-        return mapped(value, lambda end: _as_text(end, length, bool(sizes)))
+        length = _longest(engine, name, sizes)
+        ascii_only = engine.name == "tsql" and name != "NVARCHAR"
+        return mapped(value, lambda end: _as_text(end, length, ascii_only))
     if name == "BOOLEAN":
         return mapped(value, _as_boolean)
     if name == "DECIMAL" and engine.exponent == "decimal" and not sizes:
@@ -104,8 +121,8 @@ def _as_double(engine: Engine, end: Value, strict: bool) -> Value:
             raise Unread(f"{said(end)} cast to a double")
 
 
-def _as_whole(engine: Engine, end: Value, name: str) -> Value:
-    least, most = WHOLE[name]
+def _as_whole(engine: Engine, end: Value, name: str, bounds: tuple[int, int]) -> Value:
+    least, most = bounds
     wide = most >= 2**63 - 1
     match end:
         case Constant(None):
@@ -123,14 +140,36 @@ def _as_whole(engine: Engine, end: Value, name: str) -> Value:
     return Constant(found, wide)
 
 
-def _as_text(end: Value, length: int | None, limited: bool) -> Value:
+def _longest(engine: Engine, name: str, sizes: list[str]) -> int | None:
+    """Bytes of the longest text that a type is certain to keep whole; None where it keeps every one."""
+    if sizes:
+        return int(sizes[0]) if sizes[0].isascii() and sizes[0].isdigit() else 0
+    return 63 if name == "NAME" else SHORT_TEXTS.get(engine.name)
+
+
+def _as_text(end: Value, length: int | None, ascii_only: bool) -> Value:
     match end:
-        case Constant(None) | Joined():
+        case Constant(None):
             return end
-        case Constant(str() as text) if not limited or (length is not None and len(text.encode()) <= length):
+        case Constant(str()) | Joined():
+            texts = _texts(end)
+            if texts is None or (length is not None and sum(len(text.encode()) for text in texts) > length):
+                raise Unread(f"{said(end)} cast to a text that may be too short for it")
+            if ascii_only and not all(text.isascii() for text in texts):
+                raise Unread(f"{said(end)} cast to a text that does not hold every letter")
             return end
         case _:
             raise Unread(f"{said(end)} cast to a text")
+
+
+def _texts(value: Value) -> list[str] | None:
+    """Texts that together are at least as long as the value; None where it is not made of texts."""
+    if isinstance(value, Joined):
+        parts = [_texts(part) for part in value.parts]
+        return None if None in parts else [text for part in parts for text in part or ()]
+    found = [end.value for end in ends(value) if isinstance(end, Constant) and end.value is not None]
+    texts = [text for text in found if isinstance(text, str)]
+    return texts if len(texts) == sum(end != Constant(None) for end in ends(value)) else None
 
 
 def _as_boolean(end: Value) -> Value:
