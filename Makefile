@@ -23,8 +23,15 @@ test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2
 
 # One process: each would start a Java machine of its own.
-test-engines: $(VENV)/.engines
+test-engines: $(VENV)/.engines .dbt/.installed
 	$(BIN)/python -m pytest tests/engines
+	PATH="$(CURDIR)/.dbt/bin:$$PATH" $(BIN)/python -m pytest tests/backends/test_sql.py -k dbt
+
+# dbt pins libraries of ours to other versions, so it has a place of its own.
+.dbt/.installed:
+	@$(PYTHON) -m venv .dbt && { .dbt/bin/python -m pip install -q --disable-pip-version-check dbt-core dbt-duckdb || \
+	  echo "dbt cannot be installed here, its tests are skipped"; }
+	@touch $@
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

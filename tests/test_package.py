@@ -94,7 +94,13 @@ def test_the_wheel_runs_from_a_fresh_environment_in_another_folder(wheel, tmp_pa
     assert where.stdout.startswith(str(tmp_path / "venv"))
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda path: path.name)
+LARGE = {"spark_score.py", "duckdb_parquet.py"}
+"""Millions of rows, and Spark: tests/engines runs them."""
+
+
+@pytest.mark.parametrize(
+    "path", sorted(p for p in (ROOT / "examples").glob("*.py") if p.name not in LARGE), ids=lambda path: path.name
+)
 def test_an_example_runs(path, capsys):
     runpy.run_path(str(path), run_name="__main__")
     assert capsys.readouterr().out

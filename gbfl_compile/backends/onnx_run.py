@@ -18,7 +18,7 @@ BATCH = 32_768
 """Rows a run: columns of this length stay in cache between operators, and each node's own cost is spread thin."""
 
 LARGE = 200_000
-"""Bytes past which the runtime's graph optimiser is left out: on a thousand rules loading then takes many seconds for nothing."""
+"""Bytes past which the runtime's graph optimiser is left out: loading would take many seconds, for nothing."""
 
 INSTALL = "pip install 'gbfl-compile[onnx]'"
 

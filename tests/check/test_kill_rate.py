@@ -18,7 +18,8 @@ from tests.check.reader_artifacts import count, findings, random_artifact
 from tests.check.test_readers_mutated import verdict
 from tests.check.test_readers_sql import random_program
 
-TOLD = 0.995
+TOLD = {"python": 0.995, "sql:sqlite": 0.995, "onnx": 0.9}
+"""The least share told. In float32 graphs an interval may hold no float32 at all, and no row is made for a slip there."""
 MUTANTS = count("GBFL_MUTANTS", 60)
 
 
@@ -79,7 +80,9 @@ def test_witnesses_alone_tell_nearly_every_slip_in_sqlite(tmp_path):
 
 
 def report(target, different, missed, missed_missing):
-    sys.stderr.write(f"{target}: {different} slips differ, witnesses missed {missed}, {missed_missing} of them by NULL\n")
+    sys.stderr.write(
+        f"{target}: {different} slips differ, witnesses missed {missed}, {missed_missing} of them by NULL\n"
+    )
     assert different > MUTANTS // 10
     assert missed_missing == 0
-    assert missed <= (1 - TOLD) * different + (1 if different < 200 else 0)
+    assert missed <= (1 - TOLD[target]) * different + (1 if different < 200 else 0)

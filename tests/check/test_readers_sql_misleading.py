@@ -303,3 +303,11 @@ def test_a_setting_that_limits_rows_is_refused():
     assert read_sql(f"SET max_query_size = 100;{query}", "clickhouse", told)
     with pytest.raises(Unread, match="setting"):
         read_sql(f"SET max_rows_to_read = 100;{query}", "clickhouse", told)
+
+
+def test_a_double_with_sizes_rounds():
+    program = Program(("age",), ("no", "yes"), (Clause((Interval(0, 1.0),)),), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)))
+    text = emit(program, "sql:mariadb", "m", {}).files["m.sql"].decode()
+    assert "AS DOUBLE)" in text
+    with pytest.raises(Unread):
+        read_sql(text.replace("AS DOUBLE)", "AS DOUBLE(10,0))"), "mariadb")

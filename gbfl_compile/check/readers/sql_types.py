@@ -76,6 +76,8 @@ def cast_to(engine: Engine, value: Value, to: Any) -> Value:
         raise Unread(f"a cast to {to}")
     if name == "NULLABLE" and len(to.expressions) == 1:
         return cast_to(engine, value, to.expressions[0])
+    if name == "DOUBLE" and sizes:  # MariaDB's DOUBLE(10,0) rounds
+        raise Unread(f"{said(value)} cast to {to}")
     if name == "DOUBLE" or (
         name == "FLOAT" and (engine.float_is_double or (engine.name == "tsql" and sizes == ["53"]))
     ):
