@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+comma := ,
 
 .PHONY: help demo test test-engines lint types bench clean
 
@@ -63,11 +64,11 @@ $(VENV)/.test: pyproject.toml | $(BIN)/python
 	@touch $@ $(VENV)/.core
 
 $(VENV)/.engines: pyproject.toml | $(BIN)/python
-	@$(call install,.[test,engines])
+	@$(call install,.[test$(comma)engines])
 	@touch $@ $(VENV)/.test $(VENV)/.core
 
 $(VENV)/.bench: pyproject.toml | $(BIN)/python
-	@$(call install,.[test,bench])
+	@$(call install,.[test$(comma)bench])
 	@touch $@ $(VENV)/.test $(VENV)/.core
 
 define install
