@@ -30,4 +30,5 @@ def main(folder):
         print(f"{case['name']}\t{wrong}\t{len(rows)}")  # noqa: T201
 
 
-main(Path(sys.argv[1]))
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
