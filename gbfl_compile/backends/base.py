@@ -43,6 +43,8 @@ class Predictor:
     answer: Callable[[Matrix], Answers]
     dtype: Literal["float64", "float32"] = "float64"
     """What a row's values are rounded to first. A float32 artifact is its source on every float32 row."""
+    holds_infinity: bool = True
+    """Whether it can be given infinities. Where not (MariaDB), the largest doubles stand in for them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The engines: one Dialect row each, with what was measured about it. Versions move; tests ask the engine itself."""
+"""The engines: one Dialect row each, with what it relies on. Versions move; tests ask the engine itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SQLITE = Dialect(
     greatest="MAX",
     fence="LIMIT -1 OFFSET 0",  # a subselect with an OFFSET is not flattened; it runs as a co-routine
     fences_rows=True,  # a flattened CAST runs for each comparison
-    shares_clauses=1000,  # half the time of asking again, for three classes
+    shares_clauses=1000,  # asked once and multiplied, rather than asked for each class
     nesting=18,  # 3.40: 20 worked, 50 did not
     columns=1900,  # 2,000 is the limit
     replaces_views=False,
@@ -40,8 +40,8 @@ DUCKDB = Dialect(
     bigint="BIGINT",
     missing="greatest",
     folds_case=True,
-    lists=True,  # quicker than a balanced CASE, and much quicker past a hundred leaves
-    shares_clauses=100,  # quicker than asking again for each class; more columns at once are planned far more slowly
+    lists=True,  # a look-up in a list of constants, where others need a balanced CASE
+    shares_clauses=100,  # few columns at once: more are planned far more slowly
     macro="CREATE MACRO {name}({arguments}) AS",
     typed_arguments=False,
 )
@@ -59,7 +59,7 @@ POSTGRES = Dialect(
     exponent_is_double=False,  # 1.5e0 is NUMERIC, and sums and comparisons of DECIMAL columns go wrong with it
     fence="OFFSET 0",  # pulled up, a sum would be computed anew for each output
     lateral=True,
-    shares_clauses=1000,  # half the time of asking again, for three classes
+    shares_clauses=1000,  # asked once and multiplied, rather than asked for each class
     columns=1600,  # 1,664 target list entries
     macro="CREATE FUNCTION {name}({arguments}) RETURNS {type} LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN",
     macro_arguments=100,
@@ -80,7 +80,7 @@ MARIADB = Dialect(
     booleans=False,
     concatenates=False,  # || is OR
     fence="LIMIT 18446744073709551615",  # a derived table with a LIMIT is not merged
-    shares_clauses=1000,  # half the time of asking again, for three classes
+    shares_clauses=1000,  # asked once and multiplied, rather than asked for each class
     columns=4000,
     nesting=100,
     macro="CREATE FUNCTION {name}({arguments}) RETURNS {type} DETERMINISTIC NO SQL RETURN",

@@ -99,7 +99,15 @@ def load(dialect: Dialect, path: Path) -> Predictor:
     weakref.finalize(answer, database.close).atexit = False  # with the predictor; at exit engines end by themselves
 
     finite = "" if database.holds_infinity else ", infinities given as the largest double"
-    return Predictor(f"sql:{dialect.name}", database.version + finite, digest, features, classes, answer)
+    return Predictor(
+        f"sql:{dialect.name}",
+        database.version + finite,
+        digest,
+        features,
+        classes,
+        answer,
+        holds_infinity=database.holds_infinity,
+    )
 
 
 def run(dialect: Dialect, script: Script, database: Database, rows: Matrix) -> Answers:

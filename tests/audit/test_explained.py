@@ -50,7 +50,9 @@ def test_answers_that_no_one_slip_explains_are_not_explained():
 def test_any_two_programs_get_an_answer_and_no_error(one, two):
     rows = witnesses(one[0])
     other = np.resize(class_numbers(two[0], witnesses(two[0])), len(rows))
-    explanation(one[0], rows, other)
+    found = explanation(one[0], rows, other)
+    assert isinstance(found, tuple)
+    assert all(change.approved != change.deployed for change in found)
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")

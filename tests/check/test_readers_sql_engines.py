@@ -140,12 +140,15 @@ def test_a_view_is_proved_from_its_catalog(database):
 
 
 def test_a_slip_in_a_view_is_found_from_its_catalog(database):
+    """A slip may hit a place that no row reaches, and is then rightly proved: of a dozen, most do not."""
     choose = random.Random(3)
-    while True:
+    answers = []
+    while len(answers) < 12:
         program = random_program(choose, "tree")
         text, told = catalog_text(database, program, {"outputs": "label"})
         slipped = text.replace(">=", ">", 1)
         if slipped != text:
             (proof, *_) = [prove(program, reading) for reading in read_sql(slipped, database.dialect, told)]
-            if proof.answer == "counterexample":
-                return
+            answers.append(proof.answer)
+    assert set(answers) <= {"counterexample", "proved"}
+    assert answers.count("counterexample") >= 3

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from gbfl_compile.artifacts import write_artifact
 from gbfl_compile.backends import backend, emit
+from gbfl_compile.check.equivalence import compare, expectation
 from gbfl_compile.check.witnesses import witnesses
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
@@ -42,7 +43,7 @@ def assert_same_answers(program, target, rows, folder, options=None):
     path = write_artifact(artifact, folder)[0]
     predictor = backend(target).load(path)
     found = predictor.answer(rows)
-    if target == "sql:mariadb":  # holds no infinities: they are given as the largest double, and that is what is asked
+    if not predictor.holds_infinity:  # the largest doubles stand in for them, and that is what is asked
         rows = np.clip(rows, -np.finfo(np.float64).max, np.finfo(np.float64).max)
     expected = evaluate_many(program, rows)
     assert found.labels.tolist() == expected.labels.tolist(), path.read_text()
@@ -157,3 +158,13 @@ def test_a_column_of_another_type_means_its_value_as_a_double(database, kind):
         (query,) = statements(emit(program, f"sql:{database.dialect}", "model", options))
         found = dict(database.fetch(query))
         assert [found[i] for i in range(len(values))] == evaluate_many(program, doubles).labels.tolist(), query
+
+
+def test_a_bound_at_the_end_of_the_doubles_is_checked_on_what_the_engine_was_given(database, tmp_path):
+    """MariaDB holds no infinities: -inf is given as the smallest double, which such a bound lets in."""
+    end = float(np.finfo(np.float64).max)
+    clauses = (Clause((Interval(0, -end, 0.5),)), Clause((Interval(0, 0.5, end, "both"),)))
+    program = Program(("a",), ("no", "yes"), clauses, Scorecard((0, 0), ((0, 3), (2, 0)), 0))
+    path = write_artifact(emit(program, f"sql:{database.dialect}", "model", {}), tmp_path)[0]
+    verdict = compare(expectation(program), backend(f"sql:{database.dialect}").load(path))
+    assert (verdict.verdict, verdict.execution.different) == ("equal", 0)

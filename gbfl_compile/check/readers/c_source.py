@@ -55,9 +55,6 @@ OPENING, CLOSING = ("(", "[", "{"), (")", "]", "}")
 TABLE = "GBFL_TABLE_"
 """How the names begin that stand in the place of tables; nothing else here may be called so."""
 
-DOUBTFUL = {"??": "a trigraph", "\\\n": "a continued line", "\0": "a NUL", "\r": "a carriage return"}
-
-
 CONTINUED = re.compile(r"\\[ \t\v\f]*\n")
 """Compilers join lines over spaces after the backslash too, with no more than a warning."""
 
