@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gbfl_compile.commands.flags import COULD_NOT_RUN, DIFFERENT, EQUAL, FILE, as_json
-from gbfl_compile.errors import BadInput
+from gbfl_compile.commands.given import column_mapping, rows_of, triplets_of
 
 if TYPE_CHECKING:
     from gbfl_compile.audit.answer import Audited, AuditReport
@@ -78,7 +78,6 @@ def audit(
     """
     from gbfl_compile.audit.answer import AuditReport
     from gbfl_compile.audit.files import Given, audit_file
-    from gbfl_compile.commands.given import rows_of, triplets_of
     from gbfl_compile.ir.digest import digest
     from gbfl_compile.ir.json_form import load
 
@@ -87,7 +86,7 @@ def audit(
     if views and url is None:
         raise click.UsageError("--view needs --database URL.")
     approved = load(program)
-    given = Given(approved, rows_of(data, approved), triplets_of(triplets, approved), budget, _mapping(columns))
+    given = Given(approved, rows_of(data, approved), triplets_of(triplets, approved), budget, column_mapping(columns))
     found: list[Audited] = [audit_file(given, path, dialect) for path in files]
     if library is not None:
         from gbfl_compile.audit.library import audit_library
@@ -108,16 +107,6 @@ def audit(
     if report.verdict == "different":
         return DIFFERENT
     return COULD_NOT_RUN if report.fails(fail_on) else EQUAL  # type: ignore[arg-type]
-
-
-def _mapping(columns: tuple[str, ...]) -> dict[str, str]:
-    made = {}
-    for column in columns:
-        feature, equals, name = column.partition("=")
-        if not equals or not feature or not name:
-            raise BadInput(f"--column {column!r}: write it as FEATURE=COLUMN")
-        made[feature] = name
-    return made
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Files that commands are given beside a program: rows of a table, and triplets."""
+"""What commands are given beside a program: rows of a table, triplets, names of columns."""
 
 from __future__ import annotations
 
@@ -32,3 +32,14 @@ def triplets_of(path: Path | None, program: Program) -> Triplets | None:
     if triplets.features != program.features:
         raise BadInput(f"{path}: its features are not the program's, make triplets for this program")
     return triplets
+
+
+def column_mapping(pairs: tuple[str, ...]) -> dict[str, str]:
+    """`--column FEATURE=COLUMN`, as often as it was given."""
+    made = {}
+    for pair in pairs:
+        feature, equals, column = pair.partition("=")
+        if not equals or not feature or not column:
+            raise BadInput(f"--column {pair!r}: write it as FEATURE=COLUMN")
+        made[feature] = column
+    return made

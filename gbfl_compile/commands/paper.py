@@ -1,0 +1,60 @@
+"""`gbfl paper`: the paper's experiment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from gbfl_compile.commands.flags import COULD_NOT_RUN, EQUAL, FILE
+
+
+@click.command()
+@click.option("--data", type=FILE, help="A folder with the data sets as NAME.csv.gz; what it lacks is looked for.")
+@click.option("--sets", help="Data sets, separated by commas; all six when left out.")
+@click.option("--seeds", type=int, default=5, show_default=True, help="How often each set is split anew.")
+@click.option("--rows", type=int, default=4000, show_default=True, help="Rows of a set at most.")
+@click.option("--workers", type=int, default=2, show_default=True, help="Units run side by side; results are the same.")
+@click.option("--work", type=FILE, help="A folder that keeps finished units, to go on from after an interruption.")
+@click.option("--out", "-o", type=FILE, help="Where the document goes (Markdown).")
+@click.option(
+    "--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]", help="JSON to a file, or instead of text."
+)
+def paper(
+    data: Path | None,
+    sets: str | None,
+    seeds: int,
+    rows: int,
+    workers: int,
+    work: Path | None,
+    out: Path | None,
+    json_to: str | None,
+) -> int:
+    """Run the paper's experiment: its baselines, its model and ours on its six data sets.
+
+    A set that cannot be had is named with its reason, and the exit code is then 3.
+
+    Example: gbfl paper --sets wdbc,waveform --seeds 2 --rows 1000
+    """
+    import json
+
+    from gbfl_compile import screen
+    from gbfl_compile.datasets import SOURCES
+    from gbfl_compile.files import write_whole
+    from gbfl_compile.paper.document import document
+    from gbfl_compile.paper.experiment import Plan, check_plan, run_experiment
+
+    wanted = tuple(SOURCES) if sets is None else tuple(name.strip() for name in sets.split(","))
+    plan = check_plan(Plan(wanted, seeds, rows, data, workers, work))
+    with screen.progress(len(wanted) * seeds, quiet=json_to == "-") as step:
+        step("starting")
+        result = run_experiment(plan, step)
+    if json_to not in (None, "-"):
+        write_whole(Path(str(json_to)), (json.dumps(result, indent=1, allow_nan=False) + "\n").encode("ascii"))
+    if out is not None:
+        write_whole(out, document(result).encode("utf-8"))
+    if json_to == "-":
+        screen.print_json(result)
+    else:
+        screen.print_paper(result)
+    return COULD_NOT_RUN if result["not_available"] else EQUAL
