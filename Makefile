@@ -6,12 +6,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 comma := ,
 
-.PHONY: help demo test test-engines lint types bench clean
+.PHONY: help demo test test-engines test-versions coverage dependencies lint types bench clean
 
 help:
 	@echo "make demo   mine, compile and check a model; results in demo-out/"
 	@echo "make test   the tests"
 	@echo "make test-engines   the tests on ClickHouse, Spark and MariaDB (those that are here)"
+	@echo "make test-versions  the tests on the oldest libraries and on newer Pythons that are here"
+	@echo "make coverage       the tests, and the share of lines and branches they reach"
+	@echo "make dependencies   known vulnerabilities of what is installed, where the index knows"
 	@echo "make lint   ruff"
 	@echo "make types  mypy --strict"
 	@echo "make bench  the benchmarks, one table"
@@ -21,7 +24,21 @@ demo: $(VENV)/.core
 	$(BIN)/gbfl demo --out demo-out
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 $(PYTEST)
+
+# The rooms in which a line that no test reaches may be a wrong answer somewhere.
+ROOMS := ir passes backends check
+coverage:
+	@$(MAKE) --no-print-directory test PYTEST="--cov --cov-report="
+	@for room in $(ROOMS); do echo "coverage of $$room: $$($(BIN)/python -m coverage report --format=total --include="gbfl_compile/$$room/*") %"; done
+	@for room in $(ROOMS); do $(BIN)/python -m coverage report --include="gbfl_compile/$$room/*" --fail-under=90 >/dev/null || \
+	  { $(BIN)/python -m coverage report --include="gbfl_compile/$$room/*"; exit 1; }; done
+
+test-versions: $(VENV)/.test
+	$(BIN)/python -m tests.supply.versions $(VERSIONS)
+
+dependencies: $(VENV)/.test
+	$(BIN)/python -m tests.supply.dependencies
 
 # One process: each would start a Java machine of its own.
 test-engines: $(VENV)/.engines .dbt/.installed
@@ -46,7 +63,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m tests.bench $(GROUPS)
 
 clean:
-	rm -rf $(VENV) demo-out build dist
+	rm -rf $(VENV) .versions .coverage demo-out build dist
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -1,0 +1,118 @@
+"""The tests on the oldest libraries that pyproject.toml allows, and on every newer Python that is on this machine.
+
+    python -m tests.supply.versions              # all of them
+    python -m tests.supply.versions oldest 3.13  # some
+
+Each has an environment of its own in .versions/, made anew when pyproject.toml has changed. The newest libraries are what
+`make test` installs anyway.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+PLACE = ROOT / ".versions"
+OLDEST = "oldest"
+NEWER = range(12, 30)
+"""Minor versions of Python 3 to look for; `make test` itself runs on the one it was given."""
+
+TESTS = (
+    "tests/ir",
+    "tests/passes",
+    "tests/backends",
+    "tests/learn",
+    "tests/check",
+    "tests/cli",
+    "tests/test_lowering.py",
+)
+"""What a library or a Python can break: no browsers, no long-running databases."""
+
+
+def lowest(pyproject):
+    """A constraint for each dependency of the core: just the lowest version it says it works with."""
+    found = []
+    for requirement in pyproject["project"]["dependencies"]:
+        name, at_least = re.fullmatch(r"([A-Za-z0-9_.-]+)>=([0-9.]+)", requirement).groups()
+        found.append(f"{name}=={at_least}")
+    return found
+
+
+def pythons():
+    """Name -> interpreter, of every newer Python on the PATH or kept by pyenv."""
+    found = {}
+    for minor in NEWER:
+        name = f"3.{minor}"
+        kept = sorted((Path.home() / ".pyenv/versions").glob(f"{name}.*/bin/python3"))
+        for candidate in (shutil.which(f"python{name}"), *map(str, reversed(kept))):
+            if candidate and version_of(candidate) == name:
+                found[name] = candidate
+                break
+    return found
+
+
+def version_of(python):
+    """As the interpreter itself says: a name on the PATH may be a signpost to nowhere."""
+    asked = [python, "-c", "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"]
+    try:
+        return subprocess.run(asked, capture_output=True, text=True, timeout=60).stdout.strip()
+    except OSError:
+        return ""
+
+
+def environment(name, python):
+    """The interpreter of an environment with our tests' libraries."""
+    content = (ROOT / "pyproject.toml").read_bytes()
+    folder, mark = PLACE / name, hashlib.sha256(content + str(python).encode()).hexdigest()
+    stamp = folder / "installed"
+    if not stamp.is_file() or stamp.read_text() != mark:
+        shutil.rmtree(folder, ignore_errors=True)
+        subprocess.run([python, "-m", "venv", folder], check=True)
+        pins = PLACE / f"{name}.txt"
+        pins.write_text("".join(f"{pin}\n" for pin in lowest(tomllib.loads(content.decode())) if name == OLDEST))
+        pip = [folder / "bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+        subprocess.run([*pip, "-c", pins, "-e", f"{ROOT}[test]"], check=True)
+        stamp.write_text(mark)
+    return folder / "bin/python"
+
+
+def run(name, python):
+    """The tests in that environment; their exit code and closing line."""
+    command = [environment(name, python), "-m", "pytest", "-n", "2", "-q", *TESTS]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as tests:
+        lines = []
+        for line in tests.stdout:
+            lines.append(line)
+            if re.match(r"(FAILED|ERROR|E  )", line):
+                sys.stdout.write(line)
+    if tests.returncode:
+        sys.stdout.writelines(lines[-200:])
+    return tests.returncode, lines[-1].strip() if lines else "nothing was printed"
+
+
+def main(wanted):
+    every = {OLDEST: sys.executable, **pythons()}
+    if absent := [name for name in wanted if name not in every]:
+        sys.exit(f"not on this machine: {', '.join(absent)}; there is {', '.join(every)}")
+    PLACE.mkdir(exist_ok=True)
+    failed = False
+    for name in wanted or every:
+        code, said = run(name, every[name])
+        failed |= code != 0
+        label = (
+            f"oldest libraries, Python {sys.version_info[0]}.{sys.version_info[1]}"
+            if name == OLDEST
+            else f"Python {name}"
+        )
+        print(f"{label}: {said}", flush=True)  # noqa: T201 - what was asked for
+    return int(failed)
+
+
+if __name__ == "__main__":
+    os.environ.pop("PYTHONPATH", None)
+    sys.exit(main(sys.argv[1:]))
