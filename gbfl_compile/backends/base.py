@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -45,6 +45,8 @@ class Predictor:
     """What a row's values are rounded to first. A float32 artifact is its source on every float32 row."""
     holds_infinity: bool = True
     """Whether it can be given infinities. Where not (MariaDB), the largest doubles stand in for them."""
+    other_ways: Mapping[str, Callable[[Matrix], Answers]] = field(default_factory=dict)
+    """Other code of the same artifact that answers too (C has single rows and columns): a check runs it as well."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,7 +198,7 @@ def _tree_values(tree: Tree) -> dict[str, Any]:
 
 def load(path: Path) -> Predictor:
     """The scorer in a file, built (or found built) and loaded. It is code: load only what you would run."""
-    from gbfl_compile.backends.c_scorer import as_predictor
+    from gbfl_compile.backends.c_predictor import as_predictor
 
     return as_predictor(load_scorer(path))
 

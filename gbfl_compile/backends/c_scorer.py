@@ -11,9 +11,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from gbfl_compile.backends.base import Predictor
 from gbfl_compile.backends.c_build import built, compiler
 from gbfl_compile.backends.c_inputs import Columns, Rows, as_input
 from gbfl_compile.errors import BadInput, CannotRun
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from gbfl_compile.ir.batch import Answers, Matrix
+    from gbfl_compile.ir.batch import Matrix
     from gbfl_compile.ir.nodes import Label
 
 THREAD_ROWS = 4096
@@ -84,6 +83,26 @@ class Scorer:
         self._function("probabilities")(points, len(scored), self.ffi.from_buffer("double[]", out))
         return out
 
+    def one_by_one(self, X: Matrix) -> tuple[NDArray[np.int32], NDArray[Any], Matrix]:
+        """Class number, leaf or points, and probabilities, each row by the functions for one row."""
+        import numpy as np
+
+        buffer, pointer = self._row_buffer()
+        count, width = len(X), len(self.classes)
+        classes, shares = np.empty(count, dtype=np.int32), np.empty((count, width))
+        scored = np.empty(count, dtype=np.int32) if self.is_tree else np.empty((count, width), dtype=np.int64)
+        for i in range(count):
+            buffer[:] = X[i]
+            classes[i] = self._function("predict")(pointer)
+            said = {self._function("predict_proba")(pointer, self.ffi.from_buffer("double[]", shares[i]))}
+            if self.is_tree:
+                scored[i] = self._function("explain")(pointer, self.ffi.NULL)
+            else:
+                said.add(self._function("score")(pointer, self.ffi.from_buffer("int64_t[]", scored[i])))
+            if said != {int(classes[i])}:
+                raise BadInput(f"{self.name}_predict says class {classes[i]} of a row, other functions say {said}")
+        return classes, scored, shares
+
     def explain(self, row: Any) -> tuple[int, tuple[int, ...]]:
         """For one row the leaf (or how many rules hold), and the numbers of the rules that held."""
         import numpy as np
@@ -124,6 +143,11 @@ class Scorer:
         first: NDArray[Any] = taken.values[0]
         return first
 
+    @property
+    def has_batch(self) -> bool:
+        """Whether it was emitted with functions for many rows at once."""
+        return bool(self._constant("HAS_BATCH"))
+
     def _real(self) -> str:
         return "double" if self.real.itemsize == 8 else "float"
 
@@ -136,7 +160,7 @@ class Scorer:
     def _fill(
         self, verb: str, X: Any, out: NDArray[Any] | None, width: tuple[int, ...], dtype: np.dtype[Any], threads: int
     ) -> NDArray[Any]:
-        if not self._constant("HAS_BATCH"):
+        if not self.has_batch:
             raise CannotRun(f"{self.name} was emitted without batch entry points: emit it with --set c.batch=yes")
         given = as_input(X, self.features, self.used, self.real)
         out = _checked_out(out, (given.count, *width), dtype)
@@ -235,28 +259,3 @@ def _module(path: Path) -> Any:
     except ImportError as error:
         raise CannotRun(f"{path}: the built scorer cannot be loaded: {error}, remove it and try again") from None
     return module
-
-
-def as_predictor(scorer: Scorer) -> Predictor:
-    """The scorer as every target's predictor: a float64 matrix in, answers out.
-
-    For a float32 scorer rows are rounded to float32 first, as the predictor's `dtype` says.
-    """
-    import numpy as np
-
-    from gbfl_compile.ir.batch import Answers
-
-    def answer(rows: Matrix) -> Answers:
-        given: NDArray[Any] = rows
-        if scorer.real.itemsize == 4:
-            with np.errstate(over="ignore"):  # a double beyond float32 is infinite there
-                given = rows.astype(np.float32)
-        scored = scorer.score(given)
-        probabilities = scorer.probabilities_of(scored)
-        labels = scorer.labels(given)
-        if scorer.is_tree:
-            return Answers(labels, probabilities, leaves=scored.astype(np.int64))
-        return Answers(labels, probabilities, scores=scored)
-
-    dtype: Literal["float64", "float32"] = "float32" if scorer.real.itemsize == 4 else "float64"
-    return Predictor("c", scorer.engine, scorer.digest, scorer.features, scorer.classes, answer, dtype)

@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 HEADER = "gbfl "
 """What the header's line of JSON begins with."""
 
+TOLD = {"digest": str, "form": str, "schema": str, "table": str, "view": str} | dict.fromkeys(
+    ("features", "classes", "keys", "columns", "outputs", "functions"), list
+)
+"""What the header tells, and in what form."""
+
 ROW = "gbfl_row"
 COPIED = "gbfl_copied"
 """Rows on their way into a table that stands in a schema."""
@@ -63,6 +68,8 @@ def read_script(path: Path) -> Script:
     first = next((number for number, line in enumerate(lines) if not line.startswith("--")), len(lines))
     try:
         told = dict(json.loads(header))
+        if lacking := [key for key in TOLD if not isinstance(told.get(key), TOLD[key])]:
+            raise BadInput(f"{path}: its header has no {lacking[0]!r}: emit it again")
         body = "\n".join(lines[first:])
         return Script(told, tuple(part for part in _plain(told, body).split("\n;\n") if part.strip()))
     except (ValueError, TypeError, KeyError) as error:

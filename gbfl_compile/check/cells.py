@@ -94,13 +94,10 @@ def _ends(least: float, most: float, dtype: Dtype) -> tuple[float, float | None]
     """The first number in a range and the first one past it (None: there is none); None where no number is in it."""
     if math.isnan(least) or math.isnan(most):
         raise BadInput("a range from or to NaN: a missing value is no bound")
-    if dtype == "float32":
-        least, most = float32_at_or_above(least), float32_at_or_below(most)
+    least, most = ends_of(Values(least, most, missing=False), dtype)
     if least > most:
         return None
-    if most == math.inf:
-        return least + 0.0, None
-    return least + 0.0, float32_at_or_above(above(most)) if dtype == "float32" else above(most)
+    return least + 0.0, None if most == math.inf else after(most, dtype)
 
 
 def mask_of(cells: Cells, test: Test) -> int:
@@ -116,6 +113,23 @@ def mask_of(cells: Cells, test: Test) -> int:
             past = len(starts) + 1 if ends[1] is None else bisect_left(starts, ends[1]) + 1
             mask |= (1 << past) - (1 << first)
     return mask
+
+
+def ends_of(values: Values, dtype: Dtype) -> tuple[float, float]:
+    """The first and the last number of a kind in a range; the last lies below the first where there is none."""
+    if dtype == "float32":
+        return float32_at_or_above(values.least), float32_at_or_below(values.most)
+    return values.least, values.most
+
+
+def after(value: float, dtype: Dtype) -> float:
+    """The next number of a kind."""
+    return float32_at_or_above(above(value)) if dtype == "float32" else above(value)
+
+
+def before(value: float, dtype: Dtype) -> float:
+    """The number of a kind before this one."""
+    return float32_at_or_below(below(value)) if dtype == "float32" else below(value)
 
 
 def joined(a: Atoms, b: Atoms) -> Atoms | None:
@@ -140,8 +154,7 @@ def value_in(cells: Cells, feature: int, mask: int) -> float:
     least = starts[cell - 1] if cell else -math.inf
     most = math.inf
     if cell < len(starts):
-        most = below(starts[cell])
-        most = float32_at_or_below(most) if cells.dtype == "float32" else most
+        most = before(starts[cell], cells.dtype)
     value = representative(Values(least, most, missing=False))
     return min(max(float32_at_or_below(value), least), most) if cells.dtype == "float32" else value
 

@@ -7,7 +7,7 @@ engine), and consistency (the same counts on x, PP and PN). What was not done is
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -140,14 +140,15 @@ def expectation(program: Program, data: Matrix | None = None, triplets: Triplets
 
 
 def _in_float32(expected: Expectation) -> Expectation:
-    """The same rows as a float32 artifact can be given them, and each of their values one float32 up and down.
+    """The same rows as a float32 artifact can be given them, their neighbours, and the program's float32 witnesses.
 
     The source answers on the float32 values themselves: that is what such an artifact promises to reproduce.
     """
+    single = find_witnesses(expected.program, dtype="float32").rows
     with np.errstate(over="ignore", under="ignore"):  # a double beyond float32 is infinite there
         rounded = expected.rows.astype(np.float32)
         neighbours = [np.nextafter(rounded, np.float32(way)) for way in (-np.inf, np.inf)]
-    rows = np.concatenate([*neighbours, rounded]).astype(np.float64)  # triplets stay last
+        rows = np.concatenate([single.astype(np.float32), *neighbours, rounded]).astype(np.float64)  # triplets last
     return replace(expected, rows=rows, answers=evaluate_many(expected.program, rows))
 
 
@@ -170,7 +171,8 @@ def compare(expected: Expectation, predictor: Predictor) -> TargetVerdict:
         return TargetVerdict(predictor.target, "different", OTHER_NAMES, found)
     try:
         answers = predictor.answer(expected.rows)
-        execution = _execution(expected, answers, predictor.engine)
+        others = [way(expected.rows) for way in predictor.other_ways.values()]
+        execution = _execution(expected, (answers, *others), predictor.engine)
         pair = _consistency_pair(expected, answers)
     except CannotRun as error:
         return TargetVerdict(predictor.target, "not run", str(error), found)
@@ -191,11 +193,14 @@ def _same_labels(found: tuple[Any, ...], expected: tuple[Any, ...]) -> bool:
     return [(type(label), label) for label in found] == [(type(label), label) for label in expected]
 
 
-def _execution(expected: Expectation, answers: Answers, engine: str) -> Execution:
-    differs = differing_rows(expected.program, expected.answers, answers)
+def _execution(expected: Expectation, ways: Sequence[Answers], engine: str) -> Execution:
+    """A row is different where one of the artifact's ways to answer is."""
+    found = [differing_rows(expected.program, expected.answers, answers) for answers in ways]
+    differs = np.logical_or.reduce(found)
     first = None
     if differs.any():
         index = int(np.flatnonzero(differs)[0])
+        answers = next(each for each, wrong in zip(ways, found, strict=True) if wrong[index])
         first = {
             "row": {
                 name: _json_number(value)

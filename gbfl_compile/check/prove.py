@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import assert_never
 
 from gbfl_compile.check.cells import Box, Cells, cells_of, row_in
-from gbfl_compile.check.clock import Clock, OutOfTime, clock_of
+from gbfl_compile.check.clock import Clock, OutOfTime, Steps, clock_of
+from gbfl_compile.check.label_search import walk_to_other_label
 from gbfl_compile.check.proof import Aspect, Counterexample, Finding, Proof, Proved, Undecided, differs
 from gbfl_compile.check.prove_graph import Graph, Key, add_decision
 from gbfl_compile.check.prove_labels import Adder, Side, Walker, adder_of, find_other_label
@@ -29,6 +31,9 @@ from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.nodes import Program, Scorecard
 
 BUDGET_SECONDS = 10.0
+
+FEW_BOXES = 300
+"""Boxes split before a walk is tried: most rule sets are decided by then."""
 
 Keys = dict[Aspect, Callable[[Outcome], Key]]
 
@@ -186,12 +191,20 @@ def _other_label(case: Case, a: Decided | Scored, b: Decided | Scored, differenc
     if classes == 1:
         return None
     sides = (_side(case, a, classes), _side(case, b, classes))
-    same_ties = {side.tie_to for side in sides if isinstance(side, Adder)} == {"lower"}
-    left = None
-    if difference is not None and same_ties:
-        if nonzero_row(case.cells, case.clock, difference) is None:
+    left, apart = None, {}
+    if difference is not None and {side.tie_to for side in sides if isinstance(side, Adder)} == {"lower"}:
+        row = nonzero_row(case.cells, case.clock, difference)
+        if row is None:
             return None
         left = adder_of(difference, classes - 1, "lower")
+        apart = {feature: row.get(feature, 1) for atoms in difference for feature, _ in atoms}
+    with suppress(OutOfTime):
+        return find_other_label(case.cells, Steps(FEW_BOXES), *sides, left)
+    match sides:
+        case Adder() as one, Adder() as other:
+            found = walk_to_other_label(case.cells, case.clock, one, other, apart)
+            if found is not None:
+                return found
     return find_other_label(case.cells, case.clock, *sides, left)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gbfl_compile.check.cells import Atoms, Cells, cell_at
+from gbfl_compile.check.cells import Atoms, Cells, cell_at, ends_of
 from gbfl_compile.ir.nodes import Clause, Interval, Split, Tree
 from gbfl_compile.ir.regions import values_of
 
@@ -25,8 +25,9 @@ def atoms_of(cells: Cells, clause: Clause) -> Atoms:
 
 def _mask(cells: Cells, atom: Interval) -> int:
     values = values_of(atom)
-    first, last = cell_at(cells, atom.feature, values.least), cell_at(cells, atom.feature, values.most)
-    mask = (last << 1) - first if values.has_numbers else 0
+    least, most = ends_of(values, cells.dtype)
+    first, last = cell_at(cells, atom.feature, least), cell_at(cells, atom.feature, most)
+    mask = (last << 1) - first if least <= most else 0
     return mask | cells.missing(atom.feature) if values.missing else mask
 
 

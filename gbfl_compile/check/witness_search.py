@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 
-from gbfl_compile.check.cells import Atoms, Cells, cell_at, value_in
+from gbfl_compile.check.cells import Atoms, Cells, Dtype, after, before, cell_at, ends_of, value_in
 from gbfl_compile.check.clock import OutOfTime, Steps
 from gbfl_compile.check.prove_graph import Graph, add_steps, end_node
 from gbfl_compile.check.prove_trees import find_difference_within
@@ -22,7 +22,7 @@ from gbfl_compile.check.solve import solve
 from gbfl_compile.check.ways import Way, atoms_of, failing, holding, narrow_box, way_to
 from gbfl_compile.check.wide import as_reading
 from gbfl_compile.ir.nodes import Interval, Leaf, Program, Split, Tree
-from gbfl_compile.ir.regions import above, below, values_of
+from gbfl_compile.ir.regions import values_of
 from gbfl_compile.ir.trees import paths
 
 STEPS_TO_GET_THERE = 2_000
@@ -66,16 +66,19 @@ class Ground:
     in_all: Steps
 
 
-def cells_around(program: Program) -> Cells:
-    """Cells in which every bound, each of its neighbours and every pin is a cell of its own."""
-    starts: list[set[float]] = [{0.0, above(0.0), math.inf, above(-math.inf)} for _ in program.features]
+def cells_around(program: Program, dtype: Dtype = "float64") -> Cells:
+    """Cells in which every bound, each of its neighbours and every pin is a cell of its own.
+
+    For float32 the bounds are float32s, as `narrow` makes them.
+    """
+    up, down = partial(after, dtype=dtype), partial(before, dtype=dtype)
+    starts: list[set[float]] = [{0.0, up(0.0), math.inf, up(-math.inf)} for _ in program.features]
     for clause in program.clauses:
         for atom in clause.atoms:
             for bound in (atom.lo, atom.hi):
                 if bound is not None:
-                    near = (below(bound), bound, above(bound))
-                    starts[atom.feature].update((*near, above(near[2])))
-    return Cells(tuple(tuple(sorted(found - {-math.inf})) for found in starts))
+                    starts[atom.feature].update((down(bound), bound, up(bound), up(up(bound))))
+    return Cells(tuple(tuple(sorted(found - {-math.inf})) for found in starts), dtype)
 
 
 def turning_cells(cells: Cells, atom: Interval) -> Iterator[tuple[int, ...]]:
@@ -83,14 +86,14 @@ def turning_cells(cells: Cells, atom: Interval) -> Iterator[tuple[int, ...]]:
 
     The second of two is all of one side, for a bound that is lost: a row from the first shows that slip too.
     """
-    inside = values_of(atom)
+    least, most = ends_of(values_of(atom), cells.dtype)
     yield (cells.missing(atom.feature),)
     if atom.lo is not None:
-        first = cell_at(cells, atom.feature, inside.least)
+        first = cell_at(cells, atom.feature, least)
         yield (first,)
         yield (first >> 1, first - 1)
     if atom.hi is not None:
-        last = cell_at(cells, atom.feature, inside.most)
+        last = cell_at(cells, atom.feature, most)
         yield (last,)
         yield (last << 1, cells.missing(atom.feature) - (last << 1))
 

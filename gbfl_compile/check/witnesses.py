@@ -15,11 +15,12 @@ from typing import assert_never
 
 import numpy as np
 
+from gbfl_compile.check.cells import Dtype, after, before
 from gbfl_compile.check.witness_points import rule_set_rows
 from gbfl_compile.check.witness_search import cells_around, tree_rows, values_of_rows
 from gbfl_compile.ir.batch import Matrix
+from gbfl_compile.ir.narrow import narrow
 from gbfl_compile.ir.nodes import Program, Scorecard, Tree
-from gbfl_compile.ir.regions import above, below
 
 EXTREMES = (0.0, -0.0, 5e-324, -5e-324, 1.7976931348623157e308, -1.7976931348623157e308, math.inf, -math.inf, math.nan)
 MIXTURES = 500
@@ -42,10 +43,15 @@ def witnesses(program: Program, seed: int = 0) -> Matrix:
     return find_witnesses(program, seed).rows
 
 
-def find_witnesses(program: Program, seed: int = 0) -> Witnesses:
-    """The rows to run, and for which places none were found."""
+def find_witnesses(program: Program, seed: int = 0, dtype: Dtype = "float64") -> Witnesses:
+    """The rows to run, and for which places none were found; float32 ones for an artifact that takes those.
+
+    Rounded to float32, the rows around a double bound would miss the float32s around it, and intervals too short to
+    hold one would be asked by rows in none of their other intervals.
+    """
     choose = random.Random(seed)  # noqa: S311 - nothing secret
-    cells = cells_around(program)
+    program = narrow(program) if dtype == "float32" else program
+    cells = cells_around(program, dtype)
     match program.decision:
         case Tree():
             found = tree_rows(program, program.decision, cells, choose)
@@ -55,7 +61,7 @@ def find_witnesses(program: Program, seed: int = 0) -> Witnesses:
             assert_never(program.decision)
     rows = values_of_rows(cells, found.rows)
     rows += _signed_zeros(rows)
-    pools = value_pools(program)
+    pools = value_pools(program, dtype)
     rows += _edge_rows(pools)
     rows += [[choose.choice(pool) for pool in pools] for _ in range(MIXTURES)]
     unique = {np.array(row).tobytes(): row for row in rows}
@@ -63,14 +69,14 @@ def find_witnesses(program: Program, seed: int = 0) -> Witnesses:
     return Witnesses(matrix, tuple(found.unreachable), tuple(found.given_up))
 
 
-def value_pools(program: Program) -> list[list[float]]:
+def value_pools(program: Program, dtype: Dtype = "float64") -> list[list[float]]:
     """For each feature the values worth trying: each cut and its neighbours, and the extremes."""
     pools: list[list[float]] = [list(EXTREMES) for _ in program.features]
     for clause in program.clauses:
         for atom in clause.atoms:
             for cut in (atom.lo, atom.hi):
                 if cut is not None:
-                    pools[atom.feature] += (below(cut), cut, above(cut))
+                    pools[atom.feature] += (before(cut, dtype), cut, after(cut, dtype))
     return pools
 
 

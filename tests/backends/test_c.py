@@ -67,7 +67,7 @@ def float32_rows(program, seed=0, count=400):
 
 
 def answers(scorer, rows):
-    from gbfl_compile.backends.c_scorer import as_predictor
+    from gbfl_compile.backends.c_predictor import as_predictor
 
     return as_predictor(scorer).answer(rows)
 

@@ -1,6 +1,6 @@
 """SQL is read back from its text alone: what we emit is proved, slips are found, and everything else is refused.
 
-GBFL_RESPELLINGS=1000, GBFL_MUTANTS=2000 and GBFL_CORRUPTIONS=100000 try so many; 60, 100 and 1,000 otherwise.
+GBFL_RESPELLINGS=1000, GBFL_MUTANTS=2000 and GBFL_SQL_CORRUPTIONS=20000 try so many; 60, 100 and 1,000 otherwise.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ from tests.programs import programs
 
 RESPELLINGS = int(os.environ.get("GBFL_RESPELLINGS", "60"))
 MUTANTS = int(os.environ.get("GBFL_MUTANTS", "100"))
-CORRUPTIONS = int(os.environ.get("GBFL_CORRUPTIONS", "1000"))
+CORRUPTIONS = int(os.environ.get("GBFL_SQL_CORRUPTIONS", "1000"))
 
 FORMS = ("select", "view", "table", "expression", "macro", "dbt")
 RUN = [name for name in ENGINES if name in ("sqlite", "duckdb", "postgres", "mariadb", "clickhouse", "spark")]

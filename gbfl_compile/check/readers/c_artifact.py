@@ -158,6 +158,9 @@ def _recognise_prototype(artifact: Artifact, form: Any, called: str) -> None:
     node = artifact.prototypes.pop(called, None)
     if node is None or not same(form.decl, node, attempt(artifact.found)):
         raise Unread(f"{artifact.name}.h does not declare {called} as it is")
+    names = [parameter.name for parameter in (node.type.args.params if node.type.args else []) if parameter.name]
+    if len(set(names)) != len(names):
+        refuse(line_of(node), f"two parameters of {called} are called alike")
 
 
 def take_table(artifact: Artifact, which: str, kinds: Sequence[str], shape: Sequence[int | None]) -> Table:

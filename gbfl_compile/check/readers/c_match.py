@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gbfl_compile.check.readers.c_numbers import integer, is_unsigned, real
+from gbfl_compile.check.readers.c_source import TYPES
 
 Scope = tuple[tuple[str, str], ...]
 """(known, found) names of locals, innermost last."""
@@ -191,7 +192,7 @@ def _is_local(name: str | None, into: Found) -> bool:
 
 def is_local_name(name: str | None, prefix: str) -> bool:
     """A small first letter keeps clear of macros, and the prefixes of what is global."""
-    if name is None or not name[0].islower() or name in TAKEN:
+    if name is None or not name[0].islower() or name in TAKEN or name in TYPES.split():
         return False
     return not name.startswith((f"{prefix}_", "gbfl_"))
 

@@ -1,0 +1,78 @@
+"""A built scorer as every target's predictor: a float64 matrix in, answers out, by each way it can be called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+from gbfl_compile.backends.base import Predictor
+from gbfl_compile.backends.c_scorer import Scorer
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from gbfl_compile.ir.batch import Answers, Matrix
+
+
+def as_predictor(scorer: Scorer) -> Predictor:
+    """Batches of rows; one row at a time where there are no batches.
+
+    For a float32 scorer rows are rounded to float32 first, as the predictor's `dtype` says. One row at a time and
+    columns are other code in the artifact: a check runs them too.
+    """
+    import numpy as np
+
+    def by_rows(rows: Matrix) -> Answers:
+        return _in_batches(scorer, np.ascontiguousarray(_given(scorer, rows)))
+
+    def by_columns(rows: Matrix) -> Answers:
+        return _in_batches(scorer, np.asfortranarray(_given(scorer, rows)))
+
+    def one_by_one(rows: Matrix) -> Answers:
+        numbers, scored, probabilities = scorer.one_by_one(_given(scorer, rows))
+        return _answers(scorer, _labels(scorer, numbers), scored, probabilities)
+
+    other: dict[str, Callable[[Matrix], Answers]] = {"columns": by_columns, "one row at a time": one_by_one}
+    dtype: Literal["float64", "float32"] = "float32" if scorer.real.itemsize == 4 else "float64"
+    answer = by_rows if scorer.has_batch else one_by_one
+    return Predictor(
+        "c",
+        scorer.engine,
+        scorer.digest,
+        scorer.features,
+        scorer.classes,
+        answer,
+        dtype,
+        other_ways=other if scorer.has_batch else {},
+    )
+
+
+def _given(scorer: Scorer, rows: Matrix) -> NDArray[Any]:
+    import numpy as np
+
+    if scorer.real.itemsize == 8:
+        return rows
+    with np.errstate(over="ignore"):  # a double beyond float32 is infinite there
+        return rows.astype(np.float32)
+
+
+def _in_batches(scorer: Scorer, rows: NDArray[Any]) -> Answers:
+    scored = scorer.score(rows)
+    return _answers(scorer, scorer.labels(rows), scored, scorer.probabilities_of(scored))
+
+
+def _labels(scorer: Scorer, numbers: NDArray[Any]) -> NDArray[Any]:
+    from gbfl_compile.ir.batch import label_array
+
+    labels: NDArray[Any] = label_array(scorer.classes)[numbers]
+    return labels
+
+
+def _answers(scorer: Scorer, labels: NDArray[Any], scored: NDArray[Any], probabilities: Matrix) -> Answers:
+    import numpy as np
+
+    from gbfl_compile.ir.batch import Answers
+
+    if scorer.is_tree:
+        return Answers(labels, probabilities, leaves=scored.astype(np.int64))
+    return Answers(labels, probabilities, scores=scored)
