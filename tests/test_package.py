@@ -1,15 +1,12 @@
-"""What is installed works from anywhere: the wheel, the public names, the examples."""
+"""What is installed works from anywhere: the wheel, the public names."""
 
 import importlib.util
-import runpy
 import zipfile
 from pathlib import Path
 
 import pytest
 
 import gbfl_compile
-
-ROOT = Path(__file__).parent.parent
 
 
 def test_every_public_name_is_there():
@@ -61,15 +58,3 @@ def test_the_wheel_runs_the_demo_in_another_folder(installed, tmp_path):
     run = installed.run(["gbfl", "demo", "--out", "d", "--json"], tmp_path)
     assert run.returncode == 0, run.stderr
     assert (tmp_path / "d/python/model.py").is_file()
-
-
-LARGE = {"spark_score.py", "duckdb_parquet.py"}
-"""Millions of rows, and Spark: tests/engines runs them."""
-
-
-@pytest.mark.parametrize(
-    "path", sorted(p for p in (ROOT / "examples").glob("*.py") if p.name not in LARGE), ids=lambda path: path.name
-)
-def test_an_example_runs(path, capsys):
-    runpy.run_path(str(path), run_name="__main__")
-    assert capsys.readouterr().out

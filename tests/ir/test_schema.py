@@ -20,9 +20,7 @@ SCHEMA = json.loads((files("gbfl_compile") / "schema" / "program.schema.json").r
 VALIDATOR = Draft202012Validator(SCHEMA)
 
 CLAUSES = (Clause((Interval(0, 18.0, 65.0), Interval(1, None, -0.5, "both", True))), Clause(()))
-TREE = Program(
-    ("age", "debt"), ("no", "yes"), CLAUSES, split(0, leaf(0.25, 0.75, rows=3), leaf(1.0, 0.0)), {"seed": 1}
-)
+TREE = Program(("age", "debt"), ("no", "yes"), CLAUSES, split(0, leaf(0.25, 0.75, rows=3), leaf(1.0, 0.0)), {"seed": 1})
 CARD = Program(("age", "debt"), ("no", "yes"), CLAUSES, Scorecard((0, -3), ((0, 5), (0, -1)), 10))
 
 
@@ -136,4 +134,3 @@ def test_values_the_loader_refuses_the_schema_refuses(case):
         from_json(json.dumps(made))
     assert "the file was changed" not in str(refused.value)
     assert not VALIDATOR.is_valid(made)
-
