@@ -27,7 +27,15 @@ def model(folder):
     subprocess.run([sys.executable, "-c", written.text], cwd=folder, check=True, capture_output=True)
 
 
-FOLDERS = {"empty": empty, "model": model}
+def checkout(folder):
+    """What a developer has, to change it; and the program of docs/language.md."""
+    model(folder)
+    for name in ("gbfl_compile", "templates", "runtime_c", "tests", "pyproject.toml"):
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, folder / name)
+
+
+FOLDERS = {"empty": empty, "model": model, "checkout": checkout}
 """What a document can begin with."""
 
 
@@ -44,18 +52,31 @@ def folder_called(tmp_path_factory):
     return copy
 
 
-def environment():
-    """Ours, with the commands of this interpreter's environment first, and nothing of the user's."""
+def environment(folder):
+    """Ours, with the commands of this interpreter's environment first, the folder's package or else ours."""
+    home = folder if (folder / "gbfl_compile").is_dir() else ROOT
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("GBFL", "COLUMNS", "FORCE_COLOR"))}
-    return {**kept, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}", "PYTHONPATH": str(ROOT)}
+    return {**kept, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}", "PYTHONPATH": str(home)}
+
+
+COMMANDS = {
+    "bash": ["bash", "-euo", "pipefail", "-c"],
+    "python": [sys.executable, "-c"],
+    "diff": ["git", "apply", "-"],
+}
+"""How a block is run; a diff is applied."""
 
 
 def run(block, folder):
-    command = ["bash", "-euo", "pipefail", "-c", block.text]
-    if block.language == "python":
-        command = [sys.executable, "-c", block.text]
+    command = COMMANDS[block.language]
     done = subprocess.run(
-        command, cwd=folder, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [*command, block.text] if block.language in RUN else command,
+        cwd=folder,
+        env=environment(folder),
+        input=block.text,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     assert done.returncode == int(block.remark("exit") or 0), f"{block.place}: {done.stdout}"
     if block.output is not None:
@@ -72,10 +93,12 @@ def test_a_document_does_what_it_says(document, folder_called, tmp_path):
             folder_called(name, folder)
         if block.remark("not run") is not None:
             continue
+        if (program := block.remark("needs")) is not None and shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
         if (file := block.remark("file")) is not None:
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_text(block.text, encoding="utf-8")
-        elif block.language in RUN:
+        elif block.language in COMMANDS:
             assert folder is not None, f"{block.place}: say in which folder it runs"
             run(block, folder)
             ran += 1
