@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from gbfl_compile.consistency import Consistency
     from gbfl_compile.demo import Demo
 
+WIDEST = 1000
+"""Letters of a table that goes into a file or a pipe."""
+
 COLOURS = {"equal": "green", "different": "bold red", "not run": "yellow"}
 PROOF_COLOURS = {
     "proved": "green",
@@ -32,6 +35,18 @@ PROOF_COLOURS = {
 
 def _console() -> Console:
     return Console(highlight=False, soft_wrap=True)
+
+
+def _print_table(table: Table) -> None:
+    """A table as wide as it needs; only a terminal's width can make its cells wrap. No line ends in spaces."""
+    console = Console(highlight=False)
+    if console.is_terminal:
+        console.print(table)
+        return
+    console = Console(highlight=False, width=WIDEST)
+    with console.capture() as drawn:
+        console.print(table)
+    print_lines(*(line.rstrip() for line in drawn.get().splitlines()))
 
 
 def print_lines(*lines: str) -> None:
@@ -77,14 +92,13 @@ def print_verdict(verdict: Verdict) -> None:
             Text(_execution_text(target)),
             Text(_consistency_text(target)),
         )
-    console = Console(highlight=False)
-    console.print(table)
+    _print_table(table)
     for target in verdict.targets:
         for line in _remarks(target, verdict.program):
             print_lines(line)
     if verdict.unwitnessed:
         print_lines(f"witnesses: the search was given up for {len(verdict.unwitnessed):,} places (the JSON names them)")
-    console.print(Text.assemble("verdict: ", (verdict.verdict, COLOURS[verdict.verdict])))
+    _console().print(Text.assemble("verdict: ", (verdict.verdict, COLOURS[verdict.verdict])))
 
 
 def _proof_text(target: TargetVerdict) -> str:
@@ -131,7 +145,7 @@ def print_demo(demo: Demo, out: Path) -> None:
     for what, percent, count in _figures(demo.consistency):
         table.add_row(what, percent, count)
     table.add_row("accuracy", f"{100 * demo.accuracy:.1f} %", f"black box {100 * demo.black_box_accuracy:.1f} %")
-    Console(highlight=False).print(table)
+    _print_table(table)
     print_lines("", f"program against classifier: {demo.lowered_different} different of {demo.lowered_rows} rows")
     print_verdict(demo.verdict)
     print_lines(*(f"{target}: not emitted: {reason}" for target, reason in demo.not_emitted.items()))
@@ -165,7 +179,7 @@ def print_paper(result: dict[str, Any]) -> None:
         for model in (*BASELINES, "gbfl"):
             figures = result["published"][metric][model]
             table.add_row(f"paper: {TITLES[model]}", *(Text(number(figures[n]), style="dim") for n in names))
-        Console(highlight=False).print(table)
+        _print_table(table)
         print_lines("")
     print_lines(*(f"{name}: not run: {reason}" for name, reason in result["not_available"].items()))
     print_lines(f"{result['seconds']['whole'] / 60:.1f} minutes")
@@ -176,7 +190,7 @@ def print_sizes(rows: list[dict[str, Any]]) -> None:
     table = Table("built with", *("text", "data", "bss", "stack"), box=None, pad_edge=False)
     for row in rows:
         table.add_row(row["built_with"], *(f"{row[part]:,}" for part in ("text", "data", "bss", "stack")))
-    _console().print(table)
+    _print_table(table)
     print_lines("bytes; stack is the deepest chain of calls within the scorer")
 
 
@@ -191,7 +205,6 @@ def print_doctor(found: dict[str, Any]) -> None:
     targets = Table("target", "emit", "run", "engine", "", box=None, pad_edge=False)
     for name, row in found["targets"].items():
         targets.add_row(name, Text(row["emit"]), Text(row["run"]), Text(row["engine"]), Text(row["summary"]))
-    console = Console(highlight=False)
-    console.print(libraries)
+    _print_table(libraries)
     print_lines("")
-    console.print(targets)
+    _print_table(targets)

@@ -29,6 +29,8 @@ def read_table(path: Path, text: tuple[str, ...] = ()) -> Any:
         return _read_csv(path, csv_header(path, ending), text)
     except BadInput:
         raise
+    except FileNotFoundError:  # pyarrow's says nothing but the name
+        raise BadInput(f"{path}: No such file or directory") from None
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror or error}") from None
     except (ValueError, UnicodeError, csv.Error, EOFError, zlib.error) as error:

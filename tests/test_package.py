@@ -1,19 +1,12 @@
-"""What is installed works from anywhere: the wheel, the public names, the examples."""
+"""What is installed works from anywhere: the wheel, the public names."""
 
 import importlib.util
-import os
-import runpy
-import subprocess
-import sys
-import venv
 import zipfile
 from pathlib import Path
 
 import pytest
 
 import gbfl_compile
-
-ROOT = Path(__file__).parent.parent
 
 
 def test_every_public_name_is_there():
@@ -46,61 +39,22 @@ def test_resources_are_found_in_the_checkout():
         folder("nonsense")
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    out = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, ROOT]
-    subprocess.run(command, check=True, capture_output=True)
-    return next(out.glob("*.whl"))
-
-
-def test_the_wheel_carries_templates_and_no_tests(wheel):
-    names = zipfile.ZipFile(wheel).namelist()
+def test_the_wheel_carries_templates_and_no_tests(installed):
+    names = zipfile.ZipFile(installed.wheel).namelist()
     assert "gbfl_compile/_resources/templates/python/module.py.jinja" in names
     assert any(name.startswith("gbfl_compile/_resources/runtime_c/") for name in names)
     assert not [name for name in names if name.startswith(("tests/", "examples/", "templates/"))]
 
 
-def test_the_wheel_runs_from_a_fresh_environment_in_another_folder(wheel, tmp_path):
-    """The libraries come from this environment (a path file); the package itself only from the wheel."""
-    venv.create(tmp_path / "venv", with_pip=True)
-    python = tmp_path / "venv/bin/python"
-    install = [python, "-m", "pip", "install", "-q", "--no-deps", "--no-index", wheel]
-    subprocess.run(install, check=True, capture_output=True)
-    libraries = tmp_path / "libraries"
-    libraries.mkdir()
-    site = Path(importlib.util.find_spec("numpy").origin).parent.parent
-    for entry in site.iterdir():
-        if "gbfl" not in entry.name and entry.suffix != ".pth":
-            (libraries / entry.name).symlink_to(entry)
-    purelib = next((tmp_path / "venv/lib").glob("python*/site-packages"))
-    (purelib / "libraries.pth").write_text(f"{libraries}\n")
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
-    gbfl = tmp_path / "venv/bin/gbfl"
-    run = subprocess.run(
-        [gbfl, "demo", "--out", "d", "--json"], cwd=elsewhere, env=environment, capture_output=True, text=True
-    )
+def test_what_runs_is_the_wheel_with_its_own_templates(installed, tmp_path):
+    code = "import gbfl_compile as g, gbfl_compile.resources as r; print(g.__file__, r.folder('templates'), r.folder('runtime_c'))"
+    run = installed.run(["python", "-c", code], tmp_path)
     assert run.returncode == 0, run.stderr
-    assert (elsewhere / "d/python/model.py").is_file()
-    where = subprocess.run(
-        [python, "-c", "import gbfl_compile; print(gbfl_compile.__file__)"],
-        cwd=elsewhere,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert where.stdout.startswith(str(tmp_path / "venv"))
+    for path in run.stdout.split():
+        assert Path(path).is_relative_to(installed.environment)
 
 
-LARGE = {"spark_score.py", "duckdb_parquet.py"}
-"""Millions of rows, and Spark: tests/engines runs them."""
-
-
-@pytest.mark.parametrize(
-    "path", sorted(p for p in (ROOT / "examples").glob("*.py") if p.name not in LARGE), ids=lambda path: path.name
-)
-def test_an_example_runs(path, capsys):
-    runpy.run_path(str(path), run_name="__main__")
-    assert capsys.readouterr().out
+def test_the_wheel_runs_the_demo_in_another_folder(installed, tmp_path):
+    run = installed.run(["gbfl", "demo", "--out", "d", "--json"], tmp_path)
+    assert run.returncode == 0, run.stderr
+    assert (tmp_path / "d/python/model.py").is_file()

@@ -129,9 +129,11 @@ def run_on_witnesses(given: Given, database: Database, definition: str) -> Execu
     expected = evaluate_many(program, rows).labels
     query = over_witnesses(database, definition)
     columns = [given.columns.get(name, name) for name in program.features]
+    carried = carried_columns(database, definition, columns)
 
     def wrong(part: Matrix, label: Label, missing: Missing) -> int:
-        database.insert(WITNESSES, columns, part, missing=missing)
+        filled = np.hstack([part, np.zeros((len(part), len(carried)))])
+        database.insert(WITNESSES, [*columns, *carried], filled, missing=missing)
         answers = [row[0] for row in database.fetch(query)]
         if len(answers) != len(part):
             raise BadInput(f"the view gives {len(answers)} answers for {len(part)} rows")
@@ -185,6 +187,19 @@ def _parsed(database: Database, definition: str) -> tuple[Any, list[Any], str]:
     if len({table.sql() for table in tables}) != 1:
         raise Unread(f"the view stands on {len(tables)} tables")
     return query, tables, dialect
+
+
+def carried_columns(database: Database, definition: str, features: list[str]) -> list[str]:
+    """Columns of its table that a view asks for beside the features, such as a key: the witnesses need them too.
+
+    A name that the query itself gives to something is none: as a column it could stand in that one's place.
+    """
+    from sqlglot import exp
+
+    query, _, _ = _parsed(database, definition)
+    taken = {name.casefold() for name in (*features, *(each.alias for each in query.find_all(exp.Alias)))}
+    asked = dict.fromkeys(column.name for column in query.find_all(exp.Column) if column.name)
+    return [name for name in asked if name.casefold() not in taken]
 
 
 def over_witnesses(database: Database, definition: str) -> str:

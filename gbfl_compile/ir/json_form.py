@@ -194,9 +194,11 @@ def _atom(form: Any, where: str) -> Interval:
 
 def _number(form: Any, where: str) -> float:
     form = _take_keys(form, where, ("hex", "decimal"))
+    if type(form["hex"]) is not str or type(form["decimal"]) is not str:
+        raise BadInput(f"{where}: {form!r} is not a number in hexadecimal and decimal, both as text")
     try:
         exact, readable = float.fromhex(form["hex"]), float(form["decimal"])
-    except (TypeError, ValueError, OverflowError):
+    except (ValueError, OverflowError):
         raise BadInput(f"{where}: {form!r} is not a number in hexadecimal and decimal") from None
     if exact != readable and exact == exact:  # NaN is left to validate, which says why not
         raise BadInput(f"{where}: hex {form['hex']} is {exact!r}, but decimal says {form['decimal']}")

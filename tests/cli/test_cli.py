@@ -325,6 +325,7 @@ BAD = {
     ),
     "check JSON that cannot be written": (["check", "p.json", "build", "--json", "text.json/v"], "cannot be written"),
     "score missing data": (["score", "build/python", "absent.csv", "-o", "s.csv"], "No such file"),
+    "score missing Parquet data": (["score", "build/python", "absent.parquet", "-o", "s.csv"], "No such file"),
     "score a missing artifact": (
         ["score", "build/fortran", "short.csv", "-o", "s.csv"],
         "no target is called 'fortran'",

@@ -1,0 +1,46 @@
+"""A view that carries a key along is run on the witnesses too, whatever the key is called and wherever it stands."""
+
+import pytest
+
+from gbfl_compile.audit.files import Given
+from gbfl_compile.audit.views import audit_view, carried_columns
+from gbfl_compile.backends import emit
+from gbfl_compile.databases import availability, scratch
+from tests.audit.tampering import TAMPERED_TREES, TREE
+
+
+@pytest.fixture(params=("sqlite", "duckdb", "postgres"))
+def database(request):
+    if reason := availability(request.param):
+        pytest.skip(reason)
+    made = scratch(request.param)
+    made.execute("CREATE TABLE loans (loan TEXT, branch TEXT, income FLOAT, age FLOAT, debt FLOAT, years FLOAT)")
+    yield made
+    made.close()
+
+
+def deploy(database, program):
+    options = {"form": "view", "table": "loans", "view": "scores", "key": "loan,branch"}
+    database.execute(emit(program, f"sql:{database.dialect}", options=options).files["model.sql"].decode())
+
+
+def test_a_view_with_keys_is_proved_and_run(database):
+    deploy(database, TREE)
+    found = audit_view(Given(TREE), database, "scores", "it")
+    assert (found.verdict, found.proof.answer) == ("equal", "proved")
+    assert found.execution.rows > 100
+    assert found.execution.different == 0
+
+
+def test_a_tampered_view_with_keys_is_found_by_running_it_too(database):
+    deploy(database, TAMPERED_TREES[3][1])
+    found = audit_view(Given(TREE), database, "scores", "it")
+    assert found.verdict == "different"
+    assert found.execution.different > 0
+
+
+def test_a_name_the_view_gives_itself_is_no_column_to_carry():
+    database = scratch("sqlite")
+    view = "CREATE VIEW scores AS SELECT loan, branch AS office, CASE WHEN income > 1 THEN 'a' ELSE 'b' END AS label FROM loans"
+    assert carried_columns(database, view, ["income"]) == ["loan", "branch"]
+    database.close()

@@ -1,0 +1,144 @@
+"""The documents tell the truth: every command and every program in them is run, and prints what they say."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gbfl_compile import starter
+from tests.documents import DOCUMENTS, ROOT, RUN, blocks, indented_commands, matches
+
+NOT_RUN: dict[str, tuple[str, ...]] = {}
+
+
+def empty(folder):
+    folder.mkdir()
+
+
+def model(folder):
+    """The loans of `gbfl init`, and the program that docs/language.md writes."""
+    starter.write_starter(folder)
+    (folder / "README.md").unlink()
+    (written, *_) = (block for block in blocks(ROOT / "docs/language.md") if block.language == "python")
+    subprocess.run([sys.executable, "-c", written.text], cwd=folder, check=True, capture_output=True)
+
+
+def checkout(folder):
+    """What a developer has, to change it; and the program of docs/language.md."""
+    model(folder)
+    for name in ("gbfl_compile", "templates", "runtime_c", "tests", "pyproject.toml"):
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        copy(ROOT / name, folder / name)
+
+
+FOLDERS = {"empty": empty, "model": model, "checkout": checkout}
+"""What a document can begin with."""
+
+
+@pytest.fixture(scope="session")
+def folder_called(tmp_path_factory):
+    """A fresh copy of a folder, which is made once."""
+    home = tmp_path_factory.mktemp("documents")
+
+    def copy(name, to):
+        if not (home / name).exists():
+            FOLDERS[name](home / name)
+        shutil.copytree(home / name, to)
+
+    return copy
+
+
+def environment(folder):
+    """Ours, with the commands of this interpreter's environment first, the folder's package or else ours."""
+    home = folder if (folder / "gbfl_compile").is_dir() else ROOT
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("GBFL", "COLUMNS", "FORCE_COLOR"))}
+    return {**kept, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}", "PYTHONPATH": str(home)}
+
+
+COMMANDS = {
+    "bash": ["bash", "-euo", "pipefail", "-c"],
+    "python": [sys.executable, "-c"],
+    "diff": ["git", "apply", "-"],
+}
+"""How a block is run; a diff is applied."""
+
+
+def run(block, folder):
+    command = COMMANDS[block.language]
+    done = subprocess.run(
+        [*command, block.text] if block.language in RUN else command,
+        cwd=folder,
+        env=environment(folder),
+        input=block.text,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode == int(block.remark("exit") or 0), f"{block.place}: {done.stdout}"
+    if block.output is not None:
+        assert matches(block.output, done.stdout), f"{block.place} prints\n{done.stdout}"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_document_does_what_it_says(document, folder_called, tmp_path):
+    ran = 0
+    folder = None
+    for block in blocks(document):
+        if (name := block.remark("in")) is not None:
+            folder = tmp_path / f"{name}-{block.line}"
+            folder_called(name, folder)
+        if block.remark("not run") is not None:
+            continue
+        if (program := block.remark("needs")) is not None and shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
+        if (file := block.remark("file")) is not None:
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / file).write_text(block.text, encoding="utf-8")
+        elif block.language in COMMANDS:
+            assert folder is not None, f"{block.place}: say in which folder it runs"
+            run(block, folder)
+            ran += 1
+        assert block.language != "text", f"{block.place}: this output follows no command"
+    assert ran or document.name in NOTHING_TO_RUN
+
+
+NOTHING_TO_RUN: tuple[str, ...] = ()
+"""Documents without commands."""
+
+
+def test_what_is_not_run_is_listed_with_its_reason():
+    found = {}
+    for document in DOCUMENTS:
+        reasons = tuple(reason for block in blocks(document) if (reason := block.remark("not run")) is not None)
+        if reasons:
+            found[str(document.relative_to(ROOT))] = reasons
+    assert found == NOT_RUN
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_commands_stand_where_they_are_run(document):
+    assert indented_commands(document) == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_a_document_names_is_there(document):
+    text = document.read_text(encoding="utf-8")
+    named = [
+        ROOT / path
+        for path in re.findall(r"`((?:tests|gbfl_compile|examples|docs|templates|runtime_c)/[\w/.-]+)`", text)
+    ]
+    linked = [document.parent / path for path in re.findall(r"\]\((?!https?:|#)([^)#]+)(?:#[^)]*)?\)", text)]
+    for path in (*named, *linked):
+        assert path.exists(), f"{document.name} names {path}"
+
+
+def test_an_output_that_is_not_as_said_is_noticed():
+    assert matches("one\n…\nlast\n", "one\ntwo\nthree\nlast\n")
+    assert matches("0 of … rows  x\n", "0 of 12 rows  x  \n")
+    assert not matches("one\nlast\n", "one\ntwo\nlast\n")
+    assert not matches("0 of … rows\n", "1 of 12 rows\n")
+    assert not matches("one\n", "one\ntwo\n")
