@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -95,6 +95,11 @@ def concatenate(parts: Sequence[Explanations]) -> Explanations:
         features=features,
         not_reached=sum(part.not_reached for part in parts),
     )
+
+
+def some_rows(e: Explanations, rows: Ints) -> Explanations:
+    """The explanations of some of the rows."""
+    return replace(e, **{name: getattr(e, name)[rows] for name in ("x", *BY_ROW)})
 
 
 def triplets_of(explanations: Explanations, classes: NDArray[Any]) -> Triplets:

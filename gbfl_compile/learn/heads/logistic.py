@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from gbfl_compile.learn.black_box import Matrix
-from gbfl_compile.learn.heads.triplet_rows import TripletRows
 
 CURVATURE_FLOOR = 1e-4
 """A row the model is certain of still counts this much, so that a gain never divides by nothing."""
 
 
-def loss_of(scores: Matrix, rows: TripletRows) -> tuple[float, Matrix, Matrix]:
+class Wishes(Protocol):
+    """Points, whatever they are, with the weights of the classes they should and should not have."""
+
+    @property
+    def wanted(self) -> Matrix: ...
+
+    @property
+    def unwanted(self) -> Matrix: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Masses:
+    """Nothing but those weights, [points, classes] each."""
+
+    wanted: Matrix
+    unwanted: Matrix
+
+
+def loss_of(scores: Matrix, rows: Wishes) -> tuple[float, Matrix, Matrix]:
     """Minus the log likelihood of the triplets, its gradient by score and its curvature, [points, score columns].
 
     With two classes there is one score column, the second class against the first.
@@ -36,7 +56,7 @@ def loss_of(scores: Matrix, rows: TripletRows) -> tuple[float, Matrix, Matrix]:
     return loss, gradient[:, first:], curvature[:, first:]
 
 
-def refit(columns: NDArray[np.float32], weights: Matrix, rows: TripletRows, ridge: float, steps: int) -> Matrix:
+def refit(columns: NDArray[np.float32], weights: Matrix, rows: Wishes, ridge: float, steps: int) -> Matrix:
     """All weights at once, from where they are; the last column is the bias and is (almost) not penalised."""
     penalty = np.full((len(weights), 1), ridge)
     penalty[-1] = 1e-3
