@@ -31,9 +31,12 @@ from gbfl_compile.learn.recipe import HeadKind
 from gbfl_compile.learn.units import rows_in_a_unit, units_of
 from gbfl_compile.lowering import lower
 from gbfl_compile.mining.distributions import distributions
+from gbfl_compile.mining.memory import jobs_within
 from gbfl_compile.mining.rows import Split
 from gbfl_compile.passes import optimise
 from gbfl_compile.triplets import Triplets
+
+BLOCK_ROWS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,8 @@ class Order:
     """Worker processes that explain side by side. The program does not depend on it."""
     black_box_timeout: float | None = None
     """Seconds in which the black box must answer a block of rows; None waits for ever."""
+    memory: int | None = None
+    """Bytes that all processes together may take; None is no limit. The program does not depend on it."""
     codes: tuple[str, ...] = ()
     """Features whose values are codes: explanations use no others."""
     immutable: tuple[str, ...] = ()
@@ -94,10 +99,11 @@ def mine(
     with threadpool_limits(1):  # of each process: several threads would change last bits
         tell("the black box")
         given = black_box()
+        jobs = order.jobs if order.memory is None else jobs_within(order.memory, split, order.jobs)
         model = _model(order, given, split, features)
         asked = as_black_box(given.model, split.x, features=features, time_limit=order.black_box_timeout)
         domain = domain_of(split.x, features=features, immutable=order.immutable, kinds=model.kinds)
-        explain = partial(_explained, model, asked, domain, jobs=order.jobs, kept_in=kept_in, tell=tell)
+        explain = partial(_explained, model, asked, domain, jobs=jobs, kept_in=kept_in, tell=tell)
         explanations = explain(split.x, part="training")
         tell(f"fitting {order.head}")
         model.fit(pd.DataFrame(split.x, columns=list(features)), split.y, explanations=explanations)
@@ -175,8 +181,17 @@ def _measured(
         **distributions(program, split.x, split.y, split.y_test),
     }
     program = replace(program, metadata={**program.metadata, "mining": mining})
-    rows = np.concatenate((split.x, triplets.x, triplets.pp, triplets.pn))
-    answers = evaluate_many(program, rows)
-    frame = pd.DataFrame(rows, columns=columns)
-    differs = (model.predict(frame) != answers.labels) | (model.predict_proba(frame) != answers.probabilities).any(1)
-    return Mined(program, triplets, measured, accuracy, own_accuracy, len(rows), int(differs.sum()))
+    compared = (split.x, triplets.x, triplets.pp, triplets.pn)
+    different = sum(_different(program, model, rows) for rows in compared)
+    return Mined(program, triplets, measured, accuracy, own_accuracy, sum(map(len, compared)), different)
+
+
+def _different(program: Program, model: GBFLClassifier, rows: Matrix) -> int:
+    """On how many rows the program answers otherwise than the classifier, a block at a time."""
+    found = 0
+    for begin in range(0, len(rows), BLOCK_ROWS):
+        block = rows[begin : begin + BLOCK_ROWS]
+        answers, frame = evaluate_many(program, block), pd.DataFrame(block, columns=list(model.feature_names_in_))
+        labels, probabilities = model.predict(frame), model.predict_proba(frame)
+        found += int(((labels != answers.labels) | (probabilities != answers.probabilities).any(axis=1)).sum())
+    return found
