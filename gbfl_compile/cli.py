@@ -1,13 +1,15 @@
 """`gbfl`: arguments in, one verb called, text or JSON out.
 
 Each command imports what it needs when it runs, so that `gbfl --help` costs next to nothing.
-Exit codes: 0 equal or done, 1 different, 2 bad usage or input, 3 could not run.
+Exit codes: 0 equal or done, 1 different, 2 bad usage or input, 3 could not run, 130 interrupted, 143 terminated.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from typing import Any
 
 import click
 
@@ -17,7 +19,7 @@ from gbfl_compile.commands.compile import compile_
 from gbfl_compile.commands.demo import demo
 from gbfl_compile.commands.diff import diff
 from gbfl_compile.commands.doctor import doctor
-from gbfl_compile.commands.flags import BAD_USAGE, COULD_NOT_RUN, INTERRUPTED
+from gbfl_compile.commands.flags import BAD_USAGE, COULD_NOT_RUN, Terminated, code_of, told_of
 from gbfl_compile.commands.init import init
 from gbfl_compile.commands.lint import lint
 from gbfl_compile.commands.mine import mine
@@ -81,9 +83,9 @@ def main(arguments: list[str] | None = None) -> int:
             return int(ended.code or 0)
         click.echo("gbfl: something that was run asked to exit, nothing was decided", err=True)
         return COULD_NOT_RUN
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("gbfl: interrupted", err=True)
-        return INTERRUPTED
+    except (click.Abort, KeyboardInterrupt) as stop:
+        click.echo(f"gbfl: {told_of(stop)}", err=True)
+        return code_of(stop)
     except BrokenPipeError:
         sys.stderr.close()
         return COULD_NOT_RUN
@@ -97,7 +99,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 def run() -> None:
     """The installed command."""
+    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminate)
     sys.exit(main())
+
+
+def _terminate(number: int, frame: Any) -> None:
+    """Once: what is begun is taken back, and a second request finds a process that is ending already."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise Terminated
 
 
 if __name__ == "__main__":

@@ -27,19 +27,33 @@ ROUNDING = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
+class OnnxFile:
+    """What a session is made of. Sessions cannot be sent to another process; this can."""
+
+    content: bytes
+    path: Path
+    features: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class OnnxModel:
     """A graph that does not name its classes: they are taken to be those of the data, in order."""
 
+    file: OnnxFile
     ask: Callable[[Matrix], Matrix]
 
     def __call__(self, rows: Matrix) -> Matrix:
         return self.ask(rows)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _model, (self.file, None)
 
 
 @dataclass(frozen=True, slots=True)
 class NamedOnnxModel:
     """A graph whose answers say which class is which."""
 
+    file: OnnxFile
     ask: Callable[[Matrix], Matrix]
     classes_: NDArray[Any]
 
@@ -47,41 +61,59 @@ class NamedOnnxModel:
         """One probability a class, in the order of `classes_`."""
         return self.ask(rows)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _model, (self.file, self.classes_)
+
 
 def open_onnx(content: bytes, path: Path, features: tuple[str, ...], sample: Matrix) -> OnnxModel | NamedOnnxModel:
     """The model in an ONNX file, as a black box over these features; `sample` rows show what it answers."""
+    file = OnnxFile(content, path, features)
+    session = _session(file)
+    feeds, output = _feeds(session.get_inputs(), path, features), _probability_output(session.get_outputs(), path)
+    first = _run(session, output, feeds(sample[:1]), path)
+    if isinstance(first, list):  # a ZipMap: a dictionary a row, probabilities by class
+        return _model(file, np.array(sorted(first[0])))
+    labels = next((o.name for o in session.get_outputs() if o.type in ("tensor(string)", "tensor(int64)")), None)
+    if labels is None:
+        return _model(file, None)
+    answers, named = (_run(session, name, feeds(sample), path) for name in (output, labels))
+    return _model(file, _names(_table(answers), np.asarray(named).ravel()))
+
+
+def _session(file: OnnxFile) -> Any:
     try:
         import onnxruntime
     except ImportError:
-        raise CannotRun(f"{path}: needs ONNX Runtime: pip install 'gbfl-compile[onnx]'") from None
+        raise CannotRun(f"{file.path}: needs ONNX Runtime: pip install 'gbfl-compile[onnx]'") from None
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
+    options.intra_op_num_threads = 1  # the number of threads is to change no bit; `--jobs` uses more processors
     try:
-        session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        return onnxruntime.InferenceSession(file.content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime has an exception for each kind of broken graph
-        raise BadInput(f"{path}: ONNX Runtime cannot load it: {_first_line(error)}") from None
-    feeds = _feeds(session.get_inputs(), path, features)
-    output = _probability_output(session.get_outputs(), path)
+        raise BadInput(f"{file.path}: ONNX Runtime cannot load it: {_first_line(error)}") from None
 
-    def run(name: str, rows: Matrix) -> Any:
-        try:
-            return session.run([name], feeds(rows))[0]
-        except Exception as error:
-            raise BadInput(f"{path}: ONNX Runtime cannot run it: {_first_line(error)}") from None
 
-    first = run(output, sample[:1])
-    if isinstance(first, list):  # a ZipMap: a dictionary a row, probabilities by class
-        names = sorted(first[0])
-        return NamedOnnxModel(
-            lambda rows: _table([[answer[name] for name in names] for answer in run(output, rows)]), np.array(names)
-        )
+def _run(session: Any, name: str, inputs: dict[str, Any], path: Path) -> Any:
+    try:
+        return session.run([name], inputs)[0]
+    except Exception as error:
+        raise BadInput(f"{path}: ONNX Runtime cannot run it: {_first_line(error)}") from None
+
+
+def _model(file: OnnxFile, classes: NDArray[Any] | None) -> OnnxModel | NamedOnnxModel:
+    session = _session(file)
+    feeds = _feeds(session.get_inputs(), file.path, file.features)
+    output = _probability_output(session.get_outputs(), file.path)
 
     def ask(rows: Matrix) -> Matrix:
-        return _table(run(output, rows))
+        answer = _run(session, output, feeds(rows), file.path)
+        if isinstance(answer, list):
+            names = sorted(answer[0])
+            answer = [[by_class[name] for name in names] for by_class in answer]
+        return _table(answer)
 
-    labels = next((o.name for o in session.get_outputs() if o.type in ("tensor(string)", "tensor(int64)")), None)
-    found = None if labels is None else _names(ask(sample), np.asarray(run(labels, sample)).ravel())
-    return OnnxModel(ask) if found is None else NamedOnnxModel(ask, found)
+    return OnnxModel(file, ask) if classes is None else NamedOnnxModel(file, ask, classes)
 
 
 def _feeds(inputs: list[Any], path: Path, features: tuple[str, ...]) -> Callable[[Matrix], dict[str, Any]]:

@@ -12,6 +12,8 @@ import numpy as np
 from gbfl_compile.version import GENERATOR
 
 HISTOGRAM_BINS = 10
+UNTOLD = {"black_box", "checkpoint", "n_jobs", "black_box_timeout", "verbose"}
+"""Parameters that do not change what is learned, or are told elsewhere: the same model is to have the same metadata."""
 
 
 def provenance(model: Any, figures: Mapping[str, Any]) -> dict[str, Any]:
@@ -31,7 +33,7 @@ def provenance(model: Any, figures: Mapping[str, Any]) -> dict[str, Any]:
         },
         "model": _kind(model),
         "parameters": {
-            name: _as_json(value) for name, value in sorted(model.get_params(deep=False).items()) if name != "black_box"
+            name: _as_json(value) for name, value in sorted(model.get_params(deep=False).items()) if name not in UNTOLD
         },
     }
     if hasattr(model, "black_box_"):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gbfl_compile.commands.flags import DIFFERENT, EQUAL, FILE, INTERRUPTED, as_json, quiet
+from gbfl_compile.commands.flags import DIFFERENT, EQUAL, FILE, as_json, code_of, quiet, told_of
 from gbfl_compile.errors import BadInput
 
 if TYPE_CHECKING:
@@ -47,7 +47,14 @@ HEADS = {"rules": "rules", "tree": "tree", "list": "rule_list"}
 @click.option("--explainer", type=click.Choice(["greedy", "macem"]), default="greedy", show_default=True)
 @click.option("--rows", type=click.IntRange(1), default=20_000, show_default=True, help="Rows at most, drawn by seed.")
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of everything drawn.")
-@click.option("--jobs", type=click.IntRange(1, 1024), default=1, show_default=True, help="Threads of the libraries.")
+@click.option("--jobs", type=click.IntRange(1, 1024), default=1, show_default=True, help="Processes that explain rows.")
+@click.option("--memory", metavar="SIZE", help="All processes together, such as 2GB; what takes more is refused.")
+@click.option(
+    "--black-box-timeout",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="End when the black box takes longer to answer a block.",
+)
 @click.option("--checkpoint", type=FILE, metavar="FOLDER", help="Keep explained rows here.  [default: OUT.parts]")
 @click.option("--triplets", type=FILE, help="Write the held-out rows with PP and PN here (NPZ), for check and show.")
 @click.option("--database", metavar="URL", help="Read a table of this database in place of a file.")
@@ -59,7 +66,8 @@ def mine(as_json: bool, quiet: bool, **asked: Any) -> int:
 
     Features are all columns but the target and those dropped; they must be numbers. A quarter of the rows is held
     out to measure on. A rule set (--head rules) is most consistent with the black box, a tree or a list quickest to
-    read. Interrupted with Ctrl-C, the same command goes on where it was.
+    read. Whatever stops it, Ctrl-C, a failing black box or a power cut, the same command goes on where it was. The
+    program depends neither on --jobs nor on --memory.
 
     module:callable is given a matrix of rows and answers one probability a class, the classes sorted, or the
     probability of the second of two; an object with predict_proba will do too.
@@ -70,6 +78,7 @@ def mine(as_json: bool, quiet: bool, **asked: Any) -> int:
     from gbfl_compile.files import make_folder
     from gbfl_compile.ir.json_form import save
     from gbfl_compile.mining import job
+    from gbfl_compile.mining.lock import only_one
     from gbfl_compile.mining.rows import split_of
     from gbfl_compile.triplets import save_triplets
 
@@ -78,20 +87,25 @@ def mine(as_json: bool, quiet: bool, **asked: Any) -> int:
     if out.is_dir():
         raise BadInput(f"{out}: is a folder, name a file")
     make_folder(out.parent)  # before the work: a program that cannot be written is hours lost
-    name, rows, about = _rows(asked, note=_nothing if quiet or as_json else _note)
-    split = split_of(rows, order.seed, name)
+    name, rows, about = _rows(asked, order.memory, note=_nothing if quiet or as_json else _note)
+    split, features = split_of(rows, order.seed, name), rows.features
+    del rows  # the split has copies
     parts = asked["checkpoint"] or out.with_name(f"{out.name}.parts")
+    make_folder(parts)
     try:
-        with screen.progress(job.steps(split), quiet=quiet or as_json) as tell:
-            mined = job.mine(split, rows.features, _black_box(asked, split, rows), order, parts, tell, about)
+        with only_one(parts), screen.progress(job.steps(split), quiet=quiet or as_json) as tell:
+            mined = job.mine(split, features, _black_box(asked, split, features), order, parts, tell, about)
             save(mined.program, out)
             if asked["triplets"] is not None:
                 save_triplets(asked["triplets"], mined.triplets)
-    except KeyboardInterrupt:
-        click.echo(f"gbfl: interrupted: {_kept(parts)}", err=True)
-        return INTERRUPTED
-    if asked["checkpoint"] is None:
-        _remove_own(parts)
+            if asked["checkpoint"] is None:
+                _remove_own(parts)
+    except KeyboardInterrupt as stop:
+        click.echo(f"gbfl: {told_of(stop)}: {_kept(parts)}", err=True)
+        return code_of(stop)
+    finally:
+        with contextlib.suppress(OSError):
+            parts.rmdir()  # where nothing was kept
     if as_json:
         screen.print_json(as_form(mined, out, asked["triplets"]))
     elif not quiet:
@@ -101,6 +115,7 @@ def mine(as_json: bool, quiet: bool, **asked: Any) -> int:
 
 def _order(asked: dict[str, Any]) -> Order:
     from gbfl_compile.mining.job import Order
+    from gbfl_compile.mining.memory import bytes_of
 
     if asked["head"] == "tree" and asked["clauses"] is not None:
         raise BadInput("--clauses is for rules and lists: a tree is limited by --depth")
@@ -113,6 +128,8 @@ def _order(asked: dict[str, Any]) -> Order:
         explainer=asked["explainer"],
         seed=asked["seed"],
         jobs=asked["jobs"],
+        memory=None if asked["memory"] is None else bytes_of(asked["memory"]),
+        black_box_timeout=asked["black_box_timeout"],
         codes=asked["codes"],
         immutable=asked["immutable"],
     )
@@ -128,8 +145,9 @@ def _check_black_box(asked: dict[str, Any]) -> None:
         raise BadInput("--database and --table go together")
 
 
-def _rows(asked: dict[str, Any], note: Callable[[str], None]) -> tuple[str, Rows, dict[str, Any]]:
+def _rows(asked: dict[str, Any], memory: int | None, note: Callable[[str], None]) -> tuple[str, Rows, dict[str, Any]]:
     """What the data is called, its rows, and what is to be told of it. A folder's name is nobody's business."""
+    from gbfl_compile.mining.memory import refuse_large_table
     from gbfl_compile.mining.rows import fewer, keys_among, rows_of
     from gbfl_compile.tables import read_table
 
@@ -138,6 +156,8 @@ def _rows(asked: dict[str, Any], note: Callable[[str], None]) -> tuple[str, Rows
 
         name, table = asked["table"], read_database_table(asked["database"], asked["table"])
     else:
+        if memory is not None:
+            refuse_large_table(asked["data"], memory)
         name, table = asked["data"].name, read_table(asked["data"])
     every = rows_of(table, asked["target"], asked["drop"], name, drop_missing=asked["missing"] == "drop")
     rows = fewer(every, asked["rows"], asked["seed"])
@@ -160,7 +180,7 @@ def _rows(asked: dict[str, Any], note: Callable[[str], None]) -> tuple[str, Rows
     return name, rows, about
 
 
-def _black_box(asked: dict[str, Any], split: Split, rows: Rows) -> Callable[[], Given]:
+def _black_box(asked: dict[str, Any], split: Split, features: tuple[str, ...]) -> Callable[[], Given]:
     from gbfl_compile.black_boxes import PICKLE_WARNING, PICKLES, load_black_box, train
 
     if asked["train"] is not None:
@@ -171,7 +191,7 @@ def _black_box(asked: dict[str, Any], split: Split, rows: Rows) -> Callable[[], 
     return partial(
         load_black_box,
         source,
-        rows.features,
+        features,
         split.x,
         trust_pickle=asked["trust_pickle"],
         trusted_types=asked["trust_types"],
@@ -190,15 +210,14 @@ def _kept(parts: Path) -> str:
     done = len(list(parts.glob("*/rows-*.npz"))) if parts.is_dir() else 0
     if not done:
         return "nothing was explained yet"
-    return f"{done} chunks of explained rows are kept in {parts}, the same command goes on from there"
+    return f"{done} files of explained rows are kept in {parts}, the same command goes on from there"
 
 
 def _remove_own(parts: Path) -> None:
-    """Take away the chunks that nobody asked to keep; the folder too, unless something else lies in it."""
+    """Take away the explained rows that nobody asked to keep."""
     with contextlib.suppress(OSError):
         for part in ("training", "test"):
             shutil.rmtree(parts / part)
-        parts.rmdir()
 
 
 def as_form(mined: Mined, out: Path, triplets: Path | None) -> dict[str, Any]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gbfl_compile.errors import BadInput, GbflError
+from gbfl_compile.learn.time_limit import answer_within
 
 Matrix: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -41,21 +42,31 @@ class BlackBox:
     """The DataFrame columns the model was fitted on, if it was; `order` finds them among ours."""
     order: tuple[int, ...] = ()
     block_rows: int = BLOCK_ROWS
+    time_limit: float | None = None
+    """Seconds in which a block must be answered; None waits for ever."""
     queries: int = 0
 
 
 def as_black_box(
-    model: Any, sample: Matrix, *, features: Sequence[str] | None = None, block_rows: int = BLOCK_ROWS
+    model: Any,
+    sample: Matrix,
+    *,
+    features: Sequence[str] | None = None,
+    block_rows: int = BLOCK_ROWS,
+    time_limit: float | None = None,
 ) -> BlackBox:
     """The black box in `model`: an object with `predict_proba`, or a callable from rows to probabilities.
 
     A few rows of `sample` are asked, to learn how many classes there are, and asked again in another order:
     a model that cannot answer, or answers otherwise each time, is refused here. `features` names the columns
     of `sample`; a model fitted on a DataFrame is handed one with its own columns in its own order. A callable
-    may answer P(class 1) alone, as one number a row.
+    may answer P(class 1) alone, as one number a row. A block that is not answered within `time_limit` seconds
+    is an error.
     """
     if block_rows < 1:
         raise BadInput(f"block_rows {block_rows} is not a positive number of rows")
+    if time_limit is not None and not time_limit > 0:
+        raise BadInput(f"a time limit of {time_limit} seconds leaves the black box no time to answer")
     if len(sample) == 0:
         raise BadInput("a black box needs at least one sample row, to see what it answers")
     columns: tuple[str, ...] | None = None
@@ -65,17 +76,17 @@ def as_black_box(
     elif not callable(model):
         name = type(model).__name__
         raise BadInput(f"black box {name} has no predict_proba and is not callable: give one of the two")
+    box = BlackBox(model, np.arange(0), False, sample.shape[1], columns, order, block_rows, time_limit)
     few = sample[np.unique(np.linspace(0, len(sample) - 1, ASKED_TWICE).astype(np.int64))]
-    answer = _as_table(_ask(model, few, columns, order, 0), len(few))
-    again = _as_table(_ask(model, few[::-1], columns, order, len(few)), len(few))
+    answer = _as_table(_ask(box, few), len(few))
+    again = _as_table(_ask(box, few[::-1]), len(few))
     _refuse_fickle(answer, again[::-1])
     width = answer.shape[1]
     named = getattr(model, "classes_", None)
     classes = np.arange(width) if named is None else np.asarray(named)
     if classes.ndim != 1 or len(classes) != width:
         raise BadInput(f"the black box names {np.size(classes)} classes and answers {width} columns")
-    asked = 2 * len(few)
-    return BlackBox(model, classes, named is not None, sample.shape[1], columns, order, block_rows, queries=asked)
+    return replace(box, classes=classes, names_classes=named is not None)
 
 
 def probabilities(black_box: BlackBox, rows: Matrix) -> Matrix:
@@ -87,9 +98,7 @@ def probabilities(black_box: BlackBox, rows: Matrix) -> Matrix:
     step = rows_in_a_block(black_box)
     for begin in range(0, len(rows), step):
         block = rows[begin : begin + step]
-        answered = _ask(black_box.model, block, black_box.columns, black_box.order, black_box.queries)
-        table = _as_table(answered, len(block))
-        black_box.queries += len(block)
+        table = _as_table(_ask(black_box, block), len(block))
         if table.shape[1] != width:
             raise BadInput(f"the black box answered {table.shape[1]} classes where it answered {width} before")
         answer[begin : begin + step] = table
@@ -125,22 +134,26 @@ def _own_columns(
     return own, tuple(given.index(name) for name in own)
 
 
-def _ask(model: Any, rows: Matrix, columns: tuple[str, ...] | None, order: tuple[int, ...], before: int) -> Any:
-    """The model's own answer; what it raises is said to be its own, and after how many rows."""
+def _ask(black_box: BlackBox, rows: Matrix) -> Any:
+    """The model's own answer, counted; what it raises is said to be its own, and after how many rows."""
     given: Any = rows
-    if columns is not None:
+    if black_box.columns is not None:
         import pandas as pd  # only a model fitted on a DataFrame needs it
 
-        given = pd.DataFrame(rows[:, order], columns=list(columns))
+        given = pd.DataFrame(rows[:, black_box.order], columns=list(black_box.columns))
+    model = black_box.model
+    ask = model.predict_proba if hasattr(model, "predict_proba") else model
     try:
-        return model.predict_proba(given) if hasattr(model, "predict_proba") else model(given)
+        answer = ask(given) if black_box.time_limit is None else answer_within(black_box.time_limit, ask, given)
     except GbflError:
         raise
     except Exception as trouble:
         raise BadInput(
-            f"the black box failed on a block of {len(rows)} rows, {before} rows into its answers: "
+            f"the black box failed on a block of {len(rows)} rows, {black_box.queries} rows into its answers: "
             f"{type(trouble).__name__}: {trouble}"
         ) from trouble
+    black_box.queries += len(rows)
+    return answer
 
 
 def _refuse_fickle(answer: Matrix, again: Matrix) -> None:

@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from gbfl_compile.consistency import Consistency, consistency
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Answers, evaluate_many
 from gbfl_compile.ir.nodes import Clause, Program
 from gbfl_compile.learn.black_box import Ints, Matrix, as_black_box
-from gbfl_compile.learn.checkpoints import explain_in_chunks
+from gbfl_compile.learn.chunks import explain_in_chunks
 from gbfl_compile.learn.clauses import Mode
 from gbfl_compile.learn.explanations import Explainer, Explanations, domain_of
 from gbfl_compile.learn.more_rows import rows_between
@@ -28,8 +30,6 @@ from gbfl_compile.learn.rule_table import changes, reasons, rule_table
 from gbfl_compile.learn.training import class_indices, default_black_box, shared_classes
 from gbfl_compile.learn.tuning import KAPPAS, tried_recipes
 
-CHUNK_ROWS = 1000
-"""Rows explained between two checkpoints."""
 FEW_ROWS = 2000
 """Below this many training rows a rule set of 100 clauses learns them by heart."""
 
@@ -52,7 +52,10 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     max_queries : how many rows the black box may be asked for the training rows' explanations; None is no limit
     immutable, directions, kinds : features a PN may not change, those it may only move "up" or "down", and those
         kept on their values ("integer", or a tuple of codes); by name or place
-    checkpoint : a folder that keeps finished chunks of explanations, so that a fit that was stopped goes on
+    checkpoint : a folder that keeps finished units of explanations, so that a fit that was stopped goes on
+    n_jobs : how many workers explain side by side, of the backend that joblib.parallel_config has chosen; no answer
+        depends on it. None is one, or as many as parallel_config says
+    black_box_timeout : seconds in which the black box must answer a block of rows; None waits for ever
     grid, grid_points, skip, mode, single_bounds : of the tree's clauses. The grid's kind and its points a feature,
         bounds included (the paper's N + 1); how many grid points a clause reaches beyond its row (the paper's
         Delta); "faithful" (the resolutions) or "literal" (Algorithm 1 to the letter); whether each bound of a
@@ -86,6 +89,8 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         directions: Any = (),
         kinds: Any = (),
         checkpoint: Any = None,
+        n_jobs: int | None = None,
+        black_box_timeout: float | None = None,
         grid: Any = "kde",
         grid_points: int = 10,
         skip: int = 4,
@@ -116,6 +121,8 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.directions = directions
         self.kinds = kinds
         self.checkpoint = checkpoint
+        self.n_jobs = n_jobs
+        self.black_box_timeout = black_box_timeout
         self.grid = grid
         self.grid_points = grid_points
         self.skip = skip
@@ -157,10 +164,14 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.base_ = self.domain_.base
         self.bounds_ = (self.domain_.lower, self.domain_.upper)
         model = default_black_box(x, y, self.random_state) if self.black_box is None else self.black_box
-        self.black_box_ = as_black_box(model, x, features=names)
+        self.black_box_ = as_black_box(model, x, features=names, time_limit=self.black_box_timeout)
         self.classes_ = shared_classes(self.black_box_, y)
         self.explainer_ = explainer_of(self, self.kappa)
-        self.explanations_ = self._training_explanations(x) if explanations is None else _fitting(explanations, x)
+        self.explanations_ = (
+            self._training_explanations(x, self.explainer_, self.checkpoint)
+            if explanations is None
+            else _fitting(explanations, x)
+        )
         truth = None if y is None else class_indices(y, self.classes_)
         own = truth if self.labels == "true" and truth is not None else self.explanations_.label
         recipe, given = recipe_of(self), self.explanations_
@@ -254,15 +265,15 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return evaluate_many(self._program(tuple(range(len(self.classes_)))), x)
 
     def _explained(self, x: Matrix) -> Explanations:
-        found: Explanations = self.explainer_(self.black_box_, x, self.domain_)
+        """A few rows, at once and by one thread: threads change last bits."""
+        with threadpool_limits(1):
+            found: Explanations = self.explainer_(self.black_box_, x, self.domain_)
         return found
 
-    def _training_explanations(self, x: Matrix) -> Explanations:
-        if self.checkpoint is None:
-            return self._explained(x)
-        return explain_in_chunks(
-            self.explainer_, self.black_box_, x, self.domain_, chunk_rows=CHUNK_ROWS, folder=self.checkpoint
-        )
+    def _training_explanations(self, x: Matrix, explainer: Explainer, folder: Any = None) -> Explanations:
+        if callable(self.explainer) and folder is None and effective_n_jobs(self.n_jobs) == 1:
+            return self._explained(x)  # an explainer of the user's own may look at all rows at once
+        return explain_in_chunks(explainer, self.black_box_, x, self.domain_, folder=folder, n_jobs=self.n_jobs)
 
     def _extra_explanations(self, x: Matrix) -> Explanations | None:
         """Explanations of made-up rows between the training rows, for a rule set on little data."""
@@ -283,7 +294,7 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         explained = {
             kappa: self.explanations_
             if kappa == self.kappa
-            else explainer_of(self, kappa)(self.black_box_, x, self.domain_)
+            else self._training_explanations(x, explainer_of(self, kappa))
             for kappa in kappas
         }
         tell = _to_standard_error if self.verbose else _to_nobody

@@ -15,11 +15,15 @@ import numpy as np
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Clause, Interval
 from gbfl_compile.learn.black_box import Bools, Ints, Matrix
-from gbfl_compile.learn.explanations import Domain, Explanations
+from gbfl_compile.learn.explanations import Domain, Explanations, some_rows
 from gbfl_compile.learn.grid import Grid
 
 Mode: TypeAlias = Literal["faithful", "literal"]
 MODES: tuple[Mode, ...] = ("faithful", "literal")
+
+BLOCK_ROWS = 4096
+MOST_CLAUSES = 20_000
+"""As many distinct clauses are kept at most: what is held at once does not grow with the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class Mined:
     """Rows whose clause has no bound left; dropped (resolution 16)."""
     never_true: int
     """Rows whose bounds cross, or whose PN lies between x and the PP; dropped. Only literal bounds cross."""
+    let_go: int = 0
+    """How often a clause of few rows was let go for want of room; one that comes back later is counted again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,23 +70,43 @@ class _Boxes:
         self.hi[lower, feature] = bound[lower]
 
 
-def mine(explanations: Explanations, domain: Domain, grid: Grid, skip: int, mode: Mode = "faithful") -> Mined:
-    """The clauses of all rows. `skip` is the paper's Delta: how many grid points a clause reaches beyond its row."""
+def mine(
+    explanations: Explanations,
+    domain: Domain,
+    grid: Grid,
+    skip: int,
+    mode: Mode = "faithful",
+    most_clauses: int = MOST_CLAUSES,
+) -> Mined:
+    """The clauses of all rows. `skip` is the paper's Delta: how many grid points a clause reaches beyond its row.
+
+    Clauses are merged as they come, a block of rows at a time. Where more than `most_clauses` are different, those of
+    the fewest rows are let go, the latest of equals first.
+    """
     if skip < 0:
         raise BadInput(f"skip {skip} is negative: it counts grid points")
-    shape = explanations.x.shape
+    if mode not in MODES:
+        raise BadInput(f"mode {mode!r} is none of {', '.join(MODES)}")
+    merged = _Merged({}, most_clauses)
+    for begin in range(0, max(1, len(explanations.x)), BLOCK_ROWS):
+        rows = np.arange(begin, min(len(explanations.x), begin + BLOCK_ROWS))
+        merged.add(begin, *_boxes(some_rows(explanations, rows), domain, grid, skip, mode))
+    return merged.mined(explanations.x.shape[1])
+
+
+def _boxes(e: Explanations, domain: Domain, grid: Grid, skip: int, mode: Mode) -> tuple[_Boxes, Bools, Bools, Bools]:
+    """The bounds of each row; whether it has a PN, needed a cut off the grid, or cannot be told from its PN."""
+    shape = e.x.shape
     boxes = _Boxes(np.full(shape, -np.inf), np.full(shape, np.inf), np.zeros(shape, dtype=bool))
     off_grid, impossible = np.zeros(shape[0], dtype=bool), np.zeros(shape[0], dtype=bool)
     match mode:
         case "faithful":
-            off_grid, impossible = _bound_faithfully(boxes, explanations, domain, grid, skip)
+            off_grid, impossible = _bound_faithfully(boxes, e, domain, grid, skip)
         case "literal":
-            _bound_literally(boxes, explanations, domain, grid, skip)
+            _bound_literally(boxes, e, domain, grid, skip)
         case _:
-            if mode not in MODES:
-                raise BadInput(f"mode {mode!r} is none of {', '.join(MODES)}")
             assert_never(mode)
-    return _merge(boxes, explanations.has_pn, off_grid, impossible)
+    return boxes, e.has_pn, off_grid, impossible
 
 
 def _bound_faithfully(
@@ -188,27 +214,58 @@ def _stepped(points: Matrix, index: Ints, skip: int) -> Matrix:
     return np.where((index >= 0) & (index <= end), points[np.clip(index + skip, 0, end)], np.nan)
 
 
-def _merge(boxes: _Boxes, has_pn: Bools, off_grid: Bools, impossible: Bools) -> Mined:
-    bare = ~(np.isfinite(boxes.lo) | np.isfinite(boxes.hi)).any(axis=1) & ~impossible
-    least = np.where(boxes.strict, np.nextafter(boxes.lo, np.inf), boxes.lo)
-    crossed = (least >= boxes.hi).any(axis=1) | impossible
-    kept = np.flatnonzero(~bare & ~crossed)
-    keys = np.concatenate((boxes.lo[kept], boxes.hi[kept], boxes.strict[kept].astype(np.float64)), axis=1)
-    groups: dict[bytes, list[int]] = {}
-    for row, key in zip(kept.tolist(), keys + 0.0, strict=True):
-        groups.setdefault(key.tobytes(), []).append(row)
-    return Mined(
-        clauses=tuple(_clause(boxes, rows[0]) for rows in groups.values()),
-        sources=tuple(tuple(rows) for rows in groups.values()),
-        off_grid=int(off_grid.sum()),
-        pp_only=int((~has_pn[kept]).sum()),
-        always_true=int(bare.sum()),
-        never_true=int(crossed.sum()),
-    )
+@dataclass(slots=True)
+class _Merged:
+    """Distinct clauses so far, each as its bytes, with the rows it came from; not frozen, it grows."""
+
+    groups: dict[bytes, list[int]]
+    most: int
+    off_grid: int = 0
+    pp_only: int = 0
+    always_true: int = 0
+    never_true: int = 0
+    let_go: int = 0
+
+    def add(self, first: int, boxes: _Boxes, has_pn: Bools, off_grid: Bools, impossible: Bools) -> None:
+        """Merge the clauses of a block of rows, the first of which has the number `first`."""
+        bare = ~(np.isfinite(boxes.lo) | np.isfinite(boxes.hi)).any(axis=1) & ~impossible
+        least = np.where(boxes.strict, np.nextafter(boxes.lo, np.inf), boxes.lo)
+        crossed = (least >= boxes.hi).any(axis=1) | impossible
+        kept = np.flatnonzero(~bare & ~crossed)
+        keys = np.concatenate((boxes.lo[kept], boxes.hi[kept], boxes.strict[kept].astype(np.float64)), axis=1)
+        for row, key in zip((first + kept).tolist(), keys + 0.0, strict=True):
+            self.groups.setdefault(key.tobytes(), []).append(row)
+        self.off_grid += int(off_grid.sum())
+        self.pp_only += int((~has_pn[kept]).sum())
+        self.always_true += int(bare.sum())
+        self.never_true += int(crossed.sum())
+        if len(self.groups) > 2 * self.most:
+            self.let_some_go()
+
+    def let_some_go(self) -> None:
+        """Keep the clauses of the most rows, of equals the earliest; in the order they came."""
+        if len(self.groups) <= self.most:
+            return
+        ranked = sorted(self.groups.items(), key=lambda group: (-len(group[1]), group[1][0]))
+        staying = {key for key, _ in ranked[: self.most]}
+        self.let_go += len(self.groups) - len(staying)
+        self.groups = {key: rows for key, rows in self.groups.items() if key in staying}
+
+    def mined(self, width: int) -> Mined:
+        self.let_some_go()
+        return Mined(
+            clauses=tuple(_clause(np.frombuffer(key).reshape(3, width)) for key in self.groups),
+            sources=tuple(tuple(rows) for rows in self.groups.values()),
+            off_grid=self.off_grid,
+            pp_only=self.pp_only,
+            always_true=self.always_true,
+            never_true=self.never_true,
+            let_go=self.let_go,
+        )
 
 
-def _clause(boxes: _Boxes, row: int) -> Clause:
-    lo, hi, strict = boxes.lo[row] + 0.0, boxes.hi[row] + 0.0, boxes.strict[row]
+def _clause(bounds: Matrix) -> Clause:
+    lo, hi, strict = bounds
     atoms = []
     for j in np.flatnonzero(np.isfinite(lo) | np.isfinite(hi)).tolist():
         low = float(lo[j]) if np.isfinite(lo[j]) else None

@@ -29,7 +29,7 @@ COLUMNS = {
 """What there is one of a row, with the kind of its numbers."""
 
 
-def save_explanations(path: Path, explanations: Explanations) -> None:
+def save_explanations(path: Path, explanations: Explanations, *, compressed: bool = True) -> None:
     """Write every row, PP, PN, flag, class and margin, the feature names and what it cost."""
     e = explanations
     about = {"format": FORMAT, "features": list(e.features), "queries": e.queries, "not_reached": e.not_reached}
@@ -38,7 +38,8 @@ def save_explanations(path: Path, explanations: Explanations) -> None:
         _write_parquet(path, about, columns)
         return
     with whole_file(path) as partial, partial.open("wb") as file:
-        np.savez_compressed(file, about=np.array(json.dumps(about)), **columns)
+        write = np.savez_compressed if compressed else np.savez
+        write(file, about=np.array(json.dumps(about)), **columns)
 
 
 def load_explanations(path: Path) -> Explanations:

@@ -33,6 +33,10 @@ class Wanted:
     seed: int = 0
     """For explainers that draw; `greedy` does not."""
 
+    def dearest(self, domain: Domain) -> int:
+        """The most rows the black box is asked to explain one row, its own class left aside."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -48,13 +52,11 @@ Find: TypeAlias = Callable[[Matrix, Ints, Matrix], tuple[Found, Found]]
 """Rows, their classes and their margins -> their PPs and PNs."""
 
 
-def explain_rows(
-    black_box: BlackBox, x: Matrix, domain: Domain, wanted: Wanted, dearest: int, find: Find
-) -> Explanations:
-    """A PP and a PN for each row by `find`, which asks at most `dearest` rows to explain one.
+def explain_rows(black_box: BlackBox, x: Matrix, domain: Domain, wanted: Wanted, find: Find) -> Explanations:
+    """A PP and a PN for each row by `find`, which asks at most `wanted.dearest` rows to explain one.
 
     With a budget rows go in blocks that are sure to fit. A row is explained when what those before it left
-    covers `dearest`, so which rows are reached depends neither on the blocks nor on chunks.
+    covers the dearest one, so which rows are reached depends neither on the blocks nor on chunks.
     """
     _check(x, domain, wanted)
     before = black_box.queries
@@ -68,7 +70,7 @@ def explain_rows(
     while reached < len(x):
         block = len(x) - reached
         if wanted.max_queries is not None:
-            block = min(block, (wanted.max_queries - (black_box.queries - before)) // dearest)
+            block = min(block, (wanted.max_queries - (black_box.queries - before)) // wanted.dearest(domain))
         if block < 1:
             break
         part = slice(reached, reached + block)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -71,6 +71,10 @@ class Explanations:
         return load_explanations(Path(path))
 
 
+BY_ROW = ("pp", "pn", "has_pp", "has_pn", "label", "pn_label", "pp_margin", "pn_margin", "pp_is_base")
+"""What is found for each row."""
+
+
 class Explainer(Protocol):
     """Anything that explains rows: batched, within the domain, keeping the direction rules of equations 1-2."""
 
@@ -85,13 +89,17 @@ def concatenate(parts: Sequence[Explanations]) -> Explanations:
     for place, part in enumerate(parts):
         if part.features != features:
             raise BadInput(f"part {place} has features {part.features}, the first has {features}")
-    by_row = ("x", "pp", "pn", "has_pp", "has_pn", "label", "pn_label", "pp_margin", "pn_margin", "pp_is_base")
     return Explanations(
-        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in by_row},
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in ("x", *BY_ROW)},
         queries=sum(part.queries for part in parts),
         features=features,
         not_reached=sum(part.not_reached for part in parts),
     )
+
+
+def some_rows(e: Explanations, rows: Ints) -> Explanations:
+    """The explanations of some of the rows."""
+    return replace(e, **{name: getattr(e, name)[rows] for name in ("x", *BY_ROW)})
 
 
 def triplets_of(explanations: Explanations, classes: NDArray[Any]) -> Triplets:

@@ -32,6 +32,15 @@ class Greedy(Wanted):
     """After the first step only this many features, the best when last asked, are asked again."""
     bisections: int = 6
 
+    def dearest(self, domain: Domain) -> int:
+        """For the PP and the PN: the start, each step's candidates, the way back, the end."""
+        total, width = 0, len(domain.features)
+        for given, options in ((self.max_restored, 1), (self.max_moved, 2 * len(self.steps))):
+            limit = at_most(given, width)
+            candidates = options * (width + (limit - 1) * min(width, self.shortlist))
+            total += 2 + candidates + limit * (1 + self.bisections)
+        return total
+
 
 USUAL = Greedy()
 
@@ -75,7 +84,7 @@ def explain_greedily(black_box: BlackBox, x: Matrix, domain: Domain, settings: G
             _find(_search_for_pn(black_box, rows, domain, settings, label)),
         )
 
-    return explain_rows(black_box, x, domain, settings, _dearest(x.shape[-1], settings), find)
+    return explain_rows(black_box, x, domain, settings, find)
 
 
 def _search_for_pp(
@@ -121,16 +130,6 @@ def _check(settings: Greedy) -> None:
         raise BadInput(f"steps {settings.steps} are not shares of the way to the bound: 0 < step <= 1")
     if settings.shortlist < 1 or settings.bisections < 0:
         raise BadInput("shortlist must be at least 1 and bisections at least 0")
-
-
-def _dearest(width: int, settings: Greedy) -> int:
-    """The most rows one row's PP and PN can ask: the start, each step's candidates, the way back, the end."""
-    total = 0
-    for given, options in ((settings.max_restored, 1), (settings.max_moved, 2 * len(settings.steps))):
-        limit = at_most(given, width)
-        candidates = options * (width + (limit - 1) * min(width, settings.shortlist))
-        total += 2 + candidates + limit * (1 + settings.bisections)
-    return total
 
 
 def _restored_values(x: Matrix, domain: Domain) -> Matrix:

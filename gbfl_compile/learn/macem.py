@@ -42,6 +42,12 @@ class Macem(Wanted):
     step: float = 0.05
     """The first step's length; it decays as the square root of what is left of the iterations."""
 
+    def dearest(self, domain: Domain) -> int:
+        """What every row costs at most: both sides' descents, the tries to make them sparse."""
+        pairs = 2 if domain.kinds or domain.immutable else 1
+        a_step = 1 + pairs * self.directions
+        return 2 * (self.searches * self.iterations * a_step + len(domain.features) + 1)
+
 
 USUAL = Macem()
 
@@ -83,7 +89,7 @@ def explain_by_macem(black_box: BlackBox, x: Matrix, domain: Domain, settings: M
                 side.append(_find(descent, rows[part], number))
         return _joined(sides[0]), _joined(sides[1])
 
-    return explain_rows(black_box, x, domain, settings, _dearest(domain, settings), find)
+    return explain_rows(black_box, x, domain, settings, find)
 
 
 def _both_sides(
@@ -136,14 +142,6 @@ def _check(settings: Macem) -> None:
             raise BadInput(f"{name} {getattr(settings, name)} is not a positive number")
     if not 0 <= settings.beta < np.inf:
         raise BadInput(f"beta {settings.beta} is not a weight: 0 or more")
-
-
-def _dearest(domain: Domain, settings: Macem) -> int:
-    """What every row costs at most: both sides' descents, the tries to make them sparse."""
-    pairs = 2 if domain.kinds or domain.immutable else 1
-    a_step = 1 + pairs * settings.directions
-    width = len(domain.features)
-    return 2 * (settings.searches * settings.iterations * a_step + width + 1)
 
 
 def _rows_at_once(width: int, settings: Macem) -> int:

@@ -28,6 +28,8 @@ def check_parameters(model: Any) -> None:
     for name in ("max_clauses", "max_atoms", "min_samples_leaf"):
         if not _is_whole(getattr(model, name)) or getattr(model, name) < 1:
             raise BadInput(f"{name}={getattr(model, name)!r}: a whole number, at least 1")
+    if model.n_jobs is not None and (not _is_whole(model.n_jobs) or model.n_jobs == 0):
+        raise BadInput(f"n_jobs={model.n_jobs!r}: a whole number but 0 (-1 is all processors), or None")
     if model.extra_rows is not None and (not _is_whole(model.extra_rows) or model.extra_rows < 0):
         raise BadInput(f"extra_rows={model.extra_rows!r}: a whole number, or None")
     if not isinstance(model.kappa, Real):

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, assert_never, get_args
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, get_args
 
 from gbfl_compile.ir.nodes import Clause
 from gbfl_compile.learn.black_box import Ints, Matrix
 from gbfl_compile.learn.clauses import Mined, Mode, mine, single_bounds
-from gbfl_compile.learn.explanations import Domain, Explanations, concatenate
+from gbfl_compile.learn.explanations import Domain, Explanations, concatenate, some_rows
 from gbfl_compile.learn.grid import grid_of
 from gbfl_compile.learn.heads.box_search import SearchSettings
 from gbfl_compile.learn.heads.cuts import explained_cuts
 from gbfl_compile.learn.heads.head import Head
+from gbfl_compile.learn.heads.on_all_rows import fitted_to_all
 from gbfl_compile.learn.heads.rule_list import fit_rule_list
 from gbfl_compile.learn.heads.rules import PathPoint, RuleSettings, fit_rules
 from gbfl_compile.learn.heads.tree import fit_tree
 from gbfl_compile.learn.heads.triplet_rows import triplet_rows
+from gbfl_compile.learn.searched_rows import SEARCHED_ROWS, searched_rows
 from gbfl_compile.learn.training import fitting_points
 
 HeadKind: TypeAlias = Literal["tree", "rules", "rule_list"]
@@ -63,27 +65,54 @@ def fit_head(
     truth: Ints | None = None,
     extra: Explanations | None = None,
 ) -> Fitted:
-    """Fit one head. `own` labels x in the fit; `truth`, where known, only measures; `extra` rows help a rule set."""
-    search = SearchSettings(max_atoms=recipe.max_atoms, ridge=recipe.ridge)
-    match recipe.head:
-        case "tree":
-            grid = grid_of(e.x, domain.lower, domain.upper, recipe.grid_points, recipe.grid)
-            mined = mine(e, domain, grid, recipe.skip, recipe.mode)
-            points = fitting_points(e, own, recipe.role_weights, n_classes)
-            candidates = _candidates(mined, recipe.single_bounds)
-            return Fitted(fit_tree(candidates, points, recipe.max_depth, recipe.min_samples_leaf), mined, grid, ())
-        case "rules":
-            settings = RuleSettings(search=search)
-            rows = triplet_rows(e, own, n_classes, recipe.role_weights, truth, extra)
-            cuts = explained_cuts(e if extra is None else concatenate([e, extra]), domain.base, settings.cuts)
-            (found,) = fit_rules(rows, cuts, (recipe.max_clauses,), settings)
-            return Fitted(found.head, None, None, found.path)
-        case "rule_list":
-            points = fitting_points(e, own, recipe.role_weights, n_classes)
-            cuts = explained_cuts(e, domain.base, RuleSettings().cuts)
-            return Fitted(fit_rule_list(points, cuts, recipe.max_clauses, search), None, None, ())
-        case _:
-            assert_never(recipe.head)
+    """Fit one head. `own` labels x in the fit; `truth`, where known, only measures; `extra` rows help a rule set.
+
+    Beyond SEARCHED_ROWS rows the head is searched on some, and its numbers are fitted to all.
+    """
+    clauses = _mined(recipe, e, domain) if recipe.head == "tree" else None
+    if len(e.x) <= SEARCHED_ROWS:
+        return _searched(recipe, clauses, e, own, domain, n_classes, truth, extra, None)
+    rows, weight = searched_rows(e.label)
+    some = None if truth is None else truth[rows]
+    fitted = _searched(recipe, clauses, some_rows(e, rows), own[rows], domain, n_classes, some, extra, weight)
+    head = fitted_to_all(fitted.head, e, own, n_classes, recipe.role_weights, _rule_settings(recipe))
+    return replace(fitted, head=head)
+
+
+def _mined(recipe: Recipe, e: Explanations, domain: Domain) -> tuple[Mined, tuple[Matrix, ...]]:
+    grid = grid_of(e.x, domain.lower, domain.upper, recipe.grid_points, recipe.grid)
+    return mine(e, domain, grid, recipe.skip, recipe.mode), grid
+
+
+def _rule_settings(recipe: Recipe) -> RuleSettings:
+    return RuleSettings(search=SearchSettings(max_atoms=recipe.max_atoms, ridge=recipe.ridge))
+
+
+def _searched(
+    recipe: Recipe,
+    clauses: tuple[Mined, tuple[Matrix, ...]] | None,
+    e: Explanations,
+    own: Ints,
+    domain: Domain,
+    n_classes: int,
+    truth: Ints | None,
+    extra: Explanations | None,
+    row_weight: Matrix | None,
+) -> Fitted:
+    """The head that these rows lead to."""
+    settings = _rule_settings(recipe)
+    if recipe.head == "rules":
+        rows = triplet_rows(e, own, n_classes, recipe.role_weights, truth, extra, row_weight)
+        cuts = explained_cuts(e if extra is None else concatenate([e, extra]), domain.base, settings.cuts)
+        (found,) = fit_rules(rows, cuts, (recipe.max_clauses,), settings)
+        return Fitted(found.head, None, None, found.path)
+    points = fitting_points(e, own, recipe.role_weights, n_classes, row_weight)
+    if clauses is None:
+        cuts = explained_cuts(e, domain.base, settings.cuts)
+        return Fitted(fit_rule_list(points, cuts, recipe.max_clauses, settings.search), None, None, ())
+    mined, grid = clauses
+    candidates = _candidates(mined, recipe.single_bounds)
+    return Fitted(fit_tree(candidates, points, recipe.max_depth, recipe.min_samples_leaf), mined, grid, ())
 
 
 def _candidates(mined: Mined, singles: bool) -> tuple[Clause, ...]:

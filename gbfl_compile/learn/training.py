@@ -73,9 +73,19 @@ def class_indices(y: NDArray[Any], classes: NDArray[Any]) -> Ints:
     return np.array([place[label] for label in y.tolist()], dtype=np.int64)
 
 
-def fitting_points(e: Explanations, own: Ints, role_weights: tuple[float, float, float], n_classes: int) -> Points:
-    """x, PP and PN as points to fit: x with the label `own`, PP and PN with the black box's class of each."""
+def fitting_points(
+    e: Explanations,
+    own: Ints,
+    role_weights: tuple[float, float, float],
+    n_classes: int,
+    row_weight: Matrix | None = None,
+) -> Points:
+    """x, PP and PN as points to fit: x with the label `own`, PP and PN with the black box's class of each.
+
+    A row with a `row_weight` stands for so many.
+    """
     rows = np.arange(len(e.x))
+    stands_for = np.ones(len(rows)) if row_weight is None else row_weight
     parts = (
         (e.x, own, rows, role_weights[0]),
         (e.pp[e.has_pp], e.label[e.has_pp], rows[e.has_pp], role_weights[1]),
@@ -85,7 +95,7 @@ def fitting_points(e: Explanations, own: Ints, role_weights: tuple[float, float,
     return Points(
         x=np.concatenate([part[0] for part in kept]),
         label=np.concatenate([part[1] for part in kept]),
-        weight=np.concatenate([np.full(len(part[0]), part[3]) for part in kept]),
+        weight=np.concatenate([part[3] * stands_for[part[2]] for part in kept]),
         row=np.concatenate([part[2] for part in kept]),
         n_classes=n_classes,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from gbfl_compile.consistency import consistency
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.learn.black_box import Ints, Matrix
-from gbfl_compile.learn.explanations import Domain, Explanations
+from gbfl_compile.learn.explanations import Domain, Explanations, some_rows
 from gbfl_compile.learn.heads.head import Head, folds
 from gbfl_compile.learn.recipe import Recipe, fit_head
 
@@ -76,12 +76,6 @@ def _splits(rows: int) -> Iterator[tuple[Ints, Ints]]:
     everything = np.arange(rows)
     for part in folds(everything, FOLDS):
         yield np.setdiff1d(everything, part), part
-
-
-def some_rows(e: Explanations, rows: Ints) -> Explanations:
-    """The explanations of some of the rows."""
-    picked = {f.name: getattr(e, f.name)[rows] for f in fields(e) if isinstance(getattr(e, f.name), np.ndarray)}
-    return replace(e, **picked)
 
 
 def consistent_rows(head: Head, e: Explanations, features: tuple[str, ...], n_classes: int) -> int:

@@ -23,19 +23,20 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix, evaluate_many
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.learn.black_box import BlackBox, as_black_box, classes_of
-from gbfl_compile.learn.checkpoints import explain_in_chunks
+from gbfl_compile.learn.chunks import explain_in_chunks
 from gbfl_compile.learn.classifier import GBFLClassifier
 from gbfl_compile.learn.explanations import Domain, Explanations, domain_of, triplets_of
 from gbfl_compile.learn.options import check_parameters, explainer_of
 from gbfl_compile.learn.recipe import HeadKind
+from gbfl_compile.learn.units import rows_in_a_unit, units_of
 from gbfl_compile.lowering import lower
 from gbfl_compile.mining.distributions import distributions
+from gbfl_compile.mining.memory import jobs_within
 from gbfl_compile.mining.rows import Split
 from gbfl_compile.passes import optimise
 from gbfl_compile.triplets import Triplets
 
-CHUNK_ROWS = 1000
-"""Rows explained between two checkpoints: what an interruption can cost."""
+BLOCK_ROWS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,11 @@ class Order:
     explainer: str = "greedy"
     seed: int = 0
     jobs: int = 1
+    """Worker processes that explain side by side. The program does not depend on it."""
+    black_box_timeout: float | None = None
+    """Seconds in which the black box must answer a block of rows; None waits for ever."""
+    memory: int | None = None
+    """Bytes that all processes together may take; None is no limit. The program does not depend on it."""
     codes: tuple[str, ...] = ()
     """Features whose values are codes: explanations use no others."""
     immutable: tuple[str, ...] = ()
@@ -74,11 +80,7 @@ Tell = Callable[[str], None]
 
 def steps(split: Split) -> int:
     """How often `mine` tells where it is, at most."""
-    return _chunks(split.x) + _chunks(split.x_test) + 3
-
-
-def _chunks(x: Matrix) -> int:
-    return -(-len(x) // CHUNK_ROWS)
+    return sum(len(units_of(len(x), rows_in_a_unit(len(x)))) for x in (split.x, split.x_test)) + 3
 
 
 def mine(
@@ -94,13 +96,14 @@ def mine(
 
     `about` goes into the metadata beside what is measured here.
     """
-    with threadpool_limits(order.jobs):
+    with threadpool_limits(1):  # of each process: several threads would change last bits
         tell("the black box")
         given = black_box()
+        jobs = order.jobs if order.memory is None else jobs_within(order.memory, split, order.jobs)
         model = _model(order, given, split, features)
-        asked = as_black_box(given.model, split.x, features=features)
+        asked = as_black_box(given.model, split.x, features=features, time_limit=order.black_box_timeout)
         domain = domain_of(split.x, features=features, immutable=order.immutable, kinds=model.kinds)
-        explain = partial(_explained, model, asked, domain, kept_in=kept_in, tell=tell)
+        explain = partial(_explained, model, asked, domain, jobs=jobs, kept_in=kept_in, tell=tell)
         explanations = explain(split.x, part="training")
         tell(f"fitting {order.head}")
         model.fit(pd.DataFrame(split.x, columns=list(features)), split.y, explanations=explanations)
@@ -123,25 +126,33 @@ def _model(order: Order, given: Given, split: Split, features: tuple[str, ...]) 
         immutable=order.immutable,
         kinds=kinds,
         random_state=order.seed,
+        black_box_timeout=order.black_box_timeout,
     )
     check_parameters(model)
     return model
 
 
 def _explained(
-    model: GBFLClassifier, asked: BlackBox, domain: Domain, rows: Matrix, *, part: str, kept_in: Path, tell: Tell
+    model: GBFLClassifier,
+    asked: BlackBox,
+    domain: Domain,
+    rows: Matrix,
+    *,
+    part: str,
+    jobs: int,
+    kept_in: Path,
+    tell: Tell,
 ) -> Explanations:
-    """Rows explained chunk by chunk; chunks that are there already are read."""
-    explainer: Any = explainer_of(model, model.kappa)
-
-    def explain_and_tell(black_box: BlackBox, x: Matrix, domain: Domain) -> Explanations:
-        tell(f"explaining {len(rows)} {part} rows")
-        found: Explanations = explainer(black_box, x, domain)
-        return found
-
-    name = f"{explainer.func.__qualname__} {explainer.keywords['settings']!r}"
-    folder = kept_in / part
-    return explain_in_chunks(explain_and_tell, asked, rows, domain, chunk_rows=CHUNK_ROWS, folder=folder, name=name)
+    """Rows explained unit by unit; units that are there already are read."""
+    return explain_in_chunks(
+        explainer_of(model, model.kappa),
+        asked,
+        rows,
+        domain,
+        folder=kept_in / part,
+        n_jobs=jobs,
+        tell=lambda: tell(f"explaining {len(rows)} {part} rows"),
+    )
 
 
 def _measured(
@@ -170,8 +181,17 @@ def _measured(
         **distributions(program, split.x, split.y, split.y_test),
     }
     program = replace(program, metadata={**program.metadata, "mining": mining})
-    rows = np.concatenate((split.x, triplets.x, triplets.pp, triplets.pn))
-    answers = evaluate_many(program, rows)
-    frame = pd.DataFrame(rows, columns=columns)
-    differs = (model.predict(frame) != answers.labels) | (model.predict_proba(frame) != answers.probabilities).any(1)
-    return Mined(program, triplets, measured, accuracy, own_accuracy, len(rows), int(differs.sum()))
+    compared = (split.x, triplets.x, triplets.pp, triplets.pn)
+    different = sum(_different(program, model, rows) for rows in compared)
+    return Mined(program, triplets, measured, accuracy, own_accuracy, sum(map(len, compared)), different)
+
+
+def _different(program: Program, model: GBFLClassifier, rows: Matrix) -> int:
+    """On how many rows the program answers otherwise than the classifier, a block at a time."""
+    found = 0
+    for begin in range(0, len(rows), BLOCK_ROWS):
+        block = rows[begin : begin + BLOCK_ROWS]
+        answers, frame = evaluate_many(program, block), pd.DataFrame(block, columns=list(model.feature_names_in_))
+        labels, probabilities = model.predict(frame), model.predict_proba(frame)
+        found += int(((labels != answers.labels) | (probabilities != answers.probabilities).any(axis=1)).sum())
+    return found

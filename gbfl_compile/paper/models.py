@@ -15,9 +15,8 @@ from gbfl_compile.datasets import Dataset
 from gbfl_compile.learn.baselines import AugmentedTree, DistilledTree, StandardTree, dealt
 from gbfl_compile.learn.black_box import as_black_box
 from gbfl_compile.learn.classifier import GBFLClassifier
-from gbfl_compile.learn.explanations import Explanations, concatenate, domain_of, triplets_of
+from gbfl_compile.learn.explanations import Explanations, concatenate, domain_of, some_rows, triplets_of
 from gbfl_compile.learn.greedy import Greedy, explain_greedily
-from gbfl_compile.learn.tuning import some_rows
 from gbfl_compile.lowering import lower
 from gbfl_compile.paper.listing import listing
 from gbfl_compile.paper.mining import mining

@@ -11,7 +11,7 @@ import pytest
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.learn.black_box import as_black_box
-from gbfl_compile.learn.checkpoints import explain_in_chunks
+from gbfl_compile.learn.chunks import explain_in_chunks
 from gbfl_compile.learn.explanations import domain_of
 from gbfl_compile.learn.greedy import Greedy, explain_greedily
 from gbfl_compile.learn.macem import Macem, explain_by_macem
@@ -30,15 +30,16 @@ EXPLAINERS = {
 
 
 @pytest.mark.parametrize("who", EXPLAINERS)
-def test_chunks_of_any_size_give_what_one_call_gives(tmp_path, who):
+def test_units_of_any_size_give_what_one_call_gives(tmp_path, who):
     explainer = EXPLAINERS[who]
     whole = explainer(as_black_box(ANSWER, ROWS), ROWS, DOMAIN)
     assert (whole.not_reached > 0) == ("budget" in who)
     for size in (1, 13, 90, 1000):
         box = as_black_box(ANSWER, ROWS)
-        assert_same(
-            whole, explain_in_chunks(explainer, box, ROWS, DOMAIN, chunk_rows=size, folder=tmp_path / str(size))
-        )
+        before = box.queries
+        found = explain_in_chunks(explainer, box, ROWS, DOMAIN, unit_rows=size, folder=tmp_path / str(size))
+        assert_same(whole, found)
+        assert box.queries - before - 8 == whole.queries  # 8 rows are asked to see that it is the same black box
 
 
 @pytest.mark.parametrize("who", EXPLAINERS)
@@ -52,10 +53,8 @@ def test_after_an_error_the_same_call_goes_on_where_it_was(tmp_path, who):
         return ANSWER(rows)
 
     healed = []
-    call = partial(explain_in_chunks, EXPLAINERS[who], x=ROWS, domain=DOMAIN, chunk_rows=10, folder=tmp_path)
-    with pytest.raises(
-        BadInput, match=r"ConnectionError: line went dead \(the \d+ rows before are kept in .*same call"
-    ):
+    call = partial(explain_in_chunks, EXPLAINERS[who], x=ROWS, domain=DOMAIN, unit_rows=10, folder=tmp_path)
+    with pytest.raises(BadInput, match=r"ConnectionError: line went dead \(\d+ of 90 rows are kept in .*same call"):
         call(as_black_box(failing, ROWS))
     kept = {file.name: file.stat().st_mtime_ns for file in tmp_path.glob("rows-*.npz")}
     assert len(kept) > 0
@@ -70,7 +69,7 @@ KILLED = """
 import os, sys
 import numpy as np
 from gbfl_compile.learn.black_box import as_black_box
-from gbfl_compile.learn.checkpoints import explain_in_chunks
+from gbfl_compile.learn.chunks import explain_in_chunks
 from gbfl_compile.learn.explanations import domain_of
 from gbfl_compile.learn.greedy import explain_greedily
 from tests.learn.explaining import random_network
@@ -84,7 +83,7 @@ def dying(x):
         os.kill(os.getpid(), 9)
     return answer(x)
 
-explain_in_chunks(explain_greedily, as_black_box(dying, rows), rows, domain_of(rows), chunk_rows=10, folder=sys.argv[1])
+explain_in_chunks(explain_greedily, as_black_box(dying, rows), rows, domain_of(rows), unit_rows=10, folder=sys.argv[1])
 """
 
 
@@ -96,7 +95,7 @@ def test_after_a_kill_the_same_call_goes_on_where_it_was(tmp_path):
     assert 0 < len(list((tmp_path / "c").glob("rows-*.npz"))) < 9
     box = as_black_box(ANSWER, ROWS)
     before = box.queries
-    again = explain_in_chunks(explain_greedily, box, ROWS, DOMAIN, chunk_rows=10, folder=tmp_path / "c")
+    again = explain_in_chunks(explain_greedily, box, ROWS, DOMAIN, unit_rows=10, folder=tmp_path / "c")
     whole = explain_greedily(as_black_box(ANSWER, ROWS), ROWS, DOMAIN)
     assert_same(again, whole)
     assert box.queries - before < whole.queries - 1000
@@ -104,8 +103,8 @@ def test_after_a_kill_the_same_call_goes_on_where_it_was(tmp_path):
 
 def test_chunks_of_something_else_are_refused_by_what_differs(tmp_path):
     box = as_black_box(ANSWER, ROWS)
-    explain_in_chunks(explain_greedily, box, ROWS, DOMAIN, chunk_rows=50, folder=tmp_path)
-    call = partial(explain_in_chunks, chunk_rows=50, folder=tmp_path)
+    explain_in_chunks(explain_greedily, box, ROWS, DOMAIN, unit_rows=50, folder=tmp_path)
+    call = partial(explain_in_chunks, unit_rows=50, folder=tmp_path)
     other_box = as_black_box(random_network(np.random.default_rng(4), 4, 3), ROWS)
     for says, arguments in {
         "other rows": (explain_greedily, box, ROWS + 1, DOMAIN),
@@ -115,15 +114,15 @@ def test_chunks_of_something_else_are_refused_by_what_differs(tmp_path):
     }.items():
         with pytest.raises(BadInput, match=says):
             call(*arguments)
-    with pytest.raises(BadInput, match="chunks of chunk_rows 50, and this call has 30: give another folder"):
-        explain_in_chunks(explain_greedily, box, ROWS, DOMAIN, chunk_rows=30, folder=tmp_path)
+    with pytest.raises(BadInput, match="chunks of unit_rows 50, and this call has 30: give another folder"):
+        explain_in_chunks(explain_greedily, box, ROWS, DOMAIN, unit_rows=30, folder=tmp_path)
 
 
 def test_a_folder_that_is_not_ours_is_left_alone(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
     box = as_black_box(ANSWER, ROWS)
     with pytest.raises(BadInput, match="is not a folder of explained chunks"):
-        explain_in_chunks(explain_greedily, box, ROWS, DOMAIN, chunk_rows=50, folder=tmp_path)
+        explain_in_chunks(explain_greedily, box, ROWS, DOMAIN, unit_rows=50, folder=tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
 
 
@@ -133,14 +132,15 @@ def test_an_explainer_without_a_name_must_be_given_one(tmp_path):
     def mine(black_box, x, domain):
         return explain_greedily(black_box, x, domain)
 
-    call = partial(explain_in_chunks, mine, box, ROWS, DOMAIN, chunk_rows=50, folder=tmp_path)
+    call = partial(explain_in_chunks, mine, box, ROWS, DOMAIN, unit_rows=50, folder=tmp_path)
     with pytest.raises(BadInput, match="cannot be recognised in another run: give it a name="):
         call()
     assert_same(call(name="mine, first version"), explain_greedily(box, ROWS, DOMAIN))
-    with pytest.raises(BadInput, match="chunk_rows 0"):
-        explain_in_chunks(mine, box, ROWS, DOMAIN, chunk_rows=0, folder=tmp_path)
+    for wrong in ({"chunk_rows": 0}, {"unit_rows": -1}):
+        with pytest.raises(BadInput, match="is not a positive number of rows"):
+            explain_in_chunks(mine, box, ROWS, DOMAIN, **wrong)
 
 
 def test_no_rows_are_explained_too(tmp_path):
     box = as_black_box(ANSWER, ROWS)
-    assert len(explain_in_chunks(explain_greedily, box, ROWS[:0], DOMAIN, chunk_rows=5, folder=tmp_path).x) == 0
+    assert len(explain_in_chunks(explain_greedily, box, ROWS[:0], DOMAIN, unit_rows=5, folder=tmp_path).x) == 0

@@ -44,24 +44,21 @@ class CutGrid:
 
     cuts: tuple[Matrix, ...]
     codes: Ints
-    """[points, features]."""
-    slots: Ints
-    """The same, numbered across features: feature * n_bins + code."""
+    """[features, points]: the points of a feature lie side by side, as the searches read them."""
     n_bins: int
 
 
 def cut_grid(points: Matrix, cuts: tuple[Matrix, ...]) -> CutGrid:
     """The points sorted into the bins between cuts."""
-    codes = np.column_stack([np.searchsorted(cut, points[:, j], side="right") for j, cut in enumerate(cuts)])
-    n_bins = 1 + max(len(cut) for cut in cuts)
-    return CutGrid(cuts, codes, codes + n_bins * np.arange(len(cuts)), n_bins)
+    codes = np.stack([np.searchsorted(cut, points[:, j], side="right") for j, cut in enumerate(cuts)])
+    return CutGrid(cuts, codes, 1 + max(len(cut) for cut in cuts))
 
 
 def box_holds(grid: CutGrid, box: Box) -> Bools:
     """On which points the conjunction holds."""
-    inside = np.ones(len(grid.codes), dtype=bool)
+    inside = np.ones(grid.codes.shape[1], dtype=bool)
     for feature, first, beyond in box:
-        code = grid.codes[:, feature]
+        code = grid.codes[feature]
         inside &= (code >= first) & (code < beyond)
     return inside
 
@@ -83,27 +80,26 @@ def _extensions(
     grid: CutGrid, box: Box, inside: Ints | None, pull: Matrix, bend: Matrix, gain: Gain, settings: SearchSettings
 ) -> Iterator[tuple[float, Box]]:
     """For each feature and side the bound that, added to the box, gains most, class by class and added up."""
-    slots, totals = grid.slots, bend.sum(axis=0)
+    codes, totals = grid.codes, bend.sum(axis=0)
     if inside is not None:
-        slots, pull, bend = slots[inside], pull[inside], bend[inside]
-    n_features, size = slots.shape[1], slots.shape[1] * grid.n_bins
-    flat = slots.ravel()
+        codes, pull, bend = codes[:, inside], pull[inside], bend[inside]
+    n_features, n_points = codes.shape
 
     def below(weights: Matrix | None) -> Matrix:
         """Sums over the bins below each cut, [features, bins]; the last is the whole."""
-        spread = None if weights is None else np.repeat(weights, n_features)
-        return np.bincount(flat, spread, size).reshape(n_features, grid.n_bins).cumsum(axis=1)
+        return np.stack([np.bincount(code, weights, grid.n_bins) for code in codes]).cumsum(axis=1)
 
     count = below(None)
     gains = np.zeros((2, n_features, grid.n_bins - 1))
     for k in range(pull.shape[1]):
-        pulls, bends = below(pull[:, k]), below(bend[:, k])
+        pulls = below(np.ascontiguousarray(pull[:, k]))
+        bends = below(np.ascontiguousarray(bend[:, k])) if totals[k] != 0 else np.zeros_like(pulls)
         for side in (0, 1):
             p = pulls[:, :-1] if side else pulls[:, -1:] - pulls[:, :-1]
             b = bends[:, :-1] if side else bends[:, -1:] - bends[:, :-1]
             gains[side] += gain(p, b, float(totals[k]), settings.ridge)
     kept = np.stack((count[:, -1:] - count[:, :-1], count[:, :-1]))
-    gains[(kept < settings.min_points) | (kept == len(slots))] = -1.0
+    gains[(kept < settings.min_points) | (kept == n_points)] = -1.0
     best = gains.argmax(axis=2)
     for side in (0, 1):
         for feature in range(n_features):

@@ -2,41 +2,71 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from gbfl_compile.learn.black_box import Matrix
-from gbfl_compile.learn.heads.triplet_rows import TripletRows
 
 CURVATURE_FLOOR = 1e-4
 """A row the model is certain of still counts this much, so that a gain never divides by nothing."""
 
 
-def loss_of(scores: Matrix, rows: TripletRows) -> tuple[float, Matrix, Matrix]:
+class Wishes(Protocol):
+    """Points, whatever they are, with the weights of the classes they should and should not have."""
+
+    @property
+    def wanted(self) -> Matrix: ...
+
+    @property
+    def unwanted(self) -> Matrix: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Masses:
+    """Nothing but those weights, [points, classes] each."""
+
+    wanted: Matrix
+    unwanted: Matrix
+
+
+def loss_of(scores: Matrix, rows: Wishes) -> tuple[float, Matrix, Matrix]:
     """Minus the log likelihood of the triplets, its gradient by score and its curvature, [points, score columns].
 
     With two classes there is one score column, the second class against the first.
     """
     full = np.column_stack((np.zeros(len(scores)), scores)) if scores.shape[1] == 1 else scores
-    log_p = full - full.max(axis=1, keepdims=True)
-    log_p -= np.log(np.exp(log_p).sum(axis=1, keepdims=True))
+    log_p = full - _by_column(np.maximum, full)
+    log_p -= np.log(_by_column(np.add, np.exp(log_p)))
     p = np.exp(log_p)
-    mass = rows.wanted.sum(axis=1, keepdims=True)
+    mass = _by_column(np.add, rows.wanted)
     loss = -float((rows.wanted * log_p).sum())
     gradient = mass * p - rows.wanted
     if full is scores:
         others = np.maximum(1.0 - p, 1e-12)
         loss -= float((rows.unwanted * np.log(others)).sum())
         odds = rows.unwanted * p / others
-        gradient += odds - p * odds.sum(axis=1, keepdims=True)
-        mass = mass + rows.unwanted.sum(axis=1, keepdims=True)
+        gradient += odds - p * _by_column(np.add, odds)
+        mass = mass + _by_column(np.add, rows.unwanted)
     curvature = mass * np.maximum(p * (1.0 - p), CURVATURE_FLOOR)
     first = full.shape[1] - scores.shape[1]
     return loss, gradient[:, first:], curvature[:, first:]
 
 
-def refit(columns: NDArray[np.float32], weights: Matrix, rows: TripletRows, ridge: float, steps: int) -> Matrix:
+def _by_column(add: np.ufunc, table: Matrix) -> Matrix:
+    """`add.reduce(table, axis=1)`, to the bit, as a column. With few columns numpy takes ten times as long a row."""
+    if table.shape[1] >= 8:  # from here on numpy adds in another order
+        return np.asarray(add.reduce(table, axis=1, keepdims=True))
+    total = table[:, :1].copy()
+    for k in range(1, table.shape[1]):
+        add(total, table[:, k : k + 1], out=total)
+    return total
+
+
+def refit(columns: NDArray[np.float32], weights: Matrix, rows: Wishes, ridge: float, steps: int) -> Matrix:
     """All weights at once, from where they are; the last column is the bias and is (almost) not penalised."""
     penalty = np.full((len(weights), 1), ridge)
     penalty[-1] = 1e-3

@@ -91,7 +91,7 @@ def _sum_of_pull(pull: Matrix, bend: Matrix, total_bend: float, ridge: float) ->
 
 def _decided(grid: CutGrid, boxes: list[Box]) -> Iterator[Bools]:
     """The points each rule decides, then those left to the default."""
-    undecided = np.ones(len(grid.codes), dtype=bool)
+    undecided = np.ones(grid.codes.shape[1], dtype=bool)
     for box in boxes:
         here = undecided & box_holds(grid, box)
         yield here

@@ -104,18 +104,17 @@ def _fitted_to(
         growth = _swapped(growth, grid, rows, settings)
         done = _refitted(growth, rows, settings, 10 * settings.refit_steps)
         path[-1] = _path_point(done, rows)
-        answers.append(RuleSet(_rounded(done, grid), tuple(path)))
+        head = Head(tuple(clause_of(grid, box) for box in done.boxes), rounded_card(done.weights))
+        answers.append(RuleSet(head, tuple(path)))
     return tuple(answers)
 
 
-def _rounded(growth: _Growth, grid: CutGrid) -> Head:
-    """The rule set with integer points; the first of two classes is the one the other is weighed against."""
-    weights = growth.weights
+def rounded_card(weights: Matrix) -> Scorecard:
+    """Integer points, the bias from the last line; the first of two classes is the one the other is weighed against."""
     if weights.shape[1] == 1:
         weights = np.column_stack((np.zeros(len(weights)), weights))
     points = np.rint(np.ldexp(weights, SCALE)).astype(np.int64).tolist()
-    card = Scorecard(tuple(points[-1]), tuple(tuple(row) for row in points[:-1]), SCALE)
-    return Head(tuple(clause_of(grid, box) for box in growth.boxes), card)
+    return Scorecard(tuple(points[-1]), tuple(tuple(row) for row in points[:-1]), SCALE)
 
 
 def _path_point(growth: _Growth, rows: TripletRows) -> PathPoint:

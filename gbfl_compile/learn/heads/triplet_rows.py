@@ -40,18 +40,24 @@ def triplet_rows(
     role_weights: tuple[float, float, float] = (1.0, 1.0, 1.0),
     truth: Ints | None = None,
     extra: Explanations | None = None,
+    row_weight: Matrix | None = None,
 ) -> TripletRows:
-    """Stack x, PP and PN. x should be of class `own`, its PP of the black box's class, its PN of any other."""
+    """Stack x, PP and PN. x should be of class `own`, its PP of the black box's class, its PN of any other.
+
+    A row with a `row_weight` stands for so many; extra rows for one each.
+    """
     measured = len(e.x)
+    stands_for = np.ones(measured) if row_weight is None else row_weight
     if extra is not None:
         e, own = concatenate([e, extra]), np.concatenate((own, extra.label))
+        stands_for = np.concatenate((stands_for, np.ones(len(extra.x))))
     stacked = np.vstack((e.x, e.pp, e.pn))
     points, place = np.unique(stacked, axis=0, return_inverse=True)
     at_x, at_pp, at_pn = np.split(place.ravel(), 3)
     wanted, unwanted = np.zeros((len(points), n_classes)), np.zeros((len(points), n_classes))
-    np.add.at(wanted, (at_x, own), role_weights[0])
-    np.add.at(wanted, (at_pp, e.label), np.where(e.has_pp, role_weights[1], 0.0))
-    not_weight = np.where(e.has_pn, role_weights[2], 0.0)
+    np.add.at(wanted, (at_x, own), role_weights[0] * stands_for)
+    np.add.at(wanted, (at_pp, e.label), np.where(e.has_pp, role_weights[1] * stands_for, 0.0))
+    not_weight = np.where(e.has_pn, role_weights[2] * stands_for, 0.0)
     if n_classes == 2:
         np.add.at(wanted, (at_pn, 1 - e.label), not_weight)
     else:

@@ -1,0 +1,121 @@
+"""A head found on some rows, its numbers fitted to all: rows go by in blocks, only sums stay.
+
+A tree's leaves count the points that end in them. A rule set's weights are refitted to each distinct pattern of clauses
+once, with the mass of all points that have it: the same loss as over the points themselves, on far fewer lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TypeAlias, assert_never
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from gbfl_compile.ir.batch import clause_column, evaluate_many
+from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Tree
+from gbfl_compile.learn.black_box import Ints, Matrix
+from gbfl_compile.learn.explanations import Explanations
+from gbfl_compile.learn.heads.head import Head
+from gbfl_compile.learn.heads.logistic import Masses, refit
+from gbfl_compile.learn.heads.rules import RuleSettings, rounded_card
+
+BLOCK_ROWS = 16_384
+
+Roles: TypeAlias = tuple[float, float, float]
+
+
+def fitted_to_all(
+    head: Head, e: Explanations, own: Ints, n_classes: int, role_weights: Roles, settings: RuleSettings
+) -> Head:
+    """The same clauses and shape, with numbers of all rows."""
+    match head.decision:
+        case Tree():
+            return replace(head, decision=_recounted(head, head.decision, e, own, n_classes, role_weights))
+        case Scorecard():
+            return replace(head, decision=_reweighed(head, head.decision, e, own, n_classes, role_weights, settings))
+        case _:
+            assert_never(head.decision)
+
+
+def _blocks(rows: int) -> Iterator[slice]:
+    for begin in range(0, rows, BLOCK_ROWS):
+        yield slice(begin, begin + BLOCK_ROWS)
+
+
+def _recounted(head: Head, tree: Tree, e: Explanations, own: Ints, n_classes: int, roles: Roles) -> Tree:
+    """The tree with the classes of all points in its leaves; a leaf that none reaches stays as it is."""
+    program = Program(e.features, tuple(range(n_classes)), head.clauses, tree)
+    leaves = [node for node in tree.nodes if isinstance(node, Leaf)]
+    mass = np.zeros(len(leaves) * n_classes)
+    everywhere = np.ones(len(e.x), dtype=bool)
+    sides = ((e.x, own, everywhere), (e.pp, e.label, e.has_pp), (e.pn, e.pn_label, e.has_pn))
+    for block in _blocks(len(e.x)):
+        for (points, label, there), weight in zip(sides, roles, strict=True):
+            ends = np.asarray(evaluate_many(program, points[block]).leaves)
+            cell = (ends * n_classes + label[block])[there[block]]
+            mass += weight * np.bincount(cell, minlength=len(mass))
+    by_leaf = iter(mass.reshape(-1, n_classes))
+
+    def recounted(leaf: Leaf) -> Leaf:
+        own_mass = next(by_leaf)
+        return replace(leaf, probabilities=tuple((own_mass / own_mass.sum()).tolist())) if own_mass.any() else leaf
+
+    return Tree(tuple(recounted(node) if isinstance(node, Leaf) else node for node in tree.nodes))
+
+
+def _reweighed(
+    head: Head, card: Scorecard, e: Explanations, own: Ints, n_classes: int, roles: Roles, settings: RuleSettings
+) -> Scorecard:
+    """The points refitted from where they are."""
+    patterns, masses = _patterns(head, e, own, n_classes, roles)
+    holds = np.unpackbits(patterns, axis=1, count=len(head.clauses), bitorder="little")
+    columns = np.column_stack((holds, np.ones(len(holds)))).astype(np.float32)
+    weights = np.ldexp(np.array((*card.points, card.bias), dtype=np.float64), -card.scale)
+    if n_classes == 2:  # the second class against the first
+        weights = weights[:, 1:] - weights[:, :1]
+    with threadpool_limits(1, user_api="blas"):
+        found = refit(columns, weights, masses, settings.search.ridge, 10 * settings.refit_steps)
+    return rounded_card(found)
+
+
+def _patterns(head: Head, e: Explanations, own: Ints, n_classes: int, roles: Roles) -> tuple[NDArray[np.uint8], Masses]:
+    """Each distinct pattern of clauses, as packed bits, with the mass of the classes it should and should not have."""
+    width = 8 * -(-len(head.clauses) // 64)
+    seen = np.empty((0, width), dtype=np.uint8)
+    mass = np.empty((0, 2 * n_classes))
+    for block in _blocks(len(e.x)):
+        label, rows = e.label[block], np.arange(len(e.label[block]))
+        wish = np.zeros((3, len(rows), 2 * n_classes))
+        wish[0, rows, own[block]] = roles[0]
+        wish[1, rows, label] = np.where(e.has_pp[block], roles[1], 0.0)
+        not_label = 1 - label if n_classes == 2 else n_classes + label
+        wish[2, rows, not_label] = np.where(e.has_pn[block], roles[2], 0.0)
+        bits = [_bits(head, points[block], width) for points in (e.x, e.pp, e.pn)]
+        seen, mass = _merged(np.concatenate((seen, *bits)), np.concatenate((mass, *wish)))
+    return seen, Masses(mass[:, :n_classes], mass[:, n_classes:])
+
+
+def _bits(head: Head, points: Matrix, width: int) -> NDArray[np.uint8]:
+    if width == 0:
+        return np.empty((len(points), 0), dtype=np.uint8)
+    holds = np.zeros((8 * width, len(points)), dtype=bool)
+    for line, clause in zip(holds, head.clauses, strict=False):
+        line[:] = clause_column(clause, points)
+    return np.ascontiguousarray(np.packbits(holds, axis=0, bitorder="little").T)
+
+
+def _merged(patterns: NDArray[np.uint8], mass: Matrix) -> tuple[NDArray[np.uint8], Matrix]:
+    """Equal patterns as one, their masses added."""
+    if patterns.shape[1] == 0:
+        return patterns[:1], mass.sum(axis=0, keepdims=True)
+    if patterns.shape[1] == 8:  # one number a pattern is sorted far quicker than eight bytes
+        numbers, place = np.unique(patterns.view(np.uint64).ravel(), return_inverse=True)
+        distinct = numbers[:, None].view(np.uint8)
+    else:
+        distinct, place = np.unique(patterns, axis=0, return_inverse=True)
+    place = place.ravel()
+    added = [np.bincount(place, column, len(distinct)) for column in mass.T]
+    return distinct, np.column_stack(added).astype(np.float64, copy=False)

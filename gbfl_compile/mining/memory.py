@@ -1,0 +1,112 @@
+"""How much memory mining takes, told before it is taken: what does not fit is refused with the way out.
+
+The figures are rounded up from measurements (`python -m tests.bench mine_scale` prints the peak beside each limit).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gbfl_compile.errors import BadInput
+from gbfl_compile.tables import csv_header, file_ending
+
+if TYPE_CHECKING:
+    from gbfl_compile.mining.rows import Split
+
+UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
+
+WORKER = 250 * 10**6
+"""A worker process with its libraries and the rows it explains, the black box aside."""
+SEARCH = 400 * 10**6
+"""What the search for a head takes, at most, however many rows there are: it sees 20,000 of them."""
+READING = 4
+"""A table is read, made a matrix and sorted: so many copies of its numbers at once."""
+EXPLAINED = 5
+"""Rows, PPs and PNs and what is made of them in a fit: so many numbers a number of a row."""
+A_ROW = 250
+"""Classes, flags, margins, answers and scores: bytes a row."""
+
+
+def bytes_of(text: str) -> int:
+    """A size as people write it.
+
+    >>> bytes_of("2GB"), bytes_of("1.5 GiB")
+    (2000000000, 1610612736)
+    """
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", text.upper())
+    if found is None or found[2] not in UNITS or not 0 < (size := float(found[1]) * UNITS[found[2]]) < 2**63:
+        raise BadInput(f"--memory {text}: is not a size, such as 2GB or 500MB")
+    return int(size)
+
+
+def resident() -> int:
+    """Bytes this process holds now, where the system tells; its peak elsewhere, 0 where not even that is known."""
+    try:
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+        return pages * resource.getpagesize()
+    except ImportError:
+        return 0
+    except (OSError, ValueError, IndexError):
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else 1024 * peak
+
+
+def refuse_large_table(path: Path, most: int) -> None:
+    """Refuse a file whose numbers alone, while they are read, would pass the limit."""
+    rows, columns = _shape(path)
+    needed = resident() + READING * 8 * rows * columns
+    if needed > most:
+        raise BadInput(
+            f"{path}: {rows:,} rows of {columns} columns take about {_told(needed)} while they are read, and --memory "
+            f"allows {_told(most)}: give more, or a file with fewer rows or columns"
+        )
+
+
+def jobs_within(most: int, split: Split, jobs: int) -> int:
+    """How many worker processes fit beside the rows; an error where the rows alone do not.
+
+    Asked when rows and black box are there: what they take is measured, what is to come is reckoned.
+    """
+    own = resident()
+    numbers, rows = split.x.size + split.x_test.size, len(split.x) + len(split.x_test)
+    needed = own + SEARCH + EXPLAINED * 8 * numbers + A_ROW * rows
+    if needed > most:
+        a_row = EXPLAINED * 8 * split.x.shape[1] + A_ROW
+        fitting = max(0, (most - own - SEARCH) // a_row)
+        way_out = f"at most {fitting:,} rows with --rows, " if fitting >= 1000 else ""
+        raise BadInput(
+            f"--memory {_told(most)}: {_told(own)} are taken by the libraries, the rows and the black box, and mining "
+            f"{rows:,} rows takes about {_told(needed)} in all: give {way_out}fewer columns with --drop, or more memory"
+        )
+    return max(1, min(jobs, (most - needed) // WORKER)) if jobs > 1 else 1
+
+
+def _shape(path: Path) -> tuple[int, int]:
+    """Rows and columns of a file, without reading its numbers."""
+    ending = file_ending(path)
+    try:
+        if ending == ".parquet":
+            from pyarrow import parquet
+
+            found = parquet.read_metadata(path)
+            return found.num_rows, found.num_columns
+        columns = len(csv_header(path, ending))
+        return _lines(path, ending), columns
+    except Exception:  # whatever is wrong with the file, who reads it says so
+        return 0, 0
+
+
+def _lines(path: Path, ending: str) -> int:
+    import gzip
+
+    with gzip.open(path, "rb") if ending == ".csv.gz" else path.open("rb") as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(2**20), b""))
+
+
+def _told(size: int) -> str:
+    return f"{size / 10**9:.1f} GB" if size >= 10**9 else f"{size / 10**6:.0f} MB"

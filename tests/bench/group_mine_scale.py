@@ -1,0 +1,61 @@
+"""Group `mine_scale`: `gbfl mine` on many rows; what a row costs, what two workers are worth, and the memory it takes.
+
+GBFL_MINE_ROWS=10000,50000 python -m tests.bench mine_scale          a small run; the default goes to 1,000,000
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+
+from tests.bench.quick_boxes import FEATURES, table
+from tests.bench.timing import Timed
+
+ROWS = tuple(int(rows) for rows in os.environ.get("GBFL_MINE_ROWS", "10000,100000,1000000").split(","))
+MEMORY = os.environ.get("GBFL_MINE_MEMORY", "2GB")
+
+
+def mined(file: Path, black_box: str, jobs: int) -> dict:
+    command = [
+        sys.executable,
+        "-m",
+        "tests.bench.mine_once",
+        str(file),
+        f"tests.bench.quick_boxes:{black_box}",
+        str(jobs),
+    ]
+    told = subprocess.run([*command, "--memory", MEMORY], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return json.loads(told)
+
+
+def run() -> list[Timed]:
+    """Wall clock a row: of explaining alone, and of the whole command from file to program."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        files = {rows: Path(folder) / f"{rows}.parquet" for rows in ROWS}
+        for rows, file in files.items():
+            x, y = table(rows)
+            pd.DataFrame(x, columns=[f"x{j}" for j in range(FEATURES)]).assign(y=y).to_parquet(file)
+        for rows, file in files.items():
+            told = mined(file, "quick", 1)
+            found += lines(told, f"{rows:,} rows", "quick black box, a row")
+        most, programs = max(ROWS), set()
+        for jobs in (1, 2):
+            told = mined(files[most], "network", jobs)
+            programs.add(told["program"])
+            found += lines(told, f"{jobs} job{'s' * (jobs > 1)}", f"network, {most:,} rows, a row")
+        assert len(programs) == 1, "the number of jobs changed the program"
+    return found
+
+
+def lines(told: dict, who: str, shape: str) -> list[Timed]:
+    explaining = sum(seconds for phase, seconds in told["phases"].items() if phase.startswith("explaining"))
+    note = f"{told['seconds']:.0f} s, {told['megabytes']:.0f} MB of {MEMORY}, C_TB {told['c_tb']:.1f} %"
+    return [
+        Timed("mine_scale", f"{shape}, explaining", who, 1e9 * explaining / told["rows"]),
+        Timed("mine_scale", f"{shape}, whole", f"{who}: {note}", 1e9 * told["seconds"] / told["rows"]),
+    ]

@@ -1,0 +1,62 @@
+"""One `gbfl mine` in a process of its own: prints its seconds, phase by phase, and its peak memory as JSON.
+
+python -m tests.bench.mine_once TABLE BLACK_BOX JOBS [--memory 2GB ..]     further arguments are those of gbfl mine
+"""
+
+import contextlib
+import io
+import json
+import os
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import gbfl_compile.mining.job as job
+from gbfl_compile.cli import main
+
+
+def peaks_of_children():
+    """The most that each worker process has held, in megabytes. They stay until we end, so none is missed."""
+    for pid in Path("/proc/self/task", str(os.getpid()), "children").read_text().split():
+        lines = Path("/proc", pid, "status").read_text().splitlines()
+        yield next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM")), 0.0)
+
+
+def run(table: str, black_box: str, jobs: str, *more: str) -> dict:
+    marks = [(time.perf_counter(), "reading and splitting")]
+    mine = job.mine
+
+    def marked(split, features, box, order, parts, tell, about):
+        def mark(what):
+            if what.split(" ")[0] != marks[-1][1].split(" ")[0]:
+                marks.append((time.perf_counter(), what))
+            tell(what)
+
+        return mine(split, features, box, order, parts, mark, about)
+
+    job.mine = marked
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as said:
+        command = ["mine", table, "--target", "y", "--rows", "1000000000", "--black-box", black_box, "--jobs", jobs]
+        code = main([*command, "--json", "-o", str(Path(folder) / "m.json"), *more])
+    marks.append((time.perf_counter(), "end"))
+    if code != 0:
+        sys.exit(code)
+    told = json.loads(said.getvalue())
+    own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    seconds: dict[str, float] = {}
+    for (began, what), (ended, _) in zip(marks, marks[1:], strict=False):
+        seconds[what] = seconds.get(what, 0.0) + ended - began
+    return {
+        "program": told["program"],
+        "rows": sum(told["rows"].values()),
+        "c_tb": told["test"]["consistency"]["c_tb"],
+        "seconds": marks[-1][0] - marks[0][0],
+        "phases": seconds,
+        "megabytes": own + sum(peaks_of_children()),
+    }
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(run(*sys.argv[1:])))
