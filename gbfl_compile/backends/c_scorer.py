@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from gbfl_compile.backends.base import Predictor
+from gbfl_compile.backends.base import ByColumn, Predictor
 from gbfl_compile.backends.c_build import built, compiler
 from gbfl_compile.backends.c_inputs import Columns, Rows, as_input
 from gbfl_compile.errors import BadInput, CannotRun
@@ -73,16 +73,21 @@ class Scorer:
         """The probabilities behind what `score` returned."""
         import numpy as np
 
-        width = len(self.classes)
         if self.is_tree:
-            table = np.empty((self._constant("LEAVES"), width))
-            for leaf in range(len(table)):
-                self._function("leaf")(leaf, self.ffi.from_buffer("double[]", table[leaf]))
-            return np.take(table, scored, axis=0)
-        out = np.empty((len(scored), width))
+            return np.take(self.leaf_probabilities(), scored, axis=0)
+        out = np.empty((len(scored), len(self.classes)))
         points = self.ffi.from_buffer("int64_t[]", np.ascontiguousarray(scored, dtype=np.int64))
         self._function("probabilities")(points, len(scored), self.ffi.from_buffer("double[]", out))
         return out
+
+    def leaf_probabilities(self) -> Matrix:
+        """The probabilities of a tree's leaves, a row each."""
+        import numpy as np
+
+        table = np.empty((self._constant("LEAVES"), len(self.classes)))
+        for leaf in range(len(table)):
+            self._function("leaf")(leaf, self.ffi.from_buffer("double[]", table[leaf]))
+        return table
 
     def explain(self, row: Any) -> tuple[int, tuple[int, ...]]:
         """For one row the leaf (or how many rules hold), and the numbers of the rules that held."""
@@ -259,4 +264,30 @@ def as_predictor(scorer: Scorer) -> Predictor:
         return Answers(labels, probabilities, scores=scored)
 
     dtype: Literal["float64", "float32"] = "float32" if scorer.real.itemsize == 4 else "float64"
-    return Predictor("c", scorer.engine, scorer.digest, scorer.features, scorer.classes, answer, dtype)
+    return Predictor(
+        *("c", scorer.engine, scorer.digest, scorer.features, scorer.classes),
+        *(answer, dtype),
+        threads=True,
+        columns=_by_column(scorer),
+    )
+
+
+def _by_column(scorer: Scorer) -> ByColumn:
+    """The batch kernels over columns where they lie; a tree's probabilities are looked up a class at a time."""
+    import numpy as np
+
+    of_leaf = scorer.leaf_probabilities() if scorer.is_tree else None
+
+    def answer(columns: Sequence[Any], count: int) -> tuple[NDArray[np.int32], Sequence[NDArray[np.float64]]]:
+        with np.errstate(over="ignore"):  # a double beyond float32 is infinite there
+            read = [
+                np.ascontiguousarray(column, dtype=scorer.real) if used and column is not None else None
+                for column, used in zip(columns, scorer.used, strict=True)
+            ]
+        given = Columns(tuple(read), count)
+        scored = scorer.score(given)
+        if of_leaf is not None:
+            return scorer.predict(given), [np.take(shares, scored) for shares in of_leaf.T]
+        return scorer.predict(given), tuple(scorer.probabilities_of(scored).T)
+
+    return ByColumn(scorer.used, answer)
