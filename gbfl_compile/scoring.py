@@ -28,7 +28,7 @@ from gbfl_compile.table_batches import (
     table_batches,
 )
 from gbfl_compile.table_writers import Coded, table_writer
-from gbfl_compile.tables import MISSING, file_ending
+from gbfl_compile.tables import file_ending
 from gbfl_compile.version import GENERATOR
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def _read(
             ]
             made = Rows(batch.num_rows, tuple(columns), {key: batch.column(key) for key in keys})
         else:
-            columns = [kinds.doubles(_numeric(batch[name], name in keys), name, first) for name in predictor.features]
+            columns = [kinds.doubles(batch[name], name, first) for name in predictor.features]
             made = Rows(len(batch), tuple(columns), {key: batch[key] for key in keys})
         first += made.count
         yield made
@@ -148,11 +148,6 @@ def _is_numeric(arrow: Any) -> bool:
 
     kinds = (pa.types.is_floating, pa.types.is_integer, pa.types.is_boolean, pa.types.is_decimal)
     return any(kind(arrow) for kind in kinds)
-
-
-def _numeric(column: Any, is_key: bool) -> Any:
-    """A key is carried as it is written; where it is a feature too, what says missing is missing."""
-    return column.where(~column.isin(MISSING), float("nan")) if is_key else column
 
 
 def _answered(predictor: Predictor, given: Rows, names: Sequence[str]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.tables import (
     ARROW_ENDINGS,
+    MISSING,
     csv_header,
     csv_options,
     file_ending,
@@ -177,8 +178,8 @@ class CsvKinds:
     """
 
     where: str
-    first_truth: dict[str, tuple[int, Any]] = field(default_factory=dict)
-    """Column -> row number and value."""
+    first_truth: dict[str, tuple[int, bool]] = field(default_factory=dict)
+    """Column -> row (from 0) and what stands there."""
     with_numbers: set[str] = field(default_factory=set)
 
     def doubles(self, column: Any, name: str, first: int) -> NDArray[np.float64]:
@@ -186,37 +187,36 @@ class CsvKinds:
         import numpy as np
         import pandas as pd
 
-        truth = _truth_values(column)
-        if truth is not None and truth.any():
-            at = int(np.flatnonzero(truth)[0])
-            self.first_truth.setdefault(name, (first + at + 1, column.iloc[at]))
-        is_truth = truth is not None
-        if not is_truth and not (getattr(column.dtype, "kind", "O") == "f" and column.isna().all()):
-            self.with_numbers.add(name)
-        if name in self.first_truth and name in self.with_numbers:
-            row, value = self.first_truth[name]
-            raise BadInput(f"{self.where}: column {name!r}, row {row}: {str(value)!r} is not a number")
-        if getattr(column.dtype, "kind", "O") in "fiub":
+        if not (is_plain := getattr(column.dtype, "kind", "O") in "fiub"):
+            column = column.where(~column.isin(MISSING), np.nan)  # pandas keeps them where it makes text of a column
+        here = column.notna().to_numpy()
+        if here.any():
+            self._take_note(column, name, first + int(np.flatnonzero(here)[0]))
+        if is_plain:
             return column.to_numpy(dtype=np.float64)  # type: ignore[no-any-return]
-        wrong = (pd.to_numeric(column, errors="coerce").isna() & column.notna()).to_numpy()
+        wrong = pd.to_numeric(column, errors="coerce").isna().to_numpy() & here
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
-            raise BadInput(
-                f"{self.where}: column {name!r}, row {first + row + 1}: {column.iloc[row]!r} is not a number"
-            )
+            raise self._not_a_number(name, first + row, column.iloc[row])
         return np.array([np.nan if value != value else float(value) for value in column], dtype=np.float64)
 
+    def _take_note(self, column: Any, name: str, row: int) -> None:
+        """Note what the column holds here, `row` being the first that holds anything."""
+        if _holds_truth(column):
+            self.first_truth.setdefault(name, (row, bool(column.dropna().iloc[0])))
+        else:
+            self.with_numbers.add(name)
+        if name in self.first_truth and name in self.with_numbers:
+            raise self._not_a_number(name, *self.first_truth[name])
 
-def _truth_values(column: Any) -> Any:
-    """Where the truth values stand, if the column has them and nothing else that is not missing; None if not."""
-    import numpy as np
+    def _not_a_number(self, name: str, row: int, value: Any) -> BadInput:
+        return BadInput(f"{self.where}: column {name!r}, row {row + 1}: {str(value)!r} is not a number")
 
+
+def _holds_truth(column: Any) -> bool:
+    """Whether what the column holds, missing values aside, is truth values and nothing else."""
     kind = getattr(column.dtype, "kind", "O")
-    if kind == "b":
-        return np.ones(len(column), dtype=bool)
-    if kind == "O" and (here := column.notna()).any() and all(isinstance(value, bool) for value in column[here]):
-        return here.to_numpy()
-    return None
+    return kind == "b" or (kind == "O" and all(isinstance(value, bool) for value in column[column.notna()]))
 
 
 def arrow_numbers(column: Any, name: str, where: str, first: int) -> NDArray[np.float64]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-GROUP_ROWS = 1 << 20
+GROUP_ROWS = 1 << 18
 """Rows of a Parquet row group, fewer where they are wide: a group is held until it is complete."""
 
 
