@@ -1,21 +1,24 @@
-"""Tables in and out, CSV or Parquet by their ending: doubles stay the doubles they are."""
+"""Whole tables, CSV, Parquet or Arrow by their ending: doubles stay the doubles they are."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
+import importlib
 import warnings
 import zlib
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gbfl_compile.errors import BadInput, CannotRun
-from gbfl_compile.files import whole_file
 
 if TYPE_CHECKING:
     from gbfl_compile.ir.batch import Matrix
 
-ENDINGS = (".csv", ".csv.gz", ".parquet")
+ARROW_ENDINGS = (".arrow", ".feather")
+ENDINGS = (".csv", ".csv.gz", ".parquet", *ARROW_ENDINGS)
 
 
 def read_table(path: Path, text: tuple[str, ...] = ()) -> Any:
@@ -26,50 +29,70 @@ def read_table(path: Path, text: tuple[str, ...] = ()) -> Any:
     try:
         if ending == ".parquet":
             return _with_pyarrow(pd.read_parquet, path)
+        if ending in ARROW_ENDINGS:
+            return _read_arrow(path)
         return _read_csv(path, csv_header(path, ending), text)
-    except BadInput:
+    except (BadInput, CannotRun):
         raise
     except FileNotFoundError:  # pyarrow's says nothing but the name
         raise BadInput(f"{path}: No such file or directory") from None
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror or error}") from None
     except (ValueError, UnicodeError, csv.Error, EOFError, zlib.error) as error:
-        raise BadInput(f"{path}: cannot be read as {ending[1:]}: {_first_line(error)}") from None
+        raise BadInput(f"{path}: cannot be read as {ending[1:]}: {first_line(error)}") from None
 
 
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "-NaN", "null", "NULL", "None", "<NA>", "#N/A")
 """What a CSV file may say where a number is missing."""
 
 
+def csv_options(header: Sequence[str], text: Sequence[str]) -> dict[str, Any]:
+    """How pandas is to read a CSV file with these columns: those in `text` as written, the others as they look."""
+    import pandas as pd
+
+    return {
+        "low_memory": False,
+        "index_col": False,
+        "keep_default_na": False,
+        "na_values": dict.fromkeys([name for name in header if name not in text], MISSING),
+        "dtype": dict.fromkeys(text, object),
+        **exact_reading(pd.__version__),
+    }
+
+
 def _read_csv(path: Path, header: list[str], text: tuple[str, ...]) -> Any:
     import pandas as pd
 
-    numbers = [name for name in header if name not in text]
     with warnings.catch_warnings():
         # With a field more than the header pandas would take the first column for row names, and warns if it may not.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            return pd.read_csv(
-                path,
-                low_memory=False,
-                index_col=False,
-                keep_default_na=False,
-                na_values=dict.fromkeys(numbers, MISSING),
-                dtype=dict.fromkeys(text, object),
-                **exact_reading(pd.__version__),
-            )
+            return pd.read_csv(path, **csv_options(header, text))
         except pd.errors.ParserWarning:
             raise BadInput(f"{path}: rows have more fields than the header has names") from None
 
 
-def write_table(table: Any, path: Path) -> None:
-    """Write a DataFrame, whole or not at all."""
-    ending = file_ending(path)
-    with whole_file(path) as partial:
-        if ending == ".parquet":
-            _with_pyarrow(table.to_parquet, partial, index=False)
-        else:
-            table.to_csv(partial, index=False, lineterminator="\n", compression="gzip" if ending == ".csv.gz" else None)
+@contextlib.contextmanager
+def open_arrow(path: Path) -> Iterator[Any]:
+    """A reader of Arrow's file or stream format, whichever the file begins with; it is read, not mapped into memory."""
+    ipc = pyarrow_part("ipc")
+    import pyarrow as pa
+
+    with path.open("rb") as file:
+        begins = file.read(6)
+    if begins.startswith(b"FEA1"):
+        raise BadInput(f"{path}: is Feather of version 1, which has no batches: write it as version 2")
+    with pa.OSFile(str(path)) as source:
+        opened = ipc.open_file(source) if begins == b"ARROW1" else ipc.open_stream(source)
+        with opened as reader:
+            yield reader
+
+
+def _read_arrow(path: Path) -> Any:
+    with open_arrow(path) as reader:
+        table = reader.read_all()
+    table.validate(full=True)  # offsets and codes beyond their buffers would be read
+    return table.to_pandas()
 
 
 def feature_matrix(table: Any, features: tuple[str, ...], where: str) -> Matrix:
@@ -81,11 +104,12 @@ def feature_matrix(table: Any, features: tuple[str, ...], where: str) -> Matrix:
     if absent := [name for name in features if name not in table.columns]:
         more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
         raise BadInput(f"{where}: has no column {absent[0]!r}{more}")
-    columns = [_numbers(table[name], name, where) for name in features]
+    columns = [numbers(table[name], name, where) for name in features]
     return np.column_stack(columns) if len(table) else np.empty((0, len(features)))
 
 
-def _numbers(column: Any, name: str, where: str) -> Any:
+def numbers(column: Any, name: str, where: str, first: int = 0) -> Any:
+    """A pandas column as doubles. `first` rows came before it: an error names the row of the file."""
     import numpy as np
     import pandas as pd
 
@@ -95,7 +119,7 @@ def _numbers(column: Any, name: str, where: str) -> Any:
         return np.array([np.nan if value is None or value is pd.NA else _number(value) for value in column])
     except (TypeError, ValueError, OverflowError):
         row, value = next(((r, v) for r, v in enumerate(column) if not _reads_as_number(v)), (0, column.iloc[0]))
-        raise BadInput(f"{where}: column {name!r}, row {row + 1}: {value!r} is not a number") from None
+        raise BadInput(f"{where}: column {name!r}, row {first + row + 1}: {value!r} is not a number") from None
 
 
 def _number(value: Any) -> float:
@@ -137,11 +161,18 @@ def csv_header(path: Path, ending: str) -> list[str]:
 
 
 def _with_pyarrow(function: Any, *arguments: Any, **options: Any) -> Any:
+    pyarrow_part("parquet")
+    return function(*arguments, engine="pyarrow", **options)
+
+
+def pyarrow_part(name: str) -> Any:
+    """A module of pyarrow, loaded now; its absence names the extra that brings it."""
     try:
-        return function(*arguments, engine="pyarrow", **options)
+        return importlib.import_module(f"pyarrow.{name}")
     except ImportError:
-        raise CannotRun("Parquet needs pyarrow: pip install 'gbfl-compile[parquet]'") from None
+        raise CannotRun("Parquet and Arrow files need pyarrow: pip install 'gbfl-compile[parquet]'") from None
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What an error says, on one line."""
     return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -53,15 +53,6 @@ def rows_of(batch: Batch, places: Any) -> Any:
     return batch.table.take(places) if hasattr(batch.table, "slice") else batch.table.iloc[places]
 
 
-def rows_at_once(most: int, columns: int) -> int:
-    """How many rows a batch has: fewer where they are wide, so that memory stays bounded."""
-    return max(1, min(most, CELLS_AT_ONCE // max(1, columns)))
-
-
-CELLS_AT_ONCE = 4_000_000
-"""Values held at a time: 32 MB of doubles, a few times that as Python numbers."""
-
-
 def wanted_columns(
     features: Sequence[str], program: Program, label_column: str | None, columns: Mapping[str, str] | None
 ) -> Wanted:

@@ -12,14 +12,16 @@ from typing import TypeAlias
 from gbfl_compile.audit.labels import Held
 from gbfl_compile.audit.scored_batches import Batch, Wanted, wanted_columns
 from gbfl_compile.audit.scored_database import can_be_read, database_batches
-from gbfl_compile.audit.scored_files import columns_of, file_batches
+from gbfl_compile.audit.scored_files import file_batches
 from gbfl_compile.backends.sql_engines import DIALECTS
 from gbfl_compile.databases.base import Database
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Program
+from gbfl_compile.table_batches import column_names
+from gbfl_compile.tables import file_ending
 
 Source: TypeAlias = Path | tuple[Database, str]
-"""A CSV or Parquet file, or a database and the name of a table or view in it."""
+"""A CSV, Parquet or Arrow file, or a database and the name of a table or view in it."""
 
 
 def source_batches(source: Source, wanted: Wanted, schema: str = "") -> Iterator[Batch]:
@@ -39,7 +41,7 @@ def source_name(source: Source, schema: str = "") -> str:
 def labels_held(source: Source) -> Held:
     """How the labels are to be taken there."""
     if isinstance(source, Path):
-        return "typed" if source.name.lower().endswith(".parquet") else "text"
+        return "text" if file_ending(source).startswith(".csv") else "typed"
     dialect = DIALECTS.get(source[0].dialect)
     return "typed" if dialect is None or dialect.booleans else "truth as numbers"
 
@@ -60,7 +62,7 @@ def wanted_of(
     most = wanted_columns(program.features, program, label_column, columns)
     if not isinstance(source, Path):
         return most if can_be_read(*source, schema, most) else least
-    there = set(columns_of(source))
+    there = set(column_names(source))
     kept = [f for f, column in zip(most.features, most.columns, strict=True) if f in asked or column in there]
     return wanted_columns(kept, program, label_column, columns)
 

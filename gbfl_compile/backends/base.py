@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -12,8 +12,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from gbfl_compile.errors import BadInput
 
 if TYPE_CHECKING:  # numpy is loaded by whoever runs a predictor, not by whoever lists the targets
+    import numpy as np
+    from numpy.typing import NDArray
+
     from gbfl_compile.ir.batch import Answers, Matrix
     from gbfl_compile.ir.nodes import Label, Program
+
+    Vector: TypeAlias = NDArray[np.float64]
 
 Options: TypeAlias = Mapping[str, str]
 """A target's own settings, as `--set c.dtype=float32` gives them: names and texts."""
@@ -27,6 +32,16 @@ class Artifact:
     name: str
     files: Mapping[str, bytes]
     digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class ByColumn:
+    """How an artifact that reads columns answers them as they lie in memory, from any thread."""
+
+    asks: tuple[bool, ...]
+    """Which features it looks at: the columns of the others may be None."""
+    answer: Callable[[Sequence[Vector | None], int], tuple[NDArray[np.int32], Sequence[Vector]]]
+    """Columns of doubles and how many rows they have; a class number a row, and a column of probabilities a class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +62,10 @@ class Predictor:
     """Whether it can be given infinities. Where not (MariaDB), the largest doubles stand in for them."""
     other_ways: Mapping[str, Callable[[Matrix], Answers]] = field(default_factory=dict)
     """Other code of the same artifact that answers too (C has single rows and columns): a check runs it as well."""
+    threads: bool = False
+    """Whether `answer` may be called from several threads at once."""
+    columns: ByColumn | None = None
+    """The quicker way in, for those that have one. It answers as `answer` does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,8 @@ def as_input(table: Any, features: tuple[str, ...], used: Sequence[bool], real: 
     """A matrix in the order of the features, or a table (pandas, Arrow, Polars) that has them by name."""
     import numpy as np
 
+    if isinstance(table, Columns):
+        return table
     if hasattr(table, "columns") or hasattr(table, "column_names"):
         return _named_columns(table, features, used, real)
     try:

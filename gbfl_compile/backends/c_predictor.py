@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from gbfl_compile.backends.base import Predictor
+from gbfl_compile.backends.base import ByColumn, Predictor
+from gbfl_compile.backends.c_inputs import Columns
 from gbfl_compile.backends.c_scorer import Scorer
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from gbfl_compile.ir.batch import Answers, Matrix
@@ -44,6 +46,8 @@ def as_predictor(scorer: Scorer) -> Predictor:
         answer,
         dtype,
         other_ways=other if scorer.has_batch else {},
+        threads=scorer.has_batch,  # single rows go through one buffer
+        columns=_by_column(scorer) if scorer.has_batch else None,
     )
 
 
@@ -76,3 +80,24 @@ def _answers(scorer: Scorer, labels: NDArray[Any], scored: NDArray[Any], probabi
     if scorer.is_tree:
         return Answers(labels, probabilities, leaves=scored.astype(np.int64))
     return Answers(labels, probabilities, scores=scored)
+
+
+def _by_column(scorer: Scorer) -> ByColumn:
+    """The batch kernels over columns where they lie; a tree's probabilities are looked up a class at a time."""
+    import numpy as np
+
+    of_leaf = scorer.leaf_probabilities() if scorer.is_tree else None
+
+    def answer(columns: Sequence[Any], count: int) -> tuple[NDArray[np.int32], Sequence[NDArray[np.float64]]]:
+        with np.errstate(over="ignore"):  # a double beyond float32 is infinite there
+            read = [
+                np.ascontiguousarray(column, dtype=scorer.real) if used and column is not None else None
+                for column, used in zip(columns, scorer.used, strict=True)
+            ]
+        given = Columns(tuple(read), count)
+        scored = scorer.score(given)
+        if of_leaf is not None:
+            return scorer.predict(given), [np.take(shares, scored) for shares in of_leaf.T]
+        return scorer.predict(given), tuple(scorer.probabilities_of(scored).T)
+
+    return ByColumn(scorer.used, answer)

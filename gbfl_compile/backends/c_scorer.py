@@ -72,13 +72,9 @@ class Scorer:
         """The probabilities behind what `score` returned."""
         import numpy as np
 
-        width = len(self.classes)
         if self.is_tree:
-            table = np.empty((self._constant("LEAVES"), width))
-            for leaf in range(len(table)):
-                self._function("leaf")(leaf, self.ffi.from_buffer("double[]", table[leaf]))
-            return np.take(table, scored, axis=0)
-        out = np.empty((len(scored), width))
+            return np.take(self.leaf_probabilities(), scored, axis=0)
+        out = np.empty((len(scored), len(self.classes)))
         points = self.ffi.from_buffer("int64_t[]", np.ascontiguousarray(scored, dtype=np.int64))
         self._function("probabilities")(points, len(scored), self.ffi.from_buffer("double[]", out))
         return out
@@ -102,6 +98,15 @@ class Scorer:
             if said != {int(classes[i])}:
                 raise BadInput(f"{self.name}_predict says class {classes[i]} of a row, other functions say {said}")
         return classes, scored, shares
+
+    def leaf_probabilities(self) -> Matrix:
+        """The probabilities of a tree's leaves, a row each."""
+        import numpy as np
+
+        table = np.empty((self._constant("LEAVES"), len(self.classes)))
+        for leaf in range(len(table)):
+            self._function("leaf")(leaf, self.ffi.from_buffer("double[]", table[leaf]))
+        return table
 
     def explain(self, row: Any) -> tuple[int, tuple[int, ...]]:
         """For one row the leaf (or how many rules hold), and the numbers of the rules that held."""

@@ -40,7 +40,8 @@ def open_model(path: Path, threads: int = 1) -> Predictor:
     def answer(rows: Matrix) -> Answers:
         return _answers(session, rows, tuple(features), dtype, by_column)
 
-    return Predictor("onnx", _engine(session, dtype), digest, tuple(features), tuple(classes), answer, dtype)
+    engine = _engine(session, dtype)
+    return Predictor("onnx", engine, digest, tuple(features), tuple(classes), answer, dtype, threads=True)
 
 
 def _session(content: bytes, where: str, threads: int) -> Any:

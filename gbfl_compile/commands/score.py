@@ -14,9 +14,10 @@ from gbfl_compile.commands.given import column_mapping
 @click.command()
 @click.argument("source", metavar="FOLDER|PROGRAM", type=FILE)
 @click.argument("data", type=FILE, required=False)
-@click.option("--out", "-o", type=FILE, help="Where the scored table goes (CSV or Parquet).")
+@click.option("--out", "-o", type=FILE, help="Where the scored table goes (CSV, Parquet or Arrow).")
 @click.option("--key", "keys", multiple=True, metavar="COLUMN", help="A column of DATA to carry over; may be repeated.")
 @click.option("--name", help="The artifact's name, where the folder holds several.")
+@click.option("--jobs", "-j", type=click.IntRange(1), help="Threads; those of the machine, 8 at most, if left out.")
 @click.option("--database", envvar="GBFL_DATABASE", metavar="URL", help="Score inside this database instead.")
 @click.option("--table", help="The database's table of features.")
 @click.option("--to-table", help="The table to make there.")
@@ -30,10 +31,14 @@ def score(
     out: Path | None,
     keys: tuple[str, ...],
     name: str | None,
+    jobs: int | None,
     as_json: bool,
     **inside: Any,
 ) -> int:
-    """Score a table with the artifact in FOLDER: `label`, then one `p_<class>` a class.
+    """Score a table with the artifact in FOLDER, or PROGRAM itself: `label`, then one `p_<class>` a class.
+
+    DATA is CSV (.csv, .csv.gz), Parquet or Arrow (.arrow, .feather) and may be larger than memory: rows pass through in
+    batches. OUT appears when it is complete.
 
     With --table, the table of a database is scored with PROGRAM where it stands: no row leaves it. The URL may stand
     in the environment variable GBFL_DATABASE, where no list of processes shows its password.
@@ -45,13 +50,13 @@ def score(
     from gbfl_compile import screen
 
     if inside["table"] is not None or inside["to_table"] is not None:
-        if data is not None or out is not None or name is not None:
-            raise click.UsageError("--table scores inside a database: leave DATA, --out and --name out.")
+        if data is not None or out is not None or name is not None or jobs is not None:
+            raise click.UsageError("--table scores inside a database: leave DATA, --out, --name and --jobs out.")
         told = _score_inside(source, keys, **inside)
     elif data is None or out is None:
         raise click.UsageError("Give DATA and --out, or --database, --table and --to-table.")
     else:
-        told = _score_file(source, data, out, keys, name)
+        told = _score_file(source, data, out, keys, name, jobs)
     if as_json:
         screen.print_json(told)
     else:
@@ -59,15 +64,18 @@ def score(
     return EQUAL
 
 
-def _score_file(folder: Path, data: Path, out: Path, keys: tuple[str, ...], name: str | None) -> dict[str, Any]:
+def _score_file(
+    source: Path, data: Path, out: Path, keys: tuple[str, ...], name: str | None, jobs: int | None
+) -> dict[str, Any]:
     from gbfl_compile.artifacts import load_artifact
-    from gbfl_compile.scoring import score_table
-    from gbfl_compile.tables import read_table, write_table
+    from gbfl_compile.ir.json_form import load
+    from gbfl_compile.scoring import reference_predictor, score_file
 
-    predictor = load_artifact(folder, name)
-    scored = score_table(predictor, read_table(data, text=keys), keys, str(data))
-    write_table(scored, out)
-    return {"rows": len(scored), "out": str(out), "engine": predictor.engine, "digest": predictor.digest}
+    if source.is_file() and name is not None:
+        raise click.UsageError("--name chooses among the artifacts of a folder: leave it out for a program.")
+    predictor = reference_predictor(load(source)) if source.is_file() else load_artifact(source, name)
+    rows = score_file(predictor, data, out, keys, jobs)
+    return {"rows": rows, "out": str(out), "engine": predictor.engine, "digest": predictor.digest}
 
 
 def _score_inside(

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from pyarrow import parquet
 
-from gbfl_compile.audit import scored_answers, scored_database, scored_files
+from gbfl_compile import table_batches
+from gbfl_compile.audit import scored_answers, scored_database
 from gbfl_compile.audit.scored import audit_scored
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import BadInput
@@ -43,6 +44,11 @@ def written(folder, frame, ending):
     path = folder / f"scored{ending}"
     if ending == ".parquet":
         frame.to_parquet(path, index=False)
+    elif ending in (".arrow", ".feather"):
+        table = pa.Table.from_pandas(frame, preserve_index=False)
+        kind = pa.ipc.new_stream if ending == ".arrow" else pa.ipc.new_file
+        with kind(path, table.schema) as writer:
+            writer.write_table(table, 700)
     elif ending == ".csv.gz":
         path.write_bytes(gzip.compress(frame.to_csv(index=False).encode()))
     else:
@@ -50,7 +56,7 @@ def written(folder, frame, ending):
     return path
 
 
-ENDINGS = (".csv", ".csv.gz", ".parquet")
+ENDINGS = (".csv", ".csv.gz", ".parquet", ".arrow", ".feather")
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -65,8 +71,8 @@ def test_a_table_scored_by_the_program_is_equal(tmp_path, ending):
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("place", [0, 999, 1000, 1001, 2999])
 def test_one_wrong_row_is_found_and_named(tmp_path, monkeypatch, ending, place):
-    monkeypatch.setattr(scored_files, "CSV_ROWS", 500)
-    monkeypatch.setattr(scored_files, "PARQUET_ROWS", 500)
+    monkeypatch.setattr(table_batches, "CSV_ROWS", 500)
+    monkeypatch.setattr(table_batches, "ARROW_ROWS", 500)
     frame = many(3000)
     approved = frame.loc[place, "label"]
     frame.loc[place, "label"] = "yes" if approved == "no" else "no"
@@ -243,7 +249,7 @@ def test_the_c_scorer_and_the_reference_count_the_same(tmp_path, monkeypatch, pr
     frame = table_of(program, many(5000).iloc[:, :3].to_numpy())
     frame.loc[::7, "label"] = "no"
     path = written(tmp_path, frame, ".parquet")
-    monkeypatch.setattr(scored_files, "PARQUET_ROWS", 1000)
+    monkeypatch.setattr(table_batches, "ARROW_ROWS", 1000)
     by_reference = audit_scored(program, path)
     monkeypatch.setattr(scored_answers, "BUILD_AFTER", 1500)
     by_scorer = audit_scored(program, path)

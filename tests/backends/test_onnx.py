@@ -22,7 +22,7 @@ from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Sp
 from gbfl_compile.ir.readable import readable
 from gbfl_compile.ir.trees import leaf, split
 from gbfl_compile.ir.validate import validate
-from gbfl_compile.tables import read_table, write_table
+from gbfl_compile.tables import read_table
 from tests.ir.test_narrow import programs_with_float32_rows
 from tests.programs import programs
 
@@ -149,7 +149,7 @@ def test_a_float32_model_says_that_it_rounds_and_is_exact_on_float32_rows(tmp_pa
 def test_the_command_line_compiles_checks_and_scores(ending, tmp_path, capsys):
     save(TREE, tmp_path / "program.json")
     table = pd.DataFrame({"id": [1, 2, 3], "income": [2e5, None, 1.0], "age": [30, 70, 70], "unused": ["a", "b", "c"]})
-    write_table(table, tmp_path / f"rows{ending}")
+    (table.to_parquet if ending == ".parquet" else table.to_csv)(tmp_path / f"rows{ending}", index=False)
     program, build, scored = str(tmp_path / "program.json"), str(tmp_path / "build"), str(tmp_path / f"scored{ending}")
     assert main(["compile", program, "--to", "onnx", "-o", build, "--set", "onnx.inputs=columns"]) == 0
     assert main(["check", program, build]) == 0

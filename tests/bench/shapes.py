@@ -21,7 +21,7 @@ def data(rows):
 def fitted_tree(rows, labels):
     """A scikit-learn tree of depth 5, and the same tree as a program."""
     model = DecisionTreeClassifier(max_depth=5, random_state=0).fit(rows[:TRAINING_ROWS], labels[:TRAINING_ROWS])
-    return model, Program(NAMES, (0, 1), *raw_tree(model, 2))
+    return model, Program(NAMES[: rows.shape[1]], (0, 1), *raw_tree(model, 2))
 
 
 def clauses(count, atoms, seed, grid=30):
