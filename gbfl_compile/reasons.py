@@ -1,8 +1,8 @@
 """Reasons in the user's own words, one a clause: adverse-action texts, say. They are told, and never change an answer.
 
 They stand in a program's metadata, `{"reasons": {"3": "Income too low for the amount"}}`, by the clause's number as
-`gbfl reasons PROGRAM` lists them. A pass that numbers clauses anew takes their reasons along. Every target carries them,
-and the proof compares them; the digest, which is of answers alone, does not change with them.
+`gbfl reasons PROGRAM` lists them. A pass that numbers clauses anew takes their reasons along. Every target carries
+them and the proof compares them; the digest, which is of answers alone, does not change with them.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def _wrong_words(program: Program, reading: Reading) -> WrongReason | None:
     if reading.reasons is not None and dict(reading.reasons) != own:
         told_of = dict(reading.reasons)
         clause = min(number for number in {*told_of, *own} if told_of.get(number) != own.get(number))
-        return WrongReason(f"the reason of clause {clause} is {told_of.get(clause)!r}, it should be {own.get(clause)!r}")
+        return WrongReason(f"gives clause {clause} the reason {told_of.get(clause)!r}, it has {own.get(clause)!r}")
     tables: list[tuple[Sequence[str | None] | None, list[str]]] = [
         (reading.texts, [clause_text(clause, program.features) for clause in program.clauses]),
     ]
@@ -78,9 +78,7 @@ def _wrong_words(program: Program, reading: Reading) -> WrongReason | None:
     return None
 
 
-def _tree_texts(
-    program: Program, tree: Tree, reading: Reading, told: Decided, budget_seconds: float
-) -> ReasonFinding:
+def _tree_texts(program: Program, tree: Tree, reading: Reading, told: Decided, budget_seconds: float) -> ReasonFinding:
     """A sentence a leaf, compared on every row: two leaves may say the same, and the artifact may name neither."""
     sentences = leaf_reasons(program, tree)
     source = as_reading(program)

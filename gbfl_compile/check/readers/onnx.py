@@ -15,7 +15,17 @@ import numpy as np
 from gbfl_compile.check.readers.choices import decided
 from gbfl_compile.check.readers.onnx_graph import Model, opened, place
 from gbfl_compile.check.readers.onnx_nodes import results
-from gbfl_compile.check.readers.onnx_values import Looked, Matrix, Number, Points, Softmax, Tensor, Truths, WinnersLabel, Worded
+from gbfl_compile.check.readers.onnx_values import (
+    Looked,
+    Matrix,
+    Number,
+    Points,
+    Softmax,
+    Tensor,
+    Truths,
+    WinnersLabel,
+    Worded,
+)
 from gbfl_compile.check.readers.tables import class_labels, feature_names, leaf_outcome, one_file, scale_of
 from gbfl_compile.check.reading import Decided, Outcome, Reading, Scored, Unread
 from gbfl_compile.ir.nodes import Label

@@ -48,8 +48,8 @@ from gbfl_compile.check.readers.onnx_values import (
     Truth,
     Truths,
     Winner,
-    Worded,
     WinnersLabel,
+    Worded,
     single,
     whole,
 )

@@ -67,7 +67,7 @@ def explain(row):
 
 TREE_WITH_REASONS = TREE.replace(
     "for clause, held in path),\n    }",
-    'for clause, held in path),\n'
+    "for clause, held in path),\n"
     '        "reasons": tuple(REASONS[clause] for clause, held in path if held and clause in REASONS),\n    }',
 )
 
