@@ -13,7 +13,7 @@ from rich.table import Table
 from tests.bench.record import write_record
 from tests.bench.timing import Timed
 
-GROUPS = ("python", "explain", "learn", "c", "onnx", "sql", "proof", "audit")
+GROUPS = ("python", "explain", "learn", "c", "onnx", "sql", "proof", "audit", "why")
 """Each is `tests/bench/group_NAME.py` with a function `run`."""
 
 DOCS = Path(__file__).parent.parent.parent / "docs" / "bench"
