@@ -1,7 +1,8 @@
 """Reasons in the user's own words, one a clause: adverse-action texts, say. They are told, and never change an answer.
 
 They stand in a program's metadata, `{"reasons": {"3": "Income too low for the amount"}}`, by the clause's number as
-`gbfl reasons PROGRAM` lists them. Passes number clauses anew, so reasons are given to the finished program.
+`gbfl reasons PROGRAM` lists them. A pass that numbers clauses anew takes their reasons along. Every target carries
+them and the proof compares them; the digest, which is of answers alone, does not change with them.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.nodes import Program
+from gbfl_compile.ir.nodes import Leaf, Program, Tree
+from gbfl_compile.ir.readable import clause_text
+from gbfl_compile.ir.trees import leaf_numbers, paths
 
 LONGEST = 500
 """Characters of a reason: it must fit into a C string, a SQL literal and a letter."""
@@ -22,6 +25,50 @@ def reason_of(program: Program, clause: int) -> str | None:
     given = program.metadata.get("reasons")
     text = given.get(str(clause)) if isinstance(given, dict) else None
     return text if isinstance(text, str) and is_reason(text) else None
+
+
+def reasons_of(program: Program) -> dict[int, str]:
+    """Clause number -> the user's reason, for the clauses that have one, ascending."""
+    told = ((clause, reason_of(program, clause)) for clause in range(len(program.clauses)))
+    return {clause: text for clause, text in told if text is not None}
+
+
+def moved_reasons(program: Program, new_numbers: Mapping[int, int]) -> Mapping[str, Any]:
+    """The metadata once clauses have new numbers. Of two that become one, the first one's reason stays."""
+    if "reasons" not in program.metadata:
+        return program.metadata
+    told: dict[str, str] = {}
+    for clause, text in reasons_of(program).items():
+        if clause in new_numbers:
+            told.setdefault(str(new_numbers[clause]), text)
+    return {**program.metadata, "reasons": told}
+
+
+def leaf_reasons(program: Program, tree: Tree) -> list[str]:
+    """For each leaf of a tree the way to it in words, as targets that answer in text give it.
+
+    `age >= 30 AND NOT (income < 2)`; with reasons in place of the clauses that held, `Too young; NOT (income < 2)`.
+    """
+    own = reasons_of(program)
+    ways = paths(tree)
+    texts = []
+    for index in leaf_numbers(tree):
+        steps = []
+        for split, held in ways[index]:
+            node = tree.nodes[split]
+            assert not isinstance(node, Leaf)  # noqa: S101 - a path goes through splits
+            text = clause_text(program.clauses[node.clause], program.features)
+            steps.append(own.get(node.clause, text) if held else f"NOT ({text})")
+        texts.append(("; " if own else " AND ").join(steps) or "always")
+    return texts
+
+
+def rule_reasons(program: Program) -> list[str]:
+    """For each rule of a rule set what is told where it holds: `3 `, or with reasons `Too young; ` and `3; `."""
+    own = reasons_of(program)
+    if not own:
+        return [f"{clause} " for clause in range(len(program.clauses))]
+    return [f"{own.get(clause, clause)}; " for clause in range(len(program.clauses))]
 
 
 def is_reason(text: str) -> bool:

@@ -26,6 +26,7 @@ from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.nodes import Label, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.readable import readable
 from gbfl_compile.ir.trees import deep_splits, leaf_numbers
+from gbfl_compile.reasons import reasons_of
 from gbfl_compile.resources import folder
 from gbfl_compile.version import GENERATOR
 
@@ -123,6 +124,7 @@ def _values(program: Program, name: str, real: Real, source: str, batch: bool) -
         "features": list(zip(enumerators(name, program.features), [comment(f) for f in program.features], strict=True)),
         "feature_names": [string(feature) for feature in program.features],
         "labels": [string(label_string(label)) for label in program.classes],
+        "reasons": _reasons(program),
         "label_kind": {str: "s", bool: "b", int: "i", float: "f"}[type(program.classes[0])],
         "feature_count": len(program.features),
         "class_count": len(program.classes),
@@ -136,6 +138,12 @@ def _values(program: Program, name: str, real: Real, source: str, batch: bool) -
         "golden": _golden_values(program, real),
         **_decision_values(program),
     }
+
+
+def _reasons(program: Program) -> list[str]:
+    """A string a clause, empty where it has no reason; nothing where none has."""
+    own = reasons_of(program)
+    return [string(own.get(clause, "")) for clause in range(len(program.clauses))] if own else []
 
 
 def label_string(label: Label) -> str:

@@ -46,7 +46,7 @@ def as_predictor(scorer: Scorer) -> Predictor:
         answer,
         dtype,
         other_ways=other if scorer.has_batch else {},
-        threads=scorer.has_batch,  # single rows go through one buffer
+        threads=True,
         columns=_by_column(scorer) if scorer.has_batch else None,
     )
 

@@ -3,6 +3,8 @@
 Outputs: `label` `[rows]` (int64, string, bool or double: the labels as they are), `probabilities` `[rows, classes]`
 in double, `score` `[rows, classes]` int64 for a rule set, and with reason=yes `reason`: the leaf reached, or which
 rules held `[rows, rules]`. Labels, scores and a tree's probabilities are exact; a rule set's are within 1e-12.
+Where the program has reasons of the user's, the metadata has them by clause, and with reason=yes `reason_text` tells
+them: a sentence `[rows]` for a tree, `[rows, rules]` for a rule set, empty where a rule did not hold or has none.
 
 Options: dtype=float64|float32 (float32 is a program of its own, see ir.narrow), inputs=tensor|columns,
 reason=no|yes, lowering=auto|logic|tree (a tree needs ONNX Runtime 1.21; logic ran in 1.18 and newer).
@@ -23,6 +25,7 @@ from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.nodes import Program, Scorecard
 from gbfl_compile.ir.readable import readable
+from gbfl_compile.reasons import leaf_reasons, reasons_of
 from gbfl_compile.version import GENERATOR, VERSION
 
 EXTENSION = ".onnx"
@@ -86,7 +89,7 @@ def model_of(program: Program, interface: Interface, name: str) -> Any:
         from gbfl_compile.ir.narrow import narrow
 
         compared = narrow(program)
-    written = write(compared, interface)
+    written = write(compared, interface, _words(program) if interface.reason else [])
     model = onnx.helper.make_model(
         _graph_proto(written, program, name),
         ir_version=IR_VERSION,
@@ -97,6 +100,16 @@ def model_of(program: Program, interface: Interface, name: str) -> Any:
     )
     onnx.helper.set_model_props(model, _told(program, interface))
     return model
+
+
+def _words(program: Program) -> list[str]:
+    """The user's reasons as `reason_text` gives them: a sentence a leaf, or a text a rule; nothing where none has."""
+    own = reasons_of(program)
+    if not own:
+        return []
+    if isinstance(program.decision, Scorecard):
+        return [own.get(clause, "") for clause in range(len(program.clauses))]
+    return leaf_reasons(program, program.decision)
 
 
 def _graph_proto(written: Written, program: Program, name: str) -> Any:
@@ -116,13 +129,15 @@ def _opsets(interface: Interface) -> list[Any]:
 
 def _told(program: Program, interface: Interface) -> dict[str, str]:
     """metadata_props: each value is JSON, so that labels keep their type."""
-    told = {
+    told: dict[str, Any] = {
         "digest": digest(program),
         "features": program.features,
         "classes": program.classes,
         "generator": GENERATOR,
         **interface.as_options,
     }
+    if own := reasons_of(program):
+        told["reasons"] = [[clause, text] for clause, text in own.items()]
     return {f"gbfl.{key}": json.dumps(value, ensure_ascii=True) for key, value in told.items()}
 
 

@@ -38,7 +38,7 @@ from gbfl_compile.backends.onnx_tree import (
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Program, Scorecard, Tree
 
-LABEL, PROBABILITIES, SCORE, REASON = "label", "probabilities", "score", "reason"
+LABEL, PROBABILITIES, SCORE, REASON, REASON_TEXT = "label", "probabilities", "score", "reason", "reason_text"
 INPUT = "input"
 
 
@@ -51,20 +51,33 @@ class Written:
     outputs: tuple[Any, ...]
 
 
-def write(program: Program, interface: Interface) -> Written:
-    """The graph of a program. For float32 give the narrowed program: thresholds are written as they are."""
+def write(program: Program, interface: Interface, words: list[str]) -> Written:
+    """The graph of a program. For float32 give the narrowed program: thresholds are written as they are.
+
+    `words` are the texts of `reason_text`, one a leaf or one a rule; none where it is not wanted.
+    """
+    import numpy as np
+
     graph = Graph(interface.dtype)
     names = [LABEL, PROBABILITIES]
     names += [SCORE] if isinstance(program.decision, Scorecard) else []
     names += [REASON] if interface.reason else []
+    names += [REASON_TEXT] if words else []
     inputs = _input_names(program, interface, names)
     for name in (*inputs, *names):
         reserve(graph, name)
     match program.decision:
         case Tree():
-            _answer_by_leaf(graph, program, program.decision, interface, inputs)
+            leaf = _answer_by_leaf(graph, program, program.decision, interface, inputs)
+            if words:
+                sentences = constant(graph, np.array(words, dtype=object), "reason of each leaf")
+                add_output(graph, "Gather", [sentences, leaf], REASON_TEXT, axis=0)
         case Scorecard():
             _answer_by_score(graph, program, program.decision, interface, inputs)
+            if words:
+                texts = constant(graph, np.array(words, dtype=object), "reason of each rule")
+                silent = constant(graph, np.array([""], dtype=object), "no reason")
+                add_output(graph, "Where", [REASON, texts, silent], REASON_TEXT)
         case _:
             assert_never(program.decision)
     return Written(graph, _input_infos(graph, program, inputs, interface), _output_infos(program, names))
@@ -91,8 +104,8 @@ def _matrix(graph: Graph, interface: Interface, inputs: list[str]) -> str:
     return add(graph, "Concat", inputs, "features side by side", axis=1) if interface.columns else inputs[0]
 
 
-def _answer_by_leaf(graph: Graph, program: Program, tree: Tree, interface: Interface, inputs: list[str]) -> None:
-    """Label and probabilities are constants of the leaf: two look-ups."""
+def _answer_by_leaf(graph: Graph, program: Program, tree: Tree, interface: Interface, inputs: list[str]) -> str:
+    """Label and probabilities are constants of the leaf: two look-ups. Gives the leaf."""
     import numpy as np
     from onnx import TensorProto
 
@@ -108,6 +121,7 @@ def _answer_by_leaf(graph: Graph, program: Program, tree: Tree, interface: Inter
     table = constant(graph, np.array(probabilities, dtype=np.float64), "probabilities of each leaf")
     add_output(graph, "Gather", [labels, leaf], LABEL, axis=0)
     add_output(graph, "Gather", [table, leaf], PROBABILITIES, axis=0)
+    return leaf
 
 
 def _answer_by_score(graph: Graph, program: Program, card: Scorecard, interface: Interface, inputs: list[str]) -> None:
@@ -174,5 +188,6 @@ def _output_infos(program: Program, names: list[str]) -> tuple[Any, ...]:
         PROBABILITIES: (tensor_type(np.float64), [ROWS, classes]),
         SCORE: (tensor_type(np.int64), [ROWS, classes]),
         REASON: (tensor_type(np.int64), [ROWS]) if by_leaf else (TensorProto.BOOL, [ROWS, len(program.clauses)]),
+        REASON_TEXT: (TensorProto.STRING, [ROWS] if by_leaf else [ROWS, len(program.clauses)]),
     }
     return tuple(helper.make_tensor_value_info(name, *known[name]) for name in names)

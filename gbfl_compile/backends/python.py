@@ -18,6 +18,7 @@ from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Tree
 from gbfl_compile.ir.readable import clause_text, readable
 from gbfl_compile.ir.trees import deep_splits, leaf_numbers
+from gbfl_compile.reasons import reasons_of
 from gbfl_compile.version import GENERATOR
 
 if TYPE_CHECKING:
@@ -117,6 +118,7 @@ def emit(program: Program, name: str, options: Options) -> Artifact:
         "features": [literal(feature) for feature in program.features],
         "classes": [literal(label) for label in program.classes],
         "clauses": [literal(clause_text(clause, program.features)) for clause in program.clauses],
+        "reasons": [(clause, literal(text)) for clause, text in reasons_of(program).items()],
         "variables": [(variable, f"x[{feature}]") for feature, variable in names.items()],
         "body": decision(program, names),
         **_tables(program),

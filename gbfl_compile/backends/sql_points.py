@@ -18,9 +18,10 @@ from typing import TypeAlias
 from gbfl_compile.backends.sql_conditions import clause_holds
 from gbfl_compile.backends.sql_dialects import Dialect
 from gbfl_compile.backends.sql_query import Item, Stage, item
-from gbfl_compile.backends.sql_text import identifier, whole
+from gbfl_compile.backends.sql_text import identifier, string, whole
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Program, Scorecard
+from gbfl_compile.reasons import reasons_of, rule_reasons
 
 REASON = "gbfl_rules"
 
@@ -40,6 +41,7 @@ def points_stages(
     columns = {feature: identifier(dialect, name) for feature, name in names.items()}
     asked = [clause_holds(dialect, clause, columns) for clause in program.clauses]
     varying = varying_classes(card)
+    words = rule_words(dialect, program) if with_reason else []
     several = len(varying) + with_reason > 1
     if (added := len(asked) * len(varying)) > dialect.added:
         raise BadInput(
@@ -47,10 +49,9 @@ def points_stages(
             f"more than {dialect.added} in reasonable time, fit fewer rules"
         )
     if several and asked and dialect.shares_clauses:
-        return _in_chunks(dialect, card, asked, tuple(names.values()), varying, with_reason)
+        return _in_chunks(dialect, card, asked, tuple(names.values()), varying, words)
     sums = {c: terms(dialect, card, c, range(len(asked)), asked) for c in varying}
-    numbers = _rule_numbers(range(len(asked)), asked) if with_reason else []
-    return _in_place(dialect, card, sums, numbers)
+    return _in_place(dialect, card, sums, _told_where(words, asked) if words else [])
 
 
 def varying_classes(card: Scorecard) -> list[int]:
@@ -90,7 +91,7 @@ def _in_chunks(
     asked: Sequence[str],
     features: tuple[str, ...],
     varying: Sequence[int],
-    with_reason: bool,
+    words: Sequence[str],
 ) -> list[Stage]:
     """Ask some clauses, add up their points, ask the next ones. DuckDB plans 1,300 columns at once far more slowly."""
     stages: list[Stage] = []
@@ -108,8 +109,9 @@ def _in_chunks(
             if added := terms(dialect, card, c, chunk, ones, times):
                 made.append(item(f"gbfl_part_{c}_{number}", *joined(dialect, added)))
                 parts[c].append(identifier(dialect, made[-1].name))
-        if with_reason:
-            made.append(item(f"gbfl_rules_{number}", *concatenated(dialect, _rule_numbers(chunk, ones))))
+        if words:
+            spoken = _told_where(words[start : start + size], ones)
+            made.append(item(f"gbfl_rules_{number}", *concatenated(dialect, spoken)))
             told.append(identifier(dialect, made[-1].name))
         stages.append(Stage(f"gbfl_added_{number}", tuple(made), (*features, *handed), True))
         handed = (*handed, *(column.name for column in made))
@@ -179,13 +181,19 @@ def cast(lines: Sequence[str], kind: str) -> list[str]:
     return ["CAST(", *(f"  {line}" for line in lines), f"AS {kind})"]
 
 
-def _rule_numbers(clauses: Sequence[int], asked: Sequence[str]) -> list[str]:
-    return [f"CASE WHEN {text} THEN '{number} ' ELSE '' END" for number, text in zip(clauses, asked, strict=True)]
+def rule_words(dialect: Dialect, program: Program) -> list[str]:
+    """What is told of each rule where it holds, as string literals: its number, or the user's reason."""
+    words = rule_reasons(program)
+    return [string(dialect, text) for text in words] if reasons_of(program) else [f"'{text}'" for text in words]
 
 
-def rule_numbers(dialect: Dialect, asked: Sequence[str]) -> list[str]:
-    """The numbers of the clauses that hold, as one text: `0 3 17 `."""
-    return concatenated(dialect, _rule_numbers(range(len(asked)), asked))
+def _told_where(words: Sequence[str], asked: Sequence[str]) -> list[str]:
+    return [f"CASE WHEN {text} THEN {word} ELSE '' END" for word, text in zip(words, asked, strict=True)]
+
+
+def rules_told(dialect: Dialect, program: Program, asked: Sequence[str]) -> list[str]:
+    """What is told of the rules that hold, as one text: `0 3 17 `."""
+    return concatenated(dialect, _told_where(rule_words(dialect, program), asked))
 
 
 def concatenated(dialect: Dialect, texts: Sequence[str]) -> list[str]:

@@ -20,7 +20,7 @@ from gbfl_compile.backends.sql_points import (
     joined,
     points_name,
     points_stages,
-    rule_numbers,
+    rules_told,
     terms,
     varying_classes,
 )
@@ -168,7 +168,7 @@ def rule_expressions(
                 added = terms(dialect, card, c, range(len(asked)), asked)
                 return cast(joined(dialect, [whole(dialect, card.bias[c]), *added]), dialect.bigint)
             case "reason":
-                return rule_numbers(dialect, asked)
+                return rules_told(dialect, program, asked)
             case "leaf":
                 raise BadInput("a rule set has no leaf")
 

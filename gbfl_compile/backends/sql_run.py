@@ -123,10 +123,10 @@ def run(dialect: Dialect, script: Script, database: Database, rows: Matrix) -> A
 
     if not database.holds_infinity:
         rows = np.clip(rows, -np.finfo(np.float64).max, np.finfo(np.float64).max)
-    found = _fetched(dialect, script, database, rows, "null")
+    found = fetched(dialect, script, database, rows, "null")
     missing = np.isnan(rows).any(axis=1)
     if database.holds_nan and missing.any():
-        again = _fetched(dialect, script, database, rows[missing], "nan")
+        again = fetched(dialect, script, database, rows[missing], "nan")
         expected = [found[int(index)] for index in np.flatnonzero(missing)]
         for one, other in zip(expected, again, strict=True):
             if one != other:
@@ -134,7 +134,7 @@ def run(dialect: Dialect, script: Script, database: Database, rows: Matrix) -> A
     return _answers(script, found)
 
 
-def _fetched(dialect: Dialect, script: Script, database: Database, rows: Matrix, missing: Any) -> list[tuple[Any, ...]]:
+def fetched(dialect: Dialect, script: Script, database: Database, rows: Matrix, missing: Any) -> list[tuple[Any, ...]]:
     """The outputs for each row, in the order of the rows."""
     with _placed(dialect, script, database, rows, missing) as table:
         found = _answered(dialect, script, database, table)

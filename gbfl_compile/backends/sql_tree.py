@@ -12,8 +12,8 @@ from gbfl_compile.backends.sql_text import identifier, label, literal, string
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.nodes import Leaf, Program, Tree
-from gbfl_compile.ir.readable import clause_text
-from gbfl_compile.ir.trees import deep_splits, leaf_numbers, paths
+from gbfl_compile.ir.trees import deep_splits, leaf_numbers
+from gbfl_compile.reasons import leaf_reasons
 
 DEEP = 6
 """From this many nested CASEs on, the deeper side of a split continues the list of WHENs instead."""
@@ -70,21 +70,6 @@ def _values(
                 yield output, [string(dialect, text) for text in leaf_reasons(program, tree)]
             case "score":
                 raise BadInput("a tree has no score")
-
-
-def leaf_reasons(program: Program, tree: Tree) -> list[str]:
-    """For each leaf the clauses that held and failed on the way to it."""
-    ways = paths(tree)
-    texts = []
-    for index in leaf_numbers(tree):
-        steps = []
-        for split, held in ways[index]:
-            node = tree.nodes[split]
-            assert not isinstance(node, Leaf)  # noqa: S101 - a path goes through splits
-            text = clause_text(program.clauses[node.clause], program.features)
-            steps.append(text if held else f"NOT ({text})")
-        texts.append(" AND ".join(steps) or "always")
-    return texts
 
 
 def case_lines(

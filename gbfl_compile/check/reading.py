@@ -57,6 +57,8 @@ class Outcome:
     leaf: int | None = None
     held: tuple[int, ...] | None = None
     """The clauses that held on the way, ascending: the reason given for the answer."""
+    text: str | None = None
+    """The reason given for the answer in words, where the artifact answers in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,8 @@ class Scored:
     """When each clause is said to have held, clause by clause: the reason given for the answer."""
     says_scores: bool = True
     """Whether the points themselves come out; where not, only what they decide is the artifact's."""
+    words: tuple[str | None, ...] | None = None
+    """What is said of each clause where it held, in words; None for one that never does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,8 @@ class Reading:
     """The digest the artifact itself carries, if any."""
     texts: tuple[str, ...] | None = None
     """How the artifact words its clauses, where it does."""
+    reasons: tuple[tuple[int, str], ...] | None = None
+    """The user's reasons, (clause, text), where the artifact keeps a table of them."""
 
 
 class Unread(Exception):

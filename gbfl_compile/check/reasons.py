@@ -1,4 +1,4 @@
-"""Is the reason an artifact gives its source's? The clauses that held on the way to a leaf, or the rules that hold.
+"""Is the reason an artifact gives its source's? The clauses that held, and what is said of them in words.
 
 Labels and leaves may be proved equal while `explain` tells another story: its tables are not those that decide.
 """
@@ -6,15 +6,22 @@ Labels and leaves may be proved equal while `explain` tells another story: its t
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from gbfl_compile.check.cells import cells_of, row_in
+from gbfl_compile.check.clock import OutOfTime, clock_of
 from gbfl_compile.check.proof import Counterexample, Finding, Proved, Undecided
 from gbfl_compile.check.prove import BUDGET_SECONDS, prove
+from gbfl_compile.check.prove_graph import Graph, add_decision
+from gbfl_compile.check.prove_trees import find_difference
 from gbfl_compile.check.reading import Ask, Condition, Decided, Outcome, Reading, Scored
-from gbfl_compile.check.wide import condition_of
+from gbfl_compile.check.wide import as_reading, condition_of
 from gbfl_compile.ir.nodes import Clause, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.readable import clause_text
 from gbfl_compile.ir.trees import leaf, leaf_numbers, paths, split
+from gbfl_compile.reasons import leaf_reasons, reasons_of, rule_reasons
 
 HOLDS, FAILS = True, False
 
@@ -34,14 +41,60 @@ def prove_reasons(program: Program, reading: Reading, budget_seconds: float = BU
 
     A tree's reasons are compared leaf by leaf, so they say something only where the leaf was proved too.
     """
+    if (wrong := _wrong_words(program, reading)) is not None:
+        return wrong
     match program.decision, reading.decision:
-        case Tree() as tree, Decided(steps):
+        case Tree() as tree, Decided(steps) as told:
             outcomes = [step for step in steps if isinstance(step, Outcome)]
+            if any(outcome.text is not None for outcome in outcomes):
+                return _tree_texts(program, tree, reading, told, budget_seconds)
             return _tree_reasons(tree, outcomes)
         case Scorecard(), Scored(held=held) if held is not None:
             return _rule_reasons(program, reading, held, budget_seconds)
         case _:
             return None
+
+
+def _wrong_words(program: Program, reading: Reading) -> WrongReason | None:
+    """Texts that stand in a table of their own, clause by clause, against the program's."""
+    own = reasons_of(program)
+    if reading.reasons is not None and dict(reading.reasons) != own:
+        told_of = dict(reading.reasons)
+        clause = min(number for number in {*told_of, *own} if told_of.get(number) != own.get(number))
+        return WrongReason(f"gives clause {clause} the reason {told_of.get(clause)!r}, it has {own.get(clause)!r}")
+    tables: list[tuple[Sequence[str | None] | None, list[str]]] = [
+        (reading.texts, [clause_text(clause, program.features) for clause in program.clauses]),
+    ]
+    if isinstance(reading.decision, Scored):
+        tables.append((reading.decision.words, rule_reasons(program)))
+    for told, wanted in tables:
+        if told is None:
+            continue
+        for number, (one, other) in enumerate(zip(told, wanted, strict=False)):
+            if one not in (None, other):
+                return WrongReason(f"words clause {number} as {one!r}, it is {other!r}")
+        if len(told) != len(wanted):
+            return WrongReason(f"words {len(told)} clauses, there are {len(wanted)}")
+    return None
+
+
+def _tree_texts(program: Program, tree: Tree, reading: Reading, told: Decided, budget_seconds: float) -> ReasonFinding:
+    """A sentence a leaf, compared on every row: two leaves may say the same, and the artifact may name neither."""
+    sentences = leaf_reasons(program, tree)
+    source = as_reading(program)
+    assert isinstance(source.decision, Decided)  # noqa: S101 - the program is a tree
+    cells = cells_of((source, reading), reading.dtype)
+    graph = Graph(cells, clock_of(budget_seconds))
+    try:
+        ours = add_decision(graph, source.decision, lambda outcome: sentences[outcome.leaf or 0])
+        theirs = add_decision(graph, told, lambda outcome: outcome.text)
+        found = find_difference(graph, ours, theirs)
+    except (OutOfTime, RecursionError):
+        return Undecided(f"not decided within {budget_seconds:g} seconds")
+    if found is None:
+        return Proved()
+    row = row_in(cells, {feature: found.get(feature, 1) for feature in range(len(program.features))})
+    return WrongReason(f"another reason is told on the row {tuple(row)}")
 
 
 def _tree_reasons(tree: Tree, outcomes: list[Outcome]) -> ReasonFinding | None:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.reasons import moved_reasons
 
 
 def drop_unused_clauses(program: Program) -> Program:
@@ -25,4 +26,5 @@ def drop_unused_clauses(program: Program) -> Program:
             decision = replace(program.decision, points=tuple(points[i] for i in asked))
         case _:
             assert_never(program.decision)
-    return replace(program, clauses=tuple(program.clauses[i] for i in asked), decision=decision)
+    metadata = moved_reasons(program, {old: new for new, old in enumerate(asked)})
+    return replace(program, clauses=tuple(program.clauses[i] for i in asked), decision=decision, metadata=metadata)

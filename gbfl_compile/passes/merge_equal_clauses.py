@@ -12,12 +12,14 @@ from typing import assert_never
 
 from gbfl_compile.ir.nodes import Clause, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.regions import Values, values_of
+from gbfl_compile.reasons import moved_reasons
 
 
 def merge_equal_clauses(program: Program) -> Program:
     """The program with every clause replaced by the first one that asks the same."""
     first: dict[frozenset[tuple[int, Values]], int] = {}
     same_as = [first.setdefault(question(clause), number) for number, clause in enumerate(program.clauses)]
+    program = replace(program, metadata=moved_reasons(program, dict(enumerate(same_as))))
     match program.decision:
         case Tree(nodes):
             merged = (n if isinstance(n, Leaf) else Split(same_as[n.clause], n.then, n.otherwise) for n in nodes)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 MOST_REASONS = 60
 MOST_CHANGES = 6
 MOST_VALUES = 400
-MOST_SEARCHED = 40
-"""Clauses of a program that is searched for what suffices: the search grows quickly with them."""
+MOST_SEARCHED = 2_000
+"""Clauses of a program that is searched for what suffices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,9 +217,10 @@ def _exactly(program: Program, row: Sequence[float]) -> tuple[tuple[str, tuple[s
     suffices = tuple(values_text(feature, values, names) for feature, values in enough.conditions)
     moves = tuple(change_text(change, plain, names).replace("->", "→") for change in other.found)
     none = f"no change of {'one feature' if other.searched == 1 else 'one or two features'} does"
+    what = "Nearest changes that change the class" if other.smallest else "A change that changes it, maybe not the smallest"
     return (
         (f"Enough for the class, whatever the rest ({fewest})", suffices or ("nothing: every row gets this class",)),
-        ("Nearest changes that change the class", moves[:MOST_CHANGES] or (none,)),
+        (what, moves[:MOST_CHANGES] or (none,)),
     )
 
 

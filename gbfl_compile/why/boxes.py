@@ -7,15 +7,15 @@ the clauses it meets, so it looks at no more of them than the class depends on.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, assert_never
+from typing import assert_never
 
-from gbfl_compile.ir.evaluate import winner
+import numpy as np
+
 from gbfl_compile.ir.nodes import Clause, Leaf, Program, Scorecard, Tree
 from gbfl_compile.ir.regions import ANYTHING, Values, above, below, both, outside, values_of, within
-
-Box: TypeAlias = Mapping[int, Values]
+from gbfl_compile.why.ground import Box, Ground, clauses_in
 
 
 class OutOfSteps(Exception):
@@ -35,70 +35,70 @@ class Steps:
         self.left -= count
 
 
-def other_class(program: Program, box: Box, label: int, steps: Steps) -> Box | None:
+def other_class(ground: Ground, box: Box, label: int, steps: Steps) -> Box | None:
     """A smaller box whose rows all get another class than `label`; None where every row of `box` gets it."""
-    match program.decision:
+    match ground.program.decision:
         case Tree():
-            return _other_leaf(program, program.decision, box, label, steps)
+            return _other_leaf(ground, ground.program.decision, box, label, steps)
         case Scorecard():
-            found = (_beaten(program, program.decision, box, label, c, steps) for c in range(len(program.classes)))
+            card, classes = ground.program.decision, range(len(ground.program.classes))
+            found = (_beaten(ground, card, box, label, c, steps) for c in classes if c != label)
             return next((smaller for smaller in found if smaller is not None), None)
         case _:
-            assert_never(program.decision)
+            assert_never(ground.program.decision)
 
 
-def _other_leaf(program: Program, tree: Tree, box: Box, label: int, steps: Steps) -> Box | None:
+def _other_leaf(ground: Ground, tree: Tree, box: Box, label: int, steps: Steps) -> Box | None:
+    """Down the tree with all that can get there; a box is cut only by a clause that holds on some of its rows."""
     waiting = [(0, box)]
     while waiting:
         steps.take()
         index, here = waiting.pop()
+        if ground.answers[index] == {label}:
+            continue
         node = tree.nodes[index]
         if isinstance(node, Leaf):
-            if winner(node.probabilities) != label:
-                return here
+            return here
+        holds = _holds(here, ground.ranges[node.clause])
+        if holds is not None:
+            waiting.append((node.then if holds else node.otherwise, here))
             continue
-        inside, pieces = divided(here, program.clauses[node.clause])
+        inside, pieces = divided(here, ground.program.clauses[node.clause])
         waiting += [(node.otherwise, piece) for piece in pieces]
         if inside is not None:
             waiting.append((node.then, inside))
     return None
 
 
-def _beaten(program: Program, card: Scorecard, box: Box, label: int, rival: int, steps: Steps) -> Box | None:
+def _beaten(ground: Ground, card: Scorecard, box: Box, label: int, rival: int, steps: Steps) -> Box | None:
     """A box in which class `rival` beats `label`: branch on the clause worth most, bound by all that could still hold.
 
-    A rival with as many points wins only where it stands before. A look at one clause is one step.
+    A rival with as many points wins only where it stands before. A look at one open clause is one step.
     """
-    if rival == label:
-        return None
-    worth = [points[rival] - points[label] for points in card.points]
-    ranges = [[(atom.feature, values_of(atom)) for atom in clause.atoms] for clause in program.clauses]
+    assert ground.points is not None  # noqa: S101 - a rule set
+    worth = ground.points[:, rival] - ground.points[:, label]
+    start = card.bias[rival] - card.bias[label]
     least = 0 if rival < label else 1
-    waiting = [(box, card.bias[rival] - card.bias[label], [number for number, w in enumerate(worth) if w])]
+    waiting = [box]
     while waiting:
-        here, lead, asked = waiting.pop()
-        steps.take(1 + len(asked))
-        undecided = []
-        for number in asked:
-            holds = _holds(here, ranges[number])
-            if holds is None:
-                undecided.append(number)
-            elif holds:
-                lead += worth[number]
-        if lead + sum(worth[number] for number in undecided if worth[number] > 0) < least:
+        here = waiting.pop()
+        always, sometimes = clauses_in(ground, here)
+        left = np.where(sometimes & ~always, worth, 0)
+        steps.take(1 + int(np.count_nonzero(left)))
+        lead = start + int(worth[always].sum())
+        if lead + int(left[left > 0].sum()) < least:
             continue
-        if lead + sum(worth[number] for number in undecided if worth[number] < 0) >= least:
+        if lead + int(left[left < 0].sum()) >= least:
             return here
-        widest = max(undecided, key=lambda number: abs(worth[number]))
-        inside, pieces = divided(here, program.clauses[widest])
+        widest = int(np.argmax(np.abs(left)))
+        inside, pieces = divided(here, ground.program.clauses[widest])
         inner = [] if inside is None else [inside]
         # the side that helps the rival is looked at first, so it is pushed last
-        parts = [*pieces, *inner] if worth[widest] > 0 else [*inner, *pieces]
-        waiting += [(part, lead, undecided) for part in parts]
+        waiting += [*pieces, *inner] if worth[widest] > 0 else [*inner, *pieces]
     return None
 
 
-def _holds(box: Box, ranges: list[tuple[int, Values]]) -> bool | None:
+def _holds(box: Box, ranges: Sequence[tuple[int, Values]]) -> bool | None:
     """Whether a clause of these ranges holds on every row of the box, on none (False), or on some (None)."""
     always = True
     for feature, wanted in ranges:

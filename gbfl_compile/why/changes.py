@@ -1,11 +1,11 @@
 """What would change a row's class: the nearest other value of one feature, or of two where one alone does not.
 
 Exact: between two cuts of the program no value differs from another, so the ends of each cell are all there is to try.
+Where two do not either, some row of another class is brought as near as it goes: a change, not shown to be smallest.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,10 +16,12 @@ from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.nodes import Label, Program
 from gbfl_compile.ir.regions import Values
-from gbfl_compile.why.boxes import cells
+from gbfl_compile.why.boxes import OutOfSteps, Steps, cells, other_class, row_in
+from gbfl_compile.why.ground import class_of, ground_of
+from gbfl_compile.why.pairs import nearest_pair, too_many
 
-MOST_PAIRS = 2_000_000
-"""Rows tried at most in looking for a change of two features."""
+STEPS = 100_000
+"""Clauses looked at in the search for a row of another class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,12 @@ class Changes:
 
     found: tuple[Change, ...]
     searched: int
-    """How many features at once were tried through: where nothing was found, there is nothing of that size."""
+    """How many features at once were tried through: no change of so few does but those found."""
+
+    @property
+    def smallest(self) -> bool:
+        """Whether no change of fewer features than those found would do."""
+        return all(len(change.values) <= self.searched for change in self.found)
 
 
 def changes(program: Program, row: Sequence[float | None]) -> Changes:
@@ -63,10 +70,15 @@ def changes(program: Program, row: Sequence[float | None]) -> Changes:
     ]
     if found:
         return Changes(tuple(sorted(found, key=lambda change: (change.distance, change.values))), 1)
-    counts = [len(down) + len(up) for down, up in options]
-    if sum(a * b for a, b in itertools.combinations(counts, 2)) > MOST_PAIRS:
-        return Changes((), 1)
-    return Changes(_of_two(program, plain, options, label, widths), 2)
+    every = [np.array([*down, *up], dtype=np.float64) for down, up in options]
+    searched = 1
+    if not too_many(program, every):
+        searched = 2
+        far = [np.array([_distance(plain[f], v, widths[f]) for v in one.tolist()]) for f, one in enumerate(every)]
+        two = nearest_pair(program, np.array(plain), every, far, program.classes.index(label))
+        if two is not None:
+            return Changes((Change(two.values, two.label, two.distance),), searched)
+    return Changes(_of_many(program, plain, label, widths), searched)
 
 
 def _options(ranges: Sequence[Values], value: float, whole: bool) -> tuple[list[float], list[float]]:
@@ -107,12 +119,38 @@ def _whole_numbered(program: Program) -> set[int]:
 def _first_flip(
     program: Program, row: list[float], feature: int, values: list[float], label: Label, width: float
 ) -> Change | None:
-    for value in values:
-        tried = [*row[:feature], value, *row[feature + 1 :]]
-        answer = evaluate(program, tried).label
-        if answer != label:
-            return Change(((feature, value),), answer, _distance(row[feature], value, width))
-    return None
+    tried = np.tile(np.array(row), (len(values), 1))
+    tried[:, feature] = values
+    answers = evaluate_many(program, tried).labels
+    flips = np.flatnonzero(answers != label)
+    if not len(flips):
+        return None
+    value = values[int(flips[0])]
+    return Change(((feature, value),), answers[flips[0]], _distance(row[feature], value, width))
+
+
+def _of_many(program: Program, row: list[float], label: Label, widths: list[float]) -> tuple[Change, ...]:
+    """A change of as many features as it takes: a row of another class, each value put back where it stays one."""
+    ground, own = ground_of(program), program.classes.index(label)
+    plain = [None if math.isnan(value) else value for value in row]
+    try:
+        box = other_class(ground, {}, own, Steps(STEPS))
+    except OutOfSteps:
+        return ()
+    if box is None:
+        return ()
+    other = row_in(box, plain)
+    for feature, value in enumerate(plain):
+        nearer = [*other[:feature], value, *other[feature + 1 :]]
+        if class_of(ground, nearer) != own:
+            other = nearer
+    values = tuple(
+        (f, v) for f, (v, before) in enumerate(zip(other, plain, strict=True)) if v is not None and v != before
+    )
+    if any(v is None and before is not None for v, before in zip(other, plain, strict=True)):
+        return ()  # it would have to lose a value: nothing anybody can do
+    reached = program.classes[class_of(ground, other)]
+    return (Change(values, reached, sum(_distance(row[f], v, widths[f]) for f, v in values)),)
 
 
 def _distance(before: float, after: float, width: float) -> float:
@@ -141,25 +179,3 @@ def _spread(told: object) -> float | None:
 def _span(values: list[float]) -> float | None:
     width = max(values) - min(values) if values else 0.0
     return width if 0 < width < math.inf else None
-
-
-def _of_two(
-    program: Program,
-    row: list[float],
-    options: list[tuple[list[float], list[float]]],
-    label: Label,
-    widths: list[float],
-) -> tuple[Change, ...]:
-    """The nearest change of two features at once, if there is one."""
-    best: Change | None = None
-    for f, g in itertools.combinations([i for i, (down, up) in enumerate(options) if down or up], 2):
-        pairs = np.array(list(itertools.product([*options[f][0], *options[f][1]], [*options[g][0], *options[g][1]])))
-        tried = np.tile(np.array(row), (len(pairs), 1))
-        tried[:, [f, g]] = pairs
-        answers = evaluate_many(program, tried).labels
-        for place in np.flatnonzero(answers != label).tolist():
-            values = ((f, float(pairs[place, 0])), (g, float(pairs[place, 1])))
-            distance = sum(_distance(row[feature], value, widths[feature]) for feature, value in values)
-            if best is None or distance < best.distance:
-                best = Change(values, answers[place], distance)
-    return () if best is None else (best,)

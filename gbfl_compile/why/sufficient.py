@@ -14,13 +14,18 @@ from dataclasses import dataclass
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.ir.regions import Values
-from gbfl_compile.why.boxes import Box, OutOfSteps, Steps, cell_of, cells, other_class, row_in
+from gbfl_compile.why.boxes import OutOfSteps, Steps, cell_of, cells, other_class, row_in
+from gbfl_compile.why.ground import Box, Ground, class_of, ground_of
 
-STEPS = 400_000
-"""Clauses looked at before the search for the smallest set is given up; and again, before widening it is."""
-FEW_STEPS = 2_000
+STEPS = 100_000
+"""Clauses looked at before the search for the smallest set is given up; and again, before making it smaller and wider.
+
+At 300 clauses of 30 features that is about a second, by `python -m tests.bench why`.
+"""
+FEW_STEPS = 300
 """What each later question may still take."""
-MOST_SETS = 300_000
+ROWS_A_STEP = 8
+"""So many rows that speak against a set are looked at in the time of a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,7 @@ class Sufficient:
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    program: Program
+    ground: Ground
     row: Sequence[float | None]
     label: int
     cells: list[list[Values]]
@@ -48,7 +53,9 @@ def sufficient(program: Program, row: Sequence[float | None]) -> Sufficient:
     label = program.classes.index(evaluate(program, row).label)
     ranges = cells(program)
     plain = [None if value is None or math.isnan(value) else float(value) + 0.0 for value in row]
-    given = _Given(program, plain, label, ranges, [cell_of(r, v) for r, v in zip(ranges, plain, strict=True)])
+    given = _Given(
+        ground_of(program), plain, label, ranges, [cell_of(r, v) for r, v in zip(ranges, plain, strict=True)]
+    )
     against: list[frozenset[int]] = []
     try:
         chosen, smallest = _fewest(given, against, Steps(STEPS)), True
@@ -60,21 +67,18 @@ def sufficient(program: Program, row: Sequence[float | None]) -> Sufficient:
 
 def _asked(given: _Given) -> list[int]:
     """The features that any clause asks; no other can matter."""
-    return sorted({atom.feature for clause in given.program.clauses for atom in clause.atoms})
+    return sorted({feature for clause in given.ground.ranges for feature, _ in clause})
 
 
 def _fewest(given: _Given, against: list[frozenset[int]], steps: Steps) -> tuple[int, ...]:
     """The smallest set; `against` gets the features in which each row found to speak against a set differs."""
     features = _asked(given)
-    tried = 0
     for size in range(len(features) + 1):
         for chosen in itertools.combinations(features, size):
-            tried += 1
-            if tried > MOST_SETS:
-                raise OutOfSteps
+            steps.take(1 + len(against) // ROWS_A_STEP)
             if any(differing.isdisjoint(chosen) for differing in against):
                 continue
-            found = other_class(given.program, {f: given.own[f] for f in chosen}, given.label, steps)
+            found = other_class(given.ground, {f: given.own[f] for f in chosen}, given.label, steps)
             if found is None:
                 return chosen
             against.append(_differing(given, found))
@@ -86,7 +90,7 @@ def _differing(given: _Given, box: Box) -> frozenset[int]:
     other = row_in(box, given.row)
     for feature, value in enumerate(given.row):
         nearer = [*other[:feature], value, *other[feature + 1 :]]
-        if evaluate(given.program, nearer).label != given.program.classes[given.label]:
+        if class_of(given.ground, nearer) != given.label:
             other = nearer
     return frozenset(
         feature for feature, value in enumerate(other) if cell_of(given.cells[feature], value) != given.own[feature]
@@ -110,7 +114,7 @@ def _suffices(given: _Given, box: Box, steps: Steps) -> bool:
     share = Steps(max(FEW_STEPS, steps.left // 8))
     before = share.left
     try:
-        return other_class(given.program, box, given.label, share) is None
+        return other_class(given.ground, box, given.label, share) is None
     except OutOfSteps:
         return False
     finally:

@@ -180,7 +180,14 @@ def _sufficient_lines(told: Account, label: str, features: tuple[str, ...]) -> l
 def _change_lines(told: Account, features: tuple[str, ...]) -> list[str]:
     found = told.changes
     if found.found:
-        what = "one feature" if found.searched == 1 else "two features, for one alone does not"
+        count = len(found.found[0].values)
+        what = "one feature" if count == 1 else "two features, for one alone does not"
+        if not found.smallest:
+            fewer = "no change of one does" if found.searched == 1 else "none of one or two does"
+            return [
+                f"Would change it: a change of {count} features, not shown to be the smallest ({fewer})",
+                *(f"  {change_text(change, told.row, features)}" for change in found.found),
+            ]
         return [
             f"Would change it: the nearest change of {what}",
             *(f"  {change_text(change, told.row, features)}" for change in found.found),
@@ -210,6 +217,7 @@ def as_json(told: Account) -> dict[str, Any]:
         },
         "changes": {
             "features_searched": told.changes.searched,
+            "smallest": told.changes.smallest,
             "found": [
                 {
                     "values": {features[f]: _number(value) for f, value in change.values},

@@ -4,12 +4,13 @@ import numpy as np
 
 from gbfl_compile.backends import emit
 from gbfl_compile.backends.sql_engines import DIALECTS
-from gbfl_compile.backends.sql_run import read_script, run
+from gbfl_compile.backends.sql_run import fetched, read_script, run
 from gbfl_compile.check.equivalence import differing_rows
 from gbfl_compile.check.witnesses import witnesses
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
 from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.reasons import with_reasons
 
 TREE = Program(
     ("age", "income"),
@@ -68,3 +69,40 @@ def assert_same(program, database, folder, rows=None, **options):
     found = answers(program, database, folder, rows, **options)
     differs = differing_rows(program, evaluate_many(program, rows), found)
     assert not differs.any(), f"{differs.sum()} of {len(rows)} rows, the first is {rows[np.flatnonzero(differs)[0]]}"
+
+
+REASONS = (
+    "say \"hi\", it's ''quoted''",
+    "back\\slash ??/ ??' \\' \\n trailing\\",
+    "*/ -- /* # ; DROP TABLE data; --",
+    "%s %(x)s :x ? $1 $$ {{ 7*7 }} {% raw %} {# no #}",
+    "größe 数 😀",
+)
+"""Texts that would like to be more than texts."""
+
+REASONED = {
+    name: with_reasons(program, {0: REASONS[0] + REASONS[1], 1: REASONS[2] + REASONS[3] + REASONS[4]})
+    for name, program in {"tree": TREE, "rules": CARD, "three classes": THREE}.items()
+}
+
+REASON_ROWS = np.array([[30.0, 2e5], [70.0, np.nan], [70.0, 1.0], [30.0, 0.0]])
+"""The first clause holds on the first row, the second on the second and the last, none on the third."""
+
+
+def reasons_told(program, database, folder, rows=REASON_ROWS, **options):
+    """The reason that an engine really gives for each row."""
+    path = folder / "model.sql"
+    path.write_text(
+        text_of(program, database.dialect, outputs="label,reason", **options), encoding="utf-8", newline="\n"
+    )
+    found = fetched(DIALECTS[database.dialect], read_script(path), database, rows, "null")
+    return [reason for _, reason in found]
+
+
+def reasons_expected(program):
+    """What REASON_ROWS should be told, worked out by hand from the two clauses."""
+    first, second = (program.metadata["reasons"][str(clause)] for clause in range(2))
+    if isinstance(program.decision, Scorecard):
+        return [f"{first}; ", f"{second}; ", "", f"{second}; "]
+    failed, other = "NOT (18 <= age < 65 AND income >= 100000)", "NOT ((income < 0.1 OR income is missing))"
+    return [first, f"{failed}; {second}", f"{failed}; {other}", f"{failed}; {second}"]

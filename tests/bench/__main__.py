@@ -13,7 +13,11 @@ from rich.table import Table
 from tests.bench.record import write_record
 from tests.bench.timing import Timed
 
-GROUPS = ("python", "explain", "learn", "mine_scale", "c", "onnx", "sql", "proof", "audit", "score")
+GROUPS = (
+    *("python", "explain", "learn", "mine_scale"),
+    *("c", "onnx", "sql", "score"),
+    *("proof", "audit", "why"),
+)
 """Each is `tests/bench/group_NAME.py` with a function `run`."""
 
 DOCS = Path(__file__).parent.parent.parent / "docs" / "bench"

@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+import random
 from unittest import mock
 
 from hypothesis import assume, given, settings
@@ -11,8 +12,10 @@ from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.regions import ANYTHING
 from gbfl_compile.why.boxes import Steps, cell_of, cells, other_class, row_in
 from gbfl_compile.why.changes import changes
+from gbfl_compile.why.ground import ground_of
 from gbfl_compile.why.sufficient import sufficient
 from gbfl_compile.why.words import account, as_json, lines
+from tests.engines.sizes import rule_list, rule_set
 from tests.programs import programs_with_rows
 
 MOST_ROWS = 3_000
@@ -52,7 +55,7 @@ def test_a_box_of_one_class_is_told_from_one_of_two(made):
                 if all(inside(box.get(f, ANYTHING), value) for f, value in enumerate(point))
                 and evaluate(program, point).label != program.classes[label]
             ]
-            found = other_class(program, box, label, Steps(100_000))
+            found = other_class(ground_of(program), box, label, Steps(100_000))
             assert (found is None) == (not others)
             if found is not None:
                 shown = row_in(found, plain(row))
@@ -135,3 +138,64 @@ def test_an_account_can_always_be_told(made):
             scores = dict(zip(program.classes, form["scores"], strict=True))
             lead = form["start"] + sum(one["points"] for one in form["because"])
             assert lead == scores[form["label"]] - scores[form["against"]]
+
+
+@settings(max_examples=COUNT, deadline=None)
+@given(programs_with_rows(rows=2))
+def test_of_two_features_the_nearest_change_is_told(made):
+    """Against every pair of cell ends there is, for rows that no single feature changes."""
+    program, rows = made
+    pools = [[v for cell in ranges for v in (cell.least, cell.most)] for ranges in cells(program)]
+    assume(sum(len(a) * len(b) for a, b in itertools.combinations(pools, 2)) <= MOST_ROWS)
+    for row in rows:
+        found = changes(program, row)
+        if found.searched != 2 or any(map(math.isnan, row)):
+            continue
+        label = evaluate(program, row).label
+        flips = []
+        for (f, one), (g, other) in itertools.combinations(enumerate(pools), 2):
+            for v, w in itertools.product(one, other):
+                tried = list(row)
+                tried[f], tried[g] = v, w
+                if evaluate(program, tried).label != label:
+                    flips.append(((f, v), (g, w)))
+        pairs = [change for change in found.found if len(change.values) == 2]
+        assert bool(pairs) == bool(flips)
+        if not flips:
+            assert not found.found or not found.smallest
+
+
+@settings(max_examples=COUNT, deadline=None)
+@given(programs_with_rows(rows=2))
+def test_a_change_of_many_features_is_one_and_is_not_called_the_smallest(made):
+    """With the searches for one and two features switched off, for they nearly always find something."""
+    program, rows = made
+    with (
+        mock.patch("gbfl_compile.why.changes._first_flip", return_value=None),
+        mock.patch("gbfl_compile.why.changes.too_many", return_value=True),
+    ):
+        found = [changes(program, row) for row in rows]
+    for row, one in zip(rows, found, strict=True):
+        assert one.smallest == all(len(change.values) <= 1 for change in one.found)
+        for change in one.found:
+            tried = list(row)
+            for feature, value in change.values:
+                tried[feature] = value
+            assert evaluate(program, tried).label == change.label != evaluate(program, row).label
+
+
+def test_hundreds_of_clauses_are_told_within_the_steps():
+    """What is said to suffice does, on rows that keep it and are anything else; the work is counted, not timed."""
+    choose = random.Random(0)
+    for program in (rule_set(300), rule_list(300)):
+        row = [choose.gauss(0, 1) for _ in program.features]
+        label = evaluate(program, row).label
+        found = sufficient(program, row)
+        assert found.conditions
+        for _ in range(500):
+            other = [choose.gauss(0, 3) for _ in program.features]
+            for feature, values in found.conditions:
+                low, high = max(values.least, -9.0), min(values.most, 9.0)
+                other[feature] = min(max(choose.uniform(low, high), values.least), values.most)
+            assert evaluate(program, other).label == label
+        assert any("gives" in line for line in lines(account(program, row)))

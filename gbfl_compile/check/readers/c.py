@@ -2,7 +2,7 @@
 
 The functions around the rules must be known ones (c_forms), gbfl.h a known one, the tables written out. The rules
 themselves are followed (c_rules), and so is every batch kernel: each function that gives an answer has a reading,
-and those that come to the same are one. Comments, the texts for people and the rows of the self-test are not proved.
+and those that come to the same are one. Comments and the rows of the self-test are not proved.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gbfl_compile.check.readers.c_batch import (
     sums_kernel,
 )
 from gbfl_compile.check.readers.c_expressions import WORD, Locals
-from gbfl_compile.check.readers.c_forms import COMMON, RULE_SET, TREE
+from gbfl_compile.check.readers.c_forms import COMMON, REASONS, RULE_SET, TREE
 from gbfl_compile.check.readers.c_rules import followed
 from gbfl_compile.check.readers.c_tables import element_type, string, strings
 from gbfl_compile.check.readers.c_values import Bits, Row, Unclear
@@ -56,6 +56,7 @@ def read_c(files: Mapping[str, bytes]) -> tuple[Reading, ...]:
 
 def _readings(artifact: Artifact) -> tuple[Reading, ...]:
     features, classes, digest = _names(artifact)
+    own = _own_reasons(artifact)
     found = _tree(artifact) if artifact.has("leaf_of") else _rule_set(artifact)
     _golden(artifact)
     nothing_left(artifact)
@@ -64,7 +65,8 @@ def _readings(artifact: Artifact) -> tuple[Reading, ...]:
     for place, decision in found:
         places.setdefault(decision, []).append(place)
     return tuple(
-        Reading(features, classes, decision, dtype, ", ".join(where), digest) for decision, where in places.items()
+        Reading(features, classes, decision, dtype, ", ".join(where), digest, None, own)
+        for decision, where in places.items()
     )
 
 
@@ -86,6 +88,18 @@ def _names(artifact: Artifact) -> tuple[tuple[str, ...], tuple[Label, ...], str]
     used = take_table(artifact, "feature_used", ["unsigned char"], [len(features)])
     artifact.used = tuple(bool(flag) for flag in used)
     return features, classes, string(texts["digest"])
+
+
+def _own_reasons(artifact: Artifact) -> tuple[tuple[int, str], ...]:
+    """The user's reasons, (clause, text)."""
+    clauses = artifact.constant("CLAUSES")
+    if not artifact.has("reason"):
+        return ()
+    recognise(artifact, REASONS)
+    told = strings(hole(artifact, "reasons").nodes)
+    if not len(told) == clauses == artifact.found.numbers["reasons"]:
+        raise Unread(f"{len(told)} reasons for {clauses} clauses")
+    return tuple((clause, text) for clause, text in enumerate(told) if text)
 
 
 def _enumerators(artifact: Artifact, features: tuple[str, ...]) -> None:

@@ -36,6 +36,14 @@ const char *P_digest(void)
 }
 """
 
+REASONS = """
+const char *P_reason(int clause)
+{
+    static const char *const reasons[N_reasons] = { H_reasons };
+    return (clause >= 0 && clause < N_reasons && reasons[clause][0] != 0) ? reasons[clause] : NULL;
+}
+"""
+
 TREE = """
 static int32_t P_leaf_of(const REAL *x)
 {

@@ -7,6 +7,7 @@ The graph is followed node by node with columns, truth values, choices and point
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,12 +15,22 @@ import numpy as np
 from gbfl_compile.check.readers.choices import decided
 from gbfl_compile.check.readers.onnx_graph import Model, opened, place
 from gbfl_compile.check.readers.onnx_nodes import results
-from gbfl_compile.check.readers.onnx_values import Looked, Matrix, Number, Points, Softmax, Tensor, Truths, WinnersLabel
+from gbfl_compile.check.readers.onnx_values import (
+    Looked,
+    Matrix,
+    Number,
+    Points,
+    Softmax,
+    Tensor,
+    Truths,
+    WinnersLabel,
+    Worded,
+)
 from gbfl_compile.check.readers.tables import class_labels, feature_names, leaf_outcome, one_file, scale_of
 from gbfl_compile.check.reading import Decided, Outcome, Reading, Scored, Unread
 from gbfl_compile.ir.nodes import Label
 
-OUTPUTS = ("label", "probabilities", "score", "reason")
+OUTPUTS = ("label", "probabilities", "score", "reason", "reason_text")
 
 
 def read_onnx(files: Mapping[str, bytes]) -> tuple[Reading, ...]:
@@ -39,12 +50,30 @@ def _reading(model: Model) -> Reading:
     found = _outputs(model, inputs)
     rule_set = "score" in found
     decision = _rule_set(found, classes) if rule_set else _tree(found, classes)
+    reasons = _own_reasons(model.told.get("reasons", []), found.get("reason_text"), found.get("reason"))
     _check_told(model, found)
     _check_announced(model, found, len(classes))
     digest = model.told["digest"]
     if not isinstance(digest, str):
         raise Unread("its digest is not a text")
-    return Reading(features, classes, decision, dtype, ", ".join(model.outputs), digest)
+    return Reading(features, classes, decision, dtype, ", ".join(model.outputs), digest, None, reasons)
+
+
+def _own_reasons(told: object, texts: Tensor | None, reason: Tensor | None) -> tuple[tuple[int, str], ...]:
+    """The user's reasons as the metadata has them, clause and text; `reason_text` of a rule set must say just these."""
+    if not isinstance(told, list) or not all(isinstance(one, list) and len(one) == 2 for one in told):
+        raise Unread("the reasons are not texts by clause")
+    found: dict[int, str] = {}
+    for clause, text in told:
+        if type(clause) is not int or clause in found or not isinstance(text, str) or not text:
+            raise Unread("the reasons are not a text a clause")
+        found[clause] = text
+    if isinstance(texts, Worded):
+        if texts.truths is not reason:
+            raise Unread("reason_text does not tell of the rules that reason does")
+        if {clause: text for clause, text in enumerate(texts.texts) if text} != found:
+            raise Unread("reason_text does not say the reasons that the metadata has")
+    return tuple(sorted(found.items()))
 
 
 def _dtype(model: Model) -> Literal["float64", "float32"]:
@@ -93,6 +122,7 @@ def _absent(node: Any, name: str) -> Tensor:
 
 def _tree(found: Mapping[str, Tensor], classes: tuple[Label, ...]) -> Decided:
     label, probabilities, reason = found["label"], found["probabilities"], found.get("reason")
+    sentences = _sentences(label, found.get("reason_text"))
     if not isinstance(label, Looked) or not isinstance(probabilities, Looked):
         raise Unread("label and probabilities are not looked up by leaf")
     if label.number is not probabilities.number and label.number != probabilities.number:
@@ -107,9 +137,21 @@ def _tree(found: Mapping[str, Tensor], classes: tuple[Label, ...]) -> Decided:
         winner = _class_of(labels[leaf], classes)
         row = tuple(float(p) for p in table[leaf])
         made = leaf_outcome(f"leaf {leaf}", winner, row, len(classes), leaf)
-        return made if reason is not None else Outcome(made.winner, made.probabilities)
+        told = made if reason is not None else Outcome(made.winner, made.probabilities)
+        return replace(told, text=None if sentences is None else str(sentences[leaf]))
 
     return decided(label.number, outcome)
+
+
+def _sentences(label: Tensor, texts: Tensor | None) -> Any:
+    """The reason of each leaf in words, where it is told."""
+    if texts is None:
+        return None
+    if not isinstance(texts, Looked) or not isinstance(label, Looked) or texts.number is not label.number:
+        raise Unread("reason_text is not looked up by the leaf")
+    if texts.table.array.ndim != 1 or str(texts.table.array.dtype) != "object":
+        raise Unread("reason_text is not a text a leaf")
+    return texts.table.array
 
 
 def _class_of(label: Any, classes: Sequence[Label]) -> int:
@@ -121,7 +163,7 @@ def _class_of(label: Any, classes: Sequence[Label]) -> int:
 
 
 def _rule_set(found: Mapping[str, Tensor], classes: tuple[Label, ...]) -> Scored:
-    label, probabilities, score, reason = (found.get(name) for name in OUTPUTS)
+    label, probabilities, score, reason, texts = (found.get(name) for name in OUTPUTS)
     if not isinstance(label, WinnersLabel) or not isinstance(probabilities, Softmax) or not isinstance(score, Points):
         raise Unread("label, probabilities and score are not made of points")
     points = label.winner.points
@@ -134,6 +176,8 @@ def _rule_set(found: Mapping[str, Tensor], classes: tuple[Label, ...]) -> Scored
         raise Unread("the labels are not the classes in their order")
     if reason is not None and (not isinstance(reason, Truths) or reason.form != "by row"):
         raise Unread("the reason is not a truth value a rule")
+    if texts is not None and not isinstance(texts, Worded):
+        raise Unread("reason_text is not a text a rule")
     held = None if reason is None else reason.conditions
     tie: Literal["lower", "higher"] = "higher" if label.winner.last else "lower"
     return Scored(points.bias, points.terms, scale_of(probabilities.worth), tie, held)
@@ -168,6 +212,8 @@ def _check_announced(model: Model, found: Mapping[str, Tensor], classes: int) ->
                 dtype, shape = np.dtype(tensor.dtype), (None,)
             case Truths(conditions):
                 dtype, shape = np.dtype(bool), (None, len(conditions))
+            case Worded(_, texts):
+                dtype, shape = np.dtype(object), (None, len(texts))
             case Points():
                 dtype, shape = np.dtype(tensor.dtype), (None, classes)
             case _:

@@ -19,6 +19,8 @@ OPSETS = range(13, 24)
 ML_OPSETS = range(1, 6)
 
 TOLD = ("digest", "features", "classes", "generator", "dtype", "inputs", "reason", "lowering")
+TOLD_OR_NOT = ("reasons",)
+"""What the metadata must say, and what it may."""
 
 INITIALIZER_TYPES = ("DOUBLE", "FLOAT", "INT64", "INT32", "UINT8", "BOOL", "STRING")
 
@@ -159,7 +161,7 @@ def _told(model: Any) -> dict[str, Any]:
     told: dict[str, Any] = {}
     for prop in model.metadata_props:
         key = prop.key.removeprefix("gbfl.")
-        if key not in TOLD or key == prop.key or key in told:
+        if key not in (*TOLD, *TOLD_OR_NOT) or key == prop.key or key in told:
             raise Unread(f"metadata {prop.key!r} is not known, or there twice")
         try:
             told[key] = json.loads(prop.value)

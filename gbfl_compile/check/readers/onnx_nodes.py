@@ -49,6 +49,7 @@ from gbfl_compile.check.readers.onnx_values import (
     Truths,
     Winner,
     WinnersLabel,
+    Worded,
     single,
     whole,
 )
@@ -194,6 +195,10 @@ def _where(node: Any, given: Sequence[Tensor]) -> Tensor:
             if sides[0].dtype != sides[1].dtype:
                 raise not_understood(node)
             return Number(choice(condition, sides[0].value, sides[1].value), sides[0].dtype, True)
+        case [Truths(conditions, "by row") as truths, Fixed(texts), Fixed() as silent] if (
+            str(texts.dtype) == "object" and texts.shape == (len(conditions),) and single(silent) == ""
+        ):
+            return Worded(truths, tuple(str(text) for text in texts))
         case _:
             raise not_understood(node)
 

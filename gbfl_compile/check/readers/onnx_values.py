@@ -64,6 +64,14 @@ class Truths:
 
 
 @dataclass(frozen=True, slots=True)
+class Worded:
+    """`[rows, many]` of texts: each condition's own where it holds, nothing where it does not."""
+
+    truths: Truths
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Ones:
     """Lines of truth values as 1 and 0 of a floating-point type."""
 
@@ -156,6 +164,7 @@ Tensor: TypeAlias = (
     | Shape
     | Truth
     | Truths
+    | Worded
     | Ones
     | Number
     | Ensemble

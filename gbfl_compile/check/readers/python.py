@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from gbfl_compile.check.readers.choices import FALL, decided
-from gbfl_compile.check.readers.python_forms import ROWS, RULE_SET, TREE
+from gbfl_compile.check.readers.python_forms import ROWS, RULE_SET, RULE_SET_WITH_REASONS, TREE, TREE_WITH_REASONS
 from gbfl_compile.check.readers.python_match import functions, same_function, without_docstring
 from gbfl_compile.check.readers.python_rules import Known, Locals, Row, answer, condition, refuse
 from gbfl_compile.check.readers.tables import (
@@ -24,6 +24,7 @@ from gbfl_compile.check.readers.tables import (
     known_scale,
     leaf_outcome,
     one_file,
+    reasons_by_clause,
     rows_of_points,
 )
 from gbfl_compile.check.reading import Decided, Outcome, Reading, Scored, Unread
@@ -71,7 +72,7 @@ def _module(tree: ast.Module) -> Module:
             case ast.FunctionDef(name):
                 found[name] = node
             case ast.Assign([ast.Name(name)], value) if name != "_math":
-                values[name] = literal(value)
+                values[name] = _numbered_texts(value) if name == "REASONS" else literal(value)
             case _:
                 refuse(node, "a statement that is not understood")
         if name in bound or hasattr(builtins, name) or name.startswith("__"):
@@ -95,23 +96,44 @@ def literal(node: ast.expr) -> object:
             refuse(node, "is not a literal")
 
 
+def _numbered_texts(node: ast.expr) -> object:
+    """A dictionary of texts by number, each number once."""
+    match node:
+        case ast.Dict(keys, values):
+            found: dict[int, str] = {}
+            for key, value in zip(keys, values, strict=True):
+                match key, value:
+                    case ast.Constant(int() as number), ast.Constant(str() as text) if type(number) is int:
+                        if number in found:
+                            refuse(node, f"REASONS has {number} twice")
+                        found[number] = text
+                    case _:
+                        refuse(node, "REASONS is not a text a clause")
+            return found
+        case _:
+            refuse(node, "REASONS is not a text a clause")
+
+
 def _reading(module: Module) -> Reading:
     rules = [name for name in RULES if name in module.functions]
     if len(rules) != 1:
         raise Unread(f"a module has one of {' and '.join(RULES)}, this one has {len(rules)}")
     is_tree = rules[0] == "_leaf"
-    _recognise(module, functions(ROWS) | functions(TREE if is_tree else RULE_SET), rules[0])
+    tells = "REASONS" in module.values
+    rest = (TREE_WITH_REASONS if tells else TREE) if is_tree else (RULE_SET_WITH_REASONS if tells else RULE_SET)
+    _recognise(module, functions(ROWS) | functions(rest), rules[0])
     features = feature_names(_value(module, "FEATURES"))
     classes = class_labels(_value(module, "CLASSES"))
     clauses = _value(module, "CLAUSES")
     if not isinstance(clauses, tuple) or not all(isinstance(text, str) for text in clauses):
         raise Unread("CLAUSES is not a tuple of texts")
     tables = {"_LEAVES", "_STEPS"} if is_tree else {"_BIAS", "_POINTS", "_SCALE"}
-    known = _given(module, tables | {"FEATURES", "CLASSES", "CLAUSES", "DIGEST"}, rules[0], len(features))
+    known = _given(module, tables | {"FEATURES", "CLASSES", "CLAUSES", "DIGEST", "REASONS"}, rules[0], len(features))
     read = _tree if is_tree else _rule_set
     decision = read(module, known, len(classes), len(clauses))
     place = "_leaf" if is_tree else "_held and _score"
-    return Reading(features, classes, decision, "float64", place, _digest(module), clauses)
+    reasons = reasons_by_clause(module.values.get("REASONS", {}), len(clauses))
+    return Reading(features, classes, decision, "float64", place, _digest(module), clauses, reasons)
 
 
 def _recognise(module: Module, forms: Mapping[str, ast.FunctionDef], rules: str) -> None:

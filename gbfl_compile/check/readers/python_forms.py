@@ -65,6 +65,12 @@ def explain(row):
     }
 """
 
+TREE_WITH_REASONS = TREE.replace(
+    "for clause, held in path),\n    }",
+    "for clause, held in path),\n"
+    '        "reasons": tuple(REASONS[clause] for clause, held in path if held and clause in REASONS),\n    }',
+)
+
 RULE_SET = """
 def predict(row):
     return CLASSES[_winner(score(row))]
@@ -104,3 +110,9 @@ def _softmax(scores):
     total = _math.fsum(weights)
     return tuple(weight / total for weight in weights)
 """
+
+RULE_SET_WITH_REASONS = RULE_SET.replace(
+    "for clause in numbers),\n    }",
+    "for clause in numbers),\n"
+    '        "reasons": tuple(REASONS[clause] for clause in numbers if clause in REASONS),\n    }',
+)

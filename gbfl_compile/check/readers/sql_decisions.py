@@ -60,6 +60,8 @@ class RuleSet:
     tie_to: str
     held: tuple[Formula, ...] | None
     says_scores: bool
+    words: tuple[str | None, ...] | None = None
+    """What is said of each rule where it holds."""
 
 
 def decision(engine: Engine, answers: Answers, classes: tuple[Label, ...]) -> Tree | RuleSet:
@@ -96,24 +98,17 @@ def _winner(engine: Engine, classes: tuple[Label, ...]) -> Callable[[Value], int
 def _tree(engine: Engine, answers: Answers, classes: int, winner: Callable[[Value], int]) -> Tree:
     if answers.probabilities and len(answers.probabilities) != classes:
         raise Unread(f"{len(answers.probabilities)} probabilities for {classes} classes")
-    if answers.reason is not None:
-        _refuse_other_than_text(answers.reason)
-    columns = [answers.label, *answers.probabilities, *([answers.leaf] if answers.leaf is not None else [])]
+    said_last = [value for value in (answers.leaf, answers.reason) if value is not None]
+    columns = [answers.label, *answers.probabilities, *said_last]
 
     def outcome(found: Sequence[Value]) -> Outcome:
         label, *rest = found
         shares = tuple(_probability(engine, value) for value in rest[: len(answers.probabilities)])
+        text = _text(rest.pop()) if answers.reason is not None else None
         leaf = _leaf(rest[-1]) if answers.leaf is not None else None
-        return Outcome(winner(label), shares or None, leaf)
+        return Outcome(winner(label), shares or None, leaf, text=text)
 
     return Tree(tuple(_together(columns, outcome)))
-
-
-def _refuse_other_than_text(reason: Value) -> None:
-    """The words of a tree's reason are not proved: they are only seen to be words."""
-    for end in ends(reason):
-        if not isinstance(end, Constant) or not isinstance(end.value, str):
-            raise Unread(f"the reason is {said(end)}, not a text")
 
 
 def _probability(engine: Engine, value: Value) -> float:
@@ -129,6 +124,12 @@ def _leaf(value: Value) -> int:
     if isinstance(value, Constant) and type(value.value) is int:
         return value.value
     raise Unread(f"the leaf is {said(value)}")
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, Constant) and isinstance(value.value, str):
+        return value.value
+    raise Unread(f"the reason is {said(value)}, not a text")
 
 
 def _together(columns: Sequence[Value], outcome: Callable[[Sequence[Value]], Outcome]) -> Iterator[Step | Outcome]:
@@ -189,7 +190,7 @@ def _rule_set(
         candidates = [tuple(total_of(engine, value).points for value in answers.scores)]
     else:
         candidates = list(scores_by_label(answers.label, len(classes)))
-    held = None if answers.reason is None else held_of(answers.reason)
+    held, words = (None, None) if answers.reason is None else held_of(answers.reason)
     for scores in candidates:
         if any(isinstance(formula, Top) for points in scores for formula, _ in points.terms):
             raise Unread("a score is the greatest of several sums")
@@ -197,7 +198,7 @@ def _rule_set(
         if tie is not None:
             scale = scale_of(answers.probabilities, scores) if answers.probabilities else None
             return RuleSet(
-                tuple(points.bias for points in scores), _terms(scores), scale, tie, held, bool(answers.scores)
+                tuple(points.bias for points in scores), _terms(scores), scale, tie, held, bool(answers.scores), words
             )
     if answers.probabilities or answers.scores:
         raise Unread("the label is not the class with most points")

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Iterator
 from itertools import product
 from random import Random
-from typing import TypeAlias, assert_never
+from typing import Literal, TypeAlias, assert_never
 
 from gbfl_compile.check.readers import conditions
 from gbfl_compile.check.readers.limits import pay
@@ -132,10 +132,11 @@ def _as_read(made: Tree | RuleSet, nan: Way) -> Decided | Scored:
                     for step in steps
                 )
             )
-        case RuleSet(bias, terms, scale, tie_to, held, says_scores):
+        case RuleSet(bias, terms, scale, tie_to, held, says_scores, words):
             read = tuple((_read(formula, nan), points) for formula, points in terms)
             reason = None if held is None else tuple(_read(formula, nan) for formula in held)
-            return Scored(bias, read, scale, "higher" if tie_to == "higher" else "lower", reason, says_scores)
+            tie: Literal["lower", "higher"] = "higher" if tie_to == "higher" else "lower"
+            return Scored(bias, read, scale, tie, reason, says_scores, words)
         case _:
             assert_never(made)
 

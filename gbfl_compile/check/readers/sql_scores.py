@@ -230,25 +230,28 @@ def _checked(logit: Logit) -> Logit:
     return logit
 
 
-def held_of(reason: Value) -> tuple[Formula, ...]:
-    """When each rule is said to hold, from '0 ' || '2 ' || …"""
+def held_of(reason: Value) -> tuple[tuple[Formula, ...], tuple[str | None, ...]]:
+    """When each rule is said to hold, and what is then said of it, from '0 ' || '2 ' || …
+
+    None stands for what is said of a rule that never holds: nobody ever hears it.
+    """
     parts = reason.parts if isinstance(reason, Joined) else (reason,)
     if parts == (Constant(""),):
-        return ()
-    return tuple(_held(number, part) for number, part in enumerate(parts))
+        return (), ()
+    told = [_told(number, part) for number, part in enumerate(parts)]
+    return tuple(formula for formula, _ in told), tuple(text for _, text in told)
 
 
-def _held(number: int, part: Value) -> Formula:
-    text = f"{number} "
+def _told(number: int, part: Value) -> tuple[Formula, str | None]:
     match part:
-        case Constant(found) if found == text:
-            return TRUE
         case Constant(""):
-            return FALSE
-        case Pick(condition, Constant(found), Constant("")) if found == text:
-            return condition
+            return FALSE, None
+        case Constant(str() as text):
+            return TRUE, text
+        case Pick(condition, Constant(str() as text), Constant("")):
+            return condition, text
         case _:
-            raise Unread(f"the reason does not say {text!r} or nothing of rule {number}")
+            raise Unread(f"the reason does not say one text or nothing of rule {number}")
 
 
 def is_scored(values: Sequence[Value]) -> bool:

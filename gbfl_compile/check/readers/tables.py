@@ -78,6 +78,15 @@ def held_on_the_way(steps: Sequence[Step], last: int, clauses: int) -> tuple[int
     return tuple(sorted(held))
 
 
+def reasons_by_clause(found: object, clauses: int) -> tuple[tuple[int, str], ...]:
+    """The user's reasons, (clause, text), from texts by the clause's number."""
+    if not isinstance(found, dict) or not all(isinstance(text, str) and text for text in found.values()):
+        raise Unread("the reasons are not a text a clause")
+    if beyond := [clause for clause in found if type(clause) is not int or not 0 <= clause < clauses]:
+        raise Unread(f"a reason for clause {beyond[0]!r}, there are {clauses}")
+    return tuple(sorted(found.items()))
+
+
 def rows_of_points(found: object, where: str, classes: int) -> tuple[tuple[int, ...], ...]:
     """Rows of whole numbers, one a class."""
     if not isinstance(found, tuple) or not all(isinstance(row, tuple) and len(row) == classes for row in found):

@@ -1,0 +1,212 @@
+"""Reasons in the user's own words are told by every target as they were given, whatever they hold, and are proved."""
+
+import ctypes
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from gbfl_compile.backends import BACKENDS, emit
+from gbfl_compile.check.artifact_proof import prove_artifact
+from gbfl_compile.databases import availability, scratch
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.digest import digest, metadata_digest
+from gbfl_compile.ir.evaluate import evaluate
+from gbfl_compile.ir.nodes import Program, Scorecard, Tree
+from gbfl_compile.passes import optimise
+from gbfl_compile.reasons import reasons_of, with_reasons
+from tests.backends.c_programs import STRICT, cc, needs_a_compiler, write
+from tests.backends.sql_programs import (
+    CARD,
+    EACH,
+    REASON_ROWS,
+    REASONED,
+    REASONS,
+    TREE,
+    reasons_expected,
+    reasons_told,
+)
+from tests.engines.sizes import rule_set, wide_tree
+
+each_program = pytest.mark.parametrize("name", REASONED)
+
+
+@pytest.fixture(scope="module", params=("sqlite", "duckdb", "postgres", "datafusion"))
+def database(request):
+    if reason := availability(request.param):
+        pytest.skip(reason)
+    opened = scratch(request.param)
+    yield opened
+    opened.close()
+
+
+def held_texts(program):
+    """The reasons of the clauses that hold on each of REASON_ROWS, by the definition of the language."""
+    own = reasons_of(program)
+    rows = ([None if np.isnan(value) else value for value in row] for row in REASON_ROWS.tolist())
+    return [tuple(own[clause] for clause in evaluate(program, row).held) for row in rows]
+
+
+@each_program
+def test_a_python_module_tells_them(name):
+    namespace = {}
+    exec(emit(REASONED[name], "python").files["model.py"], namespace)
+    told = [namespace["explain"](row)["reasons"] for row in REASON_ROWS.tolist()]
+    assert told == held_texts(REASONED[name])
+    assert namespace["REASONS"] == reasons_of(REASONED[name])
+
+
+@needs_a_compiler
+@each_program
+def test_a_c_scorer_tells_them(name, tmp_path):
+    path = write(emit(REASONED[name], "c"), tmp_path)
+    cc(*STRICT, "-shared", "-fPIC", path.name, "-o", "model.so", folder=tmp_path)
+    told = ctypes.CDLL(str(tmp_path / "model.so")).model_reason
+    told.restype, told.argtypes = ctypes.c_char_p, [ctypes.c_int]
+    assert [told(clause).decode("utf-8") for clause in range(2)] == list(reasons_of(REASONED[name]).values())
+    assert [told(-1), told(2)] == [None, None]
+
+
+@needs_a_compiler
+def test_a_c_scorer_has_none_for_a_clause_without(tmp_path):
+    path = write(emit(with_reasons(CARD, {1: "second"}), "c"), tmp_path)
+    cc(*STRICT, "-shared", "-fPIC", path.name, "-o", "model.so", folder=tmp_path)
+    told = ctypes.CDLL(str(tmp_path / "model.so")).model_reason
+    told.restype, told.argtypes = ctypes.c_char_p, [ctypes.c_int]
+    assert [told(0), told(1)] == [None, b"second"]
+
+
+@needs_a_compiler
+def test_the_loaded_c_scorer_still_answers(tmp_path):
+    program = REASONED["rules"]
+    path = write(emit(program, "c"), tmp_path)
+    found = BACKENDS["c"].load(path).answer(REASON_ROWS).labels.tolist()
+    assert found == [evaluate(program, row).label for row in REASON_ROWS.tolist()]
+
+
+@each_program
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_onnx_runtime_tells_them(name, dtype):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    program = REASONED[name]
+    content = emit(program, "onnx", options={"reason": "yes", "dtype": dtype}).files["model.onnx"]
+    session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    (told,) = session.run(["reason_text"], {"input": REASON_ROWS.astype(dtype)})
+    props = session.get_modelmeta().custom_metadata_map
+    assert dict(json.loads(props["gbfl.reasons"])) == reasons_of(program)
+    if isinstance(program.decision, Tree):
+        assert told.tolist() == reasons_expected(program)
+    else:
+        assert [tuple(text for text in row if text) for row in told.tolist()] == held_texts(program)
+
+
+@each_program
+@pytest.mark.parametrize("form", ["select", "expression", "view", "table", "dbt", "macro"])
+def test_an_engine_tells_them(name, form, database, tmp_path):
+    if form == "macro" and database.dialect in ("sqlite", "datafusion"):
+        with pytest.raises(BadInput, match="use form=expression"):
+            reasons_told(REASONED[name], database, tmp_path, form=form)
+        return
+    assert reasons_told(REASONED[name], database, tmp_path, form=form) == reasons_expected(REASONED[name])
+
+
+@pytest.mark.parametrize("large", [rule_set, wide_tree])
+def test_an_engine_tells_many_of_them(large, database, tmp_path):
+    program = large()
+    own = {clause: f"reason {clause}" for clause in range(0, len(program.clauses), 2)}
+    rows = np.random.default_rng(0).normal(size=(20, len(program.features)))
+    told = reasons_told(with_reasons(program, own), database, tmp_path, rows)
+    for row, text in zip(rows.tolist(), told, strict=True):
+        held = evaluate(program, row).held
+        parts = text.split("; ")
+        if isinstance(program.decision, Scorecard):
+            assert parts == [own.get(clause, str(clause)) for clause in held] + [""]
+        else:
+            assert {part for part in parts if part.startswith("reason ")} == {own[c] for c in held if c in own}
+
+
+TARGETS = [
+    ("python", {}, "model.py"),
+    ("c", {}, "model.c"),
+    ("onnx", {"reason": "yes"}, "model.onnx"),
+    ("onnx", {"reason": "no"}, "model.onnx"),
+    *(
+        (f"sql:{dialect}", {"outputs": "label,reason"}, "model.sql")
+        for dialect in ("duckdb", "postgres", "tsql", "spark")
+    ),
+]
+
+
+@pytest.mark.parametrize(("target", "options", "file"), TARGETS)
+@each_program
+def test_a_reason_that_was_changed_is_found(target, options, file, name):
+    program = with_reasons(EACH[name], {0: "Income is low", 1: "Age is low"})
+    files = dict(emit(program, target, options=options).files)
+    assert prove_artifact(program, target, files).answer == "proved"
+    for old, new in ((b"Income is low", b"Income is far"), (b"Age is low", b"Sex is low")):
+        assert old in files[file]
+        changed = {**files, file: files[file].replace(old, new)}
+        assert prove_artifact(program, target, changed).answer == "other reasons"
+    swapped = files[file].replace(b"Income is low", b"@@").replace(b"Age is low", b"Income is low")
+    if target != "onnx":  # its texts have a length before them, which a swap would not keep
+        assert prove_artifact(program, target, {**files, file: swapped.replace(b"@@", b"Age is low")}).different
+
+
+@pytest.mark.parametrize(("target", "options", "file"), TARGETS)
+@each_program
+def test_reasons_that_were_left_out_or_put_in_are_found(target, options, file, name):
+    told, silent = with_reasons(EACH[name], {1: "Age is low"}), EACH[name]
+    with_texts, without = (emit(program, target, options=options).files for program in (told, silent))
+    assert prove_artifact(told, target, without).answer == "other reasons"
+    assert prove_artifact(silent, target, with_texts).answer == "other reasons"
+
+
+@pytest.mark.parametrize("target", ["sql:duckdb", "sql:sqlite"])
+def test_a_trees_reason_in_sql_is_proved_without_reasons_of_ones_own(target):
+    files = dict(emit(TREE, target, options={"outputs": "label,reason"}).files)
+    assert prove_artifact(TREE, target, files).answer == "proved"
+    (start, end) = files["model.sql"].split(b"NOT (18 <= age", 1)
+    assert b"age" in end
+    changed = {"model.sql": start + b"NOT (19 <= age" + end}
+    assert prove_artifact(TREE, target, changed).answer == "other reasons"
+
+
+@pytest.mark.parametrize(("target", "options", "file"), TARGETS)
+def test_a_program_without_reasons_is_written_as_before(target, options, file):
+    del file
+    for program in EACH.values():
+        none = emit(program, target, options=options).files
+        assert none == emit(with_reasons(program, {}), target, options=options).files
+        assert not any(
+            word in content for content in none.values() for word in (b"REASONS", b"_reason(", b"reason_text")
+        )
+
+
+def test_reasons_change_what_is_told_and_not_what_is_meant():
+    told = with_reasons(TREE, {0: "x"})
+    assert digest(told) == digest(TREE)
+    assert metadata_digest(told) != metadata_digest(TREE)
+
+
+def test_reasons_stay_with_their_clauses_through_the_passes():
+    unused = Program(TREE.features, TREE.classes, (*TREE.clauses[::-1], TREE.clauses[0]), TREE.decision)
+    given = with_reasons(unused, {0: REASONS[0], 1: REASONS[1], 2: "of the same question as 1"})
+    made = optimise(given)
+    texts = {made.clauses[clause]: text for clause, text in reasons_of(made).items()}
+    assert texts == {unused.clauses[0]: REASONS[0], unused.clauses[1]: REASONS[1]}
+
+
+def test_a_reason_of_a_clause_merged_away_is_kept():
+    doubled = Program(TREE.features, TREE.classes, (*TREE.clauses, TREE.clauses[0]), TREE.decision)
+    assert reasons_of(optimise(with_reasons(doubled, {2: "mine"}))) == {0: "mine"}
+
+
+def test_an_emitted_module_with_reasons_runs_alone(tmp_path):
+    """Standard library only, in a Python that has nothing of ours."""
+    (tmp_path / "model.py").write_bytes(emit(REASONED["tree"], "python").files["model.py"])
+    code = "import model, json; print(json.dumps(model.explain([30.0, 2e5])['reasons']))"
+    run = subprocess.run([sys.executable, "-S", "-c", code], cwd=tmp_path, capture_output=True, check=True)
+    assert json.loads(run.stdout) == [reasons_of(REASONED["tree"])[0]]
