@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 @click.option("--library", type=FILE, help="A deployed .so: run on witnesses in a process of its own.")
 @click.option("--name", help="The prefix of the library's functions; its file name when left out.")
 @click.option("--source", type=FILE, help="The .c file the library is said to be built from.")
+@click.option("--float32", is_flag=True, help="The library reads float32 rows.")
 @click.option("--database", "url", help="The database of --view, or of a --scored table.")
 @click.option("--view", "views", multiple=True, help="A view in the database; may be repeated.")
 @click.option("--column", "columns", multiple=True, metavar="FEATURE=COLUMN", help="Where a table has another name.")
@@ -33,6 +34,14 @@ if TYPE_CHECKING:
 @click.option("--label", "label_column", help="The scored table's column of predictions; `label` when left out.")
 @click.option("--drift", is_flag=True, help="Compare the scored table's distributions with those of training.")
 @click.option("--call", "callables", multiple=True, metavar="WHAT", help="A scorer: module:function, or an http URL.")
+@click.option(
+    "--call-form",
+    type=click.Choice(["dicts", "matrix"]),
+    default="dicts",
+    show_default=True,
+    help="What a Python scorer is given: a list of dicts with None, or a float64 matrix with NaN.",
+)
+@click.option("--time-limit", type=float, default=60.0, show_default=True, help="Seconds a library or scorer may run.")
 @click.option("--data", type=FILE, help="Rows (CSV or Parquet): how many a difference touches.")
 @click.option("--triplets", type=FILE, help="An NPZ file of x, PP and PN: whether local consistency changed.")
 @click.option("--budget", type=float, default=10.0, show_default=True, help="Seconds a proof may take.")
@@ -53,6 +62,7 @@ def audit(
     library: Path | None,
     name: str | None,
     source: Path | None,
+    float32: bool,
     url: str | None,
     views: tuple[str, ...],
     columns: tuple[str, ...],
@@ -60,6 +70,8 @@ def audit(
     label_column: str | None,
     drift: bool,
     callables: tuple[str, ...],
+    call_form: Literal["dicts", "matrix"],
+    time_limit: float,
     data: Path | None,
     triplets: Path | None,
     budget: float,
@@ -91,7 +103,8 @@ def audit(
     if library is not None:
         from gbfl_compile.audit.library import audit_library
 
-        found.append(audit_library(approved, library, name or library.stem, source))
+        real: Literal["float64", "float32"] = "float32" if float32 else "float64"
+        found.append(audit_library(approved, library, name or library.stem, source, seconds=time_limit, real=real))
     with _database(url) as database:
         found += _in_database(given, database, views, scored, label_column, drift)
     if scored is not None and not (url is not None and not Path(scored).exists()):
@@ -101,7 +114,7 @@ def audit(
     for what in callables:
         from gbfl_compile.audit.callables import audit_callable
 
-        found.append(audit_callable(approved, what))
+        found.append(audit_callable(approved, what, seconds=time_limit, form=call_form))
     report = AuditReport(digest(approved), tuple(found))
     _tell(report, log, html, as_json, program)
     if report.verdict == "different":
