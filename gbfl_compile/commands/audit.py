@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @click.option("--view", "views", multiple=True, help="A view in the database; may be repeated.")
 @click.option("--column", "columns", multiple=True, metavar="FEATURE=COLUMN", help="Where a table has another name.")
 @click.option("--scored", help="A table of rows and predictions: CSV, Parquet, or a table of the database.")
-@click.option("--label", "label_column", help="The scored table's column of predictions; `label` when left out.")
+@click.option("--label", "label_column", help="The column of labels of a view or scored table; `label` when left out.")
 @click.option("--drift", is_flag=True, help="Compare the scored table's distributions with those of training.")
 @click.option("--call", "callables", multiple=True, metavar="WHAT", help="A scorer: module:function, or an http URL.")
 @click.option(
@@ -130,7 +130,7 @@ def _database(url: str | None) -> Iterator[Database | None]:
         return
     from gbfl_compile.databases import connect
 
-    database = connect(url)
+    database = connect(url, read_only=True)
     try:
         yield database
     finally:
@@ -147,10 +147,10 @@ def _in_database(
 ) -> Iterator[Audited]:
     if database is None:
         return
-    from gbfl_compile.audit.views import audit_view
+    from gbfl_compile.audit.views import LABEL, audit_view
 
     for view in views:
-        yield audit_view(given, database, view, f"view {view} in {database.version}")
+        yield audit_view(given, database, view, f"view {view} in {database.version}", label_column or LABEL)
     if scored is not None and not Path(scored).exists():
         from gbfl_compile.audit.scored import audit_scored
 
