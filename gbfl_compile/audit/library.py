@@ -51,6 +51,8 @@ PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TMPDIR")
 
 FLUSHES = "it makes every process that loads it take the smallest numbers for zero (flush to zero)"
 
+SPOILED = "it has spoiled the file of its answers"
+
 ENGINE = "in a process of its own, by ctypes"
 
 
@@ -113,7 +115,9 @@ def _run(asked: Asked, path: Path, name: str, seconds: float, real: Real) -> Run
         prepare(folder, asked)
         ended = run_apart(command, seconds, environment, folder)
         found = filled(folder / "answers.bin", np.int64, steps.shape)
-        steps = steps if found is None else found  # a library that spoils its own answers has given none
+        if found is None:
+            return Run(ended, LOADED, Observed(steps[1:]), steps, {}, {"problem": f"{ended.told}: {SPOILED}"})
+        steps = found
         deployed = observed(folder, asked, steps[1 : 1 + count])
         functions = functions_asked(folder, asked, name)
         return Run(ended, int(steps[0]), deployed, steps[1 + count :], functions, _told(folder / "told.json"))

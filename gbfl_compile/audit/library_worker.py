@@ -22,7 +22,7 @@ from typing import Any
 
 NO_ANSWER = -(2**63)
 LOADING, LOADED = -2, -1
-MEMORY = 4 << 30
+MEMORY = 2 << 30
 FILE_SIZE = 256 << 20
 
 

@@ -12,6 +12,7 @@ import click
 
 from gbfl_compile.commands.flags import COULD_NOT_RUN, DIFFERENT, EQUAL, FILE, as_json
 from gbfl_compile.commands.given import column_mapping, rows_of, triplets_of
+from gbfl_compile.errors import GbflError
 
 if TYPE_CHECKING:
     from gbfl_compile.audit.answer import Audited, AuditReport
@@ -158,25 +159,40 @@ def _in_database(
 
 
 def _tell(report: AuditReport, log: Path | None, html: Path | None, as_json: bool, program: Path) -> None:
+    """The answer is shown even where it cannot be written down: that is said after it."""
     from gbfl_compile import screen
     from gbfl_compile.audit.forms import audited_lines, report_form
 
-    if log is not None:
-        from gbfl_compile.audit.log import append
-
-        append(log, report)
+    logged, failed = _logged(report, log)
+    form = report_form(report)
     if html is not None:
         from gbfl_compile.files import write_whole
         from gbfl_compile.ir.json_form import load
         from gbfl_compile.report import audit_page
 
-        write_whole(html, audit_page(load(program), report_form(report)).encode("utf-8"))
+        write_whole(html, audit_page(load(program), form).encode("utf-8"))
     if as_json:
-        screen.print_json(report_form(report))
-        return
-    for each in report.audited:
-        screen.print_lines(*audited_lines(each, report.source))
-    screen.print_lines(f"verdict: {report.verdict}")
+        screen.print_json({**form, "log": logged} if logged else form)
+    else:
+        for each in report.audited:
+            screen.print_lines(*audited_lines(each, report.source))
+        screen.print_lines(f"verdict: {report.verdict}")
+        if logged:
+            screen.print_lines(f"logged in {log} with the hash {logged}")
+    if failed is not None:
+        raise failed
+
+
+def _logged(report: AuditReport, log: Path | None) -> tuple[str | None, GbflError | None]:
+    """The hash of the line that was added, or why none was."""
+    if log is None:
+        return None, None
+    from gbfl_compile.audit.log import append
+
+    try:
+        return append(log, report), None
+    except GbflError as error:
+        return None, error
 
 
 @click.group("audit-log")
@@ -191,14 +207,23 @@ def audit_log() -> None:
 def verify(log: Path, expect: str | None, as_json: bool) -> int:
     """Find the first line of LOG that was changed, removed or put in.
 
-    Example: gbfl audit-log verify audits.jsonl
+    Lines cut off at the end leave a log that is whole as far as it goes. Keep the hash of the last line elsewhere, as
+    this command and `gbfl audit --log` print it, and give it with --expect.
+
+    Example: gbfl audit-log verify audits.jsonl --expect 3f0a…
     """
     from gbfl_compile import screen
-    from gbfl_compile.audit.log import verify as verified
+    from gbfl_compile.audit.log import examine
 
-    found = verified(log, expect)
+    found = examine(log, expect)
     if as_json:
-        screen.print_lines(json.dumps({"verdict": "whole" if found is None else "broken", "problem": found}))
+        verdict = "whole" if found.problem is None else "broken"
+        screen.print_lines(
+            json.dumps({"verdict": verdict, "problem": found.problem, "lines": found.lines, "last": found.last})
+        )
+    elif found.problem is not None:
+        screen.print_lines(f"broken: {found.problem}")
     else:
-        screen.print_lines("whole: every line follows from the one before" if found is None else f"broken: {found}")
-    return EQUAL if found is None else DIFFERENT
+        lines = f"{found.lines} line{'' if found.lines == 1 else 's'}"
+        screen.print_lines(f"whole: {lines}, each following from the one before; the last has the hash {found.last}")
+    return EQUAL if found.problem is None else DIFFERENT
