@@ -1,7 +1,9 @@
 """Imports a Python scorer and asks it about rows. Runs alone: `callable_worker.py MODULE:FUNCTION FOLDER`.
 
 Standard library only (numpy where the scorer wants a matrix). In FOLDER it finds `order.json` and `rows.bin`; a line
-of `answers.jsonl` is written for each batch, or for each row of a batch that failed: its rows, then labels or an error.
+of `answers.jsonl` is written for each batch, or each row of a batch that failed: its rows, then answers or an error.
+A row is answered with a label, with a list of probabilities (one a class, the largest wins), or with a dict that has
+"label", "probabilities" or "scores".
 """
 
 from __future__ import annotations
@@ -58,12 +60,12 @@ def _ask(
         batch = rows[start : start + BATCH]
         tell({"start": start, "count": len(batch)})
         try:
-            tell({"start": start, "labels": _labels(scorer(_as_input(batch, features, form)), len(batch))})
+            tell({"start": start, "answers": _answers(scorer(_as_input(batch, features, form)), len(batch))})
         except Exception:  # one row may have spoiled it for all: each alone
             for number, row in enumerate(batch, start):
                 tell({"start": number, "count": 1})
                 try:
-                    tell({"start": number, "labels": _labels(scorer(_as_input([row], features, form)), 1)})
+                    tell({"start": number, "answers": _answers(scorer(_as_input([row], features, form)), 1)})
                 except Exception as error:
                     tell({"start": number, "error": _one_line(error)})
 
@@ -78,15 +80,41 @@ def _as_input(rows: list[tuple[float, ...]], features: list[str], form: str) -> 
     ]
 
 
-def _labels(answered: Any, count: int) -> list[dict[str, Any]]:
-    listed = [label.item() if hasattr(label, "item") else label for label in answered]
+def _answers(answered: Any, count: int) -> list[dict[str, Any]]:
+    listed = list(answered)
     if len(listed) != count:
         raise ValueError(f"{len(listed)} labels for {count} rows")
-    return [_label_form(label) for label in listed]
+    return [_answer_form(answer) for answer in listed]
+
+
+def _answer_form(answer: Any) -> dict[str, Any]:
+    """A row's answer as JSON, which has one number for 1 and 1.0 and none for NaN."""
+    if isinstance(answer, dict):
+        form = _label_form(_plain(answer["label"])) if "label" in answer else {}
+        return form | {key: _number_list(answer[key]) for key in ("probabilities", "scores") if key in answer}
+    plain = _plain(answer)
+    return {"probabilities": _number_list(plain)} if isinstance(plain, list | tuple) else _label_form(plain)
+
+
+def _plain(value: Any) -> Any:
+    """What numpy and its like hold, as Python has it."""
+    return value.tolist() if hasattr(value, "tolist") else value.item() if hasattr(value, "item") else value
+
+
+def _number_list(values: Any) -> list[float | int | None]:
+    """Numbers, in the order of the classes; what is none, or not finite, comes out as null."""
+    plain = _plain(values)
+    listed = [_plain(value) for value in plain] if isinstance(plain, list | tuple) else []
+    return [value if _is_number(value) else None for value in listed]
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
 
 
 def _label_form(label: Any) -> dict[str, Any]:
-    """A label with its kind, as JSON has one number for 1 and 1.0 and none for NaN."""
     if label is None or isinstance(label, str | bool | int) or (isinstance(label, float) and math.isfinite(label)):
         return {"label": label}
     return {"other": repr(label)[:200]}

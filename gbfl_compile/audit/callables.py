@@ -1,9 +1,10 @@
 """A scorer that can be called, a Python function or an HTTP service, against the approved program, on witnesses.
 
 A Python scorer is `module:function`, imported and called in a process of its own. It is given a list of dicts, feature
-to number with None for a missing value, or with form="matrix" a float64 matrix with NaN; it gives back a label a row.
-An HTTP scorer is given and gives JSON, see `audit.http_scorer`. Labels are compared as `audit.labels` says. A row that
-raises, or is refused, was not answered as approved: it counts as different.
+to number with None for a missing value, or with form="matrix" a float64 matrix with NaN; it gives back a label a row,
+or probabilities, or a dict of both (see `audit.callable_worker`). An HTTP scorer is given and gives JSON, see
+`audit.http_scorer`. Labels are compared as `audit.labels` says; probabilities and scores where they are given. A row
+that raises, or is refused, was not answered as approved: it counts as different.
 """
 
 from __future__ import annotations
@@ -26,8 +27,17 @@ from gbfl_compile.audit import callable_worker
 from gbfl_compile.audit.answer import Audited, AuditVerdict
 from gbfl_compile.audit.apart import Ended, run_apart
 from gbfl_compile.audit.http_scorer import NotScored, Scorer, ask, scorer_at
-from gbfl_compile.audit.labels import class_finder
-from gbfl_compile.audit.witness_run import Asked, asked_rows, execution, witness_changes, witness_region
+from gbfl_compile.audit.labels import UNKNOWN, class_finder
+from gbfl_compile.audit.observed import NO_SCORE, Observed
+from gbfl_compile.audit.witness_run import (
+    Asked,
+    asked_rows,
+    compared_text,
+    execution,
+    first_reason,
+    witness_changes,
+    witness_region,
+)
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Program
 
@@ -43,9 +53,10 @@ MOST_REQUESTS = 2000
 
 @dataclass(slots=True)
 class Heard:
-    """What a scorer said so far: row number -> label, row number -> why there is none."""
+    """What a scorer said so far: row number -> its answer, row number -> why there is none."""
 
-    labels: dict[int, Any] = field(default_factory=dict)
+    answers: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    """Forms with "label", "probabilities" and "scores", as far as each was given."""
     errors: dict[int, str] = field(default_factory=dict)
     problem: str | None = None
     """Why nothing could be asked at all, or why asking stopped."""
@@ -88,8 +99,8 @@ def _heard(text: str, ended: Ended) -> Heard:
         match form:
             case {"problem": str(problem)}:
                 return Heard(problem=problem)
-            case {"start": int(start), "labels": list(labels)}:
-                heard.labels |= {start + number: _label(label) for number, label in enumerate(labels)}
+            case {"start": int(start), "answers": list(answers)}:
+                heard.answers |= {start + number: form for number, form in enumerate(answers) if isinstance(form, dict)}
             case {"start": int(start), "error": str(error)}:
                 heard.errors[start] = error
             case {"start": int(start)}:
@@ -110,10 +121,6 @@ def _form(line: str) -> Mapping[str, Any]:
     return form if isinstance(form, dict) else {}
 
 
-def _label(form: Any) -> Any:
-    return form.get("label", form.get("other")) if isinstance(form, dict) else form
-
-
 def _asked_over_http(asked: Asked, scorer: Scorer, seconds: float) -> Heard:
     deadline = time.monotonic() + seconds
     rows = asked.rows.tolist()
@@ -126,7 +133,7 @@ def _asked_over_http(asked: Asked, scorer: Scorer, seconds: float) -> Heard:
             heard.problem = f"it failed so often that asking stopped after {MOST_REQUESTS} requests"
             return heard
         try:
-            labels = ask(scorer, asked.program.features, rows[start:stop], deadline)
+            answers = ask(scorer, asked.program.features, rows[start:stop], deadline)
         except NotScored as error:
             if error.whole:
                 heard.problem = f"{error} at witness {start + 1}"
@@ -137,24 +144,19 @@ def _asked_over_http(asked: Asked, scorer: Scorer, seconds: float) -> Heard:
                 middle = (start + stop) // 2
                 waiting += [(middle, stop), (start, middle)]
             continue
-        heard.labels |= dict(enumerate(labels, start))
+        heard.answers |= dict(enumerate(answers, start))
     return heard
 
 
 def _judged(asked: Asked, heard: Heard, what: str, engine: str) -> Audited:
-    count = len(asked.rows)
-    class_number = class_finder(asked.program.classes)
-    numbers, ran = np.full(count, -1, dtype=np.int64), np.zeros(count, dtype=bool)
-    said: list[Any] = [None] * count
-    for place, label in heard.labels.items():
-        numbers[place], ran[place], said[place] = class_number(label), True, label
-    for place, error in heard.errors.items():
-        ran[place], said[place] = True, f"no label: {error}"
+    said = [heard_label(heard, row) for row in range(len(asked.rows))]
+    ran = np.array([row in heard.answers or row in heard.errors for row in range(len(asked.rows))], dtype=bool)
     if not ran.any() and heard.problem is not None:
         return Audited(what, "callable", "different" if heard.broke else "not run", heard.problem, engine=engine)
-    shown = execution(asked, engine, numbers, said, ran)
+    deployed = as_observed(asked, heard.answers)
+    shown = execution(asked, engine, deployed, _labels_told(asked, deployed, heard, said), ran)
     verdict: AuditVerdict = "different" if shown.different or heard.broke else "not run" if heard.problem else "equal"
-    reasons = [] if shown.first is None else [_first_reason(shown.first)]
+    reasons = [] if shown.first is None else [first_reason(shown.first)]
     reasons += [heard.problem] if heard.problem else []
     return Audited(
         what=what,
@@ -163,11 +165,55 @@ def _judged(asked: Asked, heard: Heard, what: str, engine: str) -> Audited:
         reason="; ".join(reasons) or None,
         engine=engine,
         execution=shown,
-        changes=witness_changes(asked, shown, numbers, ran),
+        changes=witness_changes(asked, shown, deployed, ran),
         region=witness_region(asked, shown),
+        more={"compared": compared_text(asked, deployed, ran)},
     )
 
 
-def _first_reason(first: Mapping[str, Any]) -> str:
-    approved, deployed = first["source"]["label"], first["target"]["label"]
-    return f"witness {first['witness']}: {approved!r} is answered {deployed!r}"
+def heard_label(heard: Heard, row: int) -> Any:
+    """The label of a row as it was said, or why there is none."""
+    if row in heard.errors:
+        return f"no label: {heard.errors[row]}"
+    form = heard.answers.get(row, {})
+    return form.get("label", form.get("other"))
+
+
+def _labels_told(asked: Asked, deployed: Observed, heard: Heard, said: list[Any]) -> list[Any]:
+    """Where only probabilities were given, the label of the largest."""
+    classes = asked.program.classes
+    return [
+        classes[number] if label is None and number >= 0 and "label" not in heard.answers.get(row, {}) else label
+        for row, (label, number) in enumerate(zip(said, deployed.classes.tolist(), strict=True))
+    ]
+
+
+def as_observed(asked: Asked, answers: Mapping[int, Mapping[str, Any]]) -> Observed:
+    """Answers as numbers. What some rows were given and others not is missing there, and so differs."""
+    count, width = len(asked.rows), len(asked.program.classes)
+    class_number = class_finder(asked.program.classes)
+    classes = np.full(count, UNKNOWN, dtype=np.int64)
+    probabilities, scores = np.full((count, width), np.nan), np.full((count, width), NO_SCORE, dtype=np.int64)
+    for row, form in answers.items():
+        if _is_of(form.get("probabilities"), width):
+            probabilities[row] = [
+                value if isinstance(value, int | float) else np.nan for value in form["probabilities"]
+            ]
+        if _is_of(form.get("scores"), width):
+            scores[row] = [
+                value if isinstance(value, int) and _is_number(value) else NO_SCORE for value in form["scores"]
+            ]
+        if "label" in form or "other" in form:
+            classes[row] = class_number(form.get("label", form.get("other")))
+        elif not np.isnan(probabilities[row]).any():
+            classes[row] = int(probabilities[row].argmax())
+    given = {key for form in answers.values() for key in form}
+    return Observed(classes, probabilities if "probabilities" in given else None, scores if "scores" in given else None)
+
+
+def _is_of(values: Any, width: int) -> bool:
+    return isinstance(values, list) and len(values) == width
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63)

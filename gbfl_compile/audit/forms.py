@@ -122,7 +122,10 @@ def region_lines(region: Region, old: str, new: str) -> Iterator[str]:
     row = ", ".join(
         f"{printable(name)} = {'missing' if value is None else value}" for name, value in region.row.items()
     )
-    yield f"  differs where {region.rule}: {old} {region.approved!r}, {new} {region.deployed!r}"
+    if region.approved == region.deployed and type(region.approved) is type(region.deployed):
+        yield f"  differs where {region.rule}: the label is {region.approved!r} in both, what stands beside it differs"
+    else:
+        yield f"  differs where {region.rule}: {old} {region.approved!r}, {new} {region.deployed!r}"
     yield f"  for example {row}"
 
 

@@ -1,10 +1,11 @@
 """An HTTP scorer asked about rows: one JSON form, standard library only. What an address hides is never told.
 
     POST {"features": ["age", "income"], "rows": [[41.0, null], ["Infinity", -0.0]]}
-    answer {"labels": ["yes", "no"]}
+    answer {"labels": ["yes", "no"], "probabilities": [[0.2, 0.8], [1.0, 0.0]]}
 
-A missing value is null, an infinity is the text "Infinity" or "-Infinity". A user and password in the URL are sent as
-Basic authorisation. Redirects are not followed: rows and password would go where nobody said.
+Labels or probabilities may be left out, and "scores" may stand beside them. A missing value is null, an infinity is
+the text "Infinity" or "-Infinity". A user and password in the URL are sent as Basic authorisation. Redirects are not
+followed: rows and password would go where nobody said.
 """
 
 from __future__ import annotations
@@ -73,8 +74,10 @@ def scorer_at(url: str) -> Scorer:
     return Scorer(shown, asked, headers, host in LOOPBACK)
 
 
-def ask(scorer: Scorer, features: Sequence[str], rows: Sequence[Sequence[float]], deadline: float) -> list[Any]:
-    """The labels of some rows, before `deadline` on the monotonic clock."""
+def ask(
+    scorer: Scorer, features: Sequence[str], rows: Sequence[Sequence[float]], deadline: float
+) -> list[dict[str, Any]]:
+    """The answers to some rows, before `deadline` on the monotonic clock."""
     body = {"features": list(features), "rows": [[_json_value(value) for value in row] for row in rows]}
     request = urllib.request.Request(  # noqa: S310 - the scheme was checked
         scorer.url, json.dumps(body, allow_nan=False).encode("utf-8"), scorer.headers, method="POST"
@@ -92,7 +95,7 @@ def ask(scorer: Scorer, features: Sequence[str], rows: Sequence[Sequence[float]]
         raise NotScored(f"it cannot be reached: {_reason(error.reason)}", whole=True) from None
     except (http.client.HTTPException, OSError) as error:
         raise NotScored(f"the connection broke: {type(error).__name__}") from None
-    return _labels(text, len(rows))
+    return _answers(text, len(rows))
 
 
 def _in_time(call: Callable[[], bytes], deadline: float) -> bytes:
@@ -155,14 +158,21 @@ def _json_value(value: float) -> float | str | None:
     return value if math.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")
 
 
-def _labels(text: bytes, count: int) -> list[Any]:
+KEYS = {"labels": "label", "probabilities": "probabilities", "scores": "scores"}
+
+
+def _answers(text: bytes, count: int) -> list[dict[str, Any]]:
+    """A form a row: its label, probabilities and scores, as far as the answer has them."""
     try:
         form = json.loads(text)
     except (ValueError, RecursionError):
         raise NotScored("its answer is not JSON") from None
-    labels = form.get("labels") if isinstance(form, dict) else None
-    if not isinstance(labels, list):
+    given = {key: form[key] for key in KEYS if key in form} if isinstance(form, dict) else {}
+    if not any(isinstance(given.get(key), list) for key in ("labels", "probabilities")):
         raise NotScored('its answer has no list "labels"')
-    if len(labels) != count:
-        raise NotScored(f"it gave {len(labels)} labels for {count} rows")
-    return labels
+    for key, values in given.items():
+        if not isinstance(values, list):
+            raise NotScored(f"its {key!r} are no list")
+        if len(values) != count:
+            raise NotScored(f"it gave {len(values)} {key} for {count} rows")
+    return [{KEYS[key]: values[row] for key, values in given.items()} for row in range(count)]

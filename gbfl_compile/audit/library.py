@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,9 +23,20 @@ from numpy.typing import NDArray
 from gbfl_compile.audit import library_worker
 from gbfl_compile.audit.answer import Audited, AuditVerdict
 from gbfl_compile.audit.apart import Ended, run_apart
+from gbfl_compile.audit.library_answers import FUNCTIONS, filled, functions_asked, observed, prepare
 from gbfl_compile.audit.library_rebuild import rebuild
 from gbfl_compile.audit.library_worker import LOADED, LOADING, NO_ANSWER
-from gbfl_compile.audit.witness_run import Asked, Real, asked_rows, execution, witness_changes, witness_region
+from gbfl_compile.audit.observed import Bits, Observed
+from gbfl_compile.audit.witness_run import (
+    Asked,
+    Real,
+    asked_rows,
+    compared_text,
+    execution,
+    first_reason,
+    witness_changes,
+    witness_region,
+)
 from gbfl_compile.backends.base import artifact_name
 from gbfl_compile.backends.c import label_string
 from gbfl_compile.check.artifact_proof import artifact_files, prove_artifact
@@ -40,6 +51,8 @@ PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TMPDIR")
 
 FLUSHES = "it makes every process that loads it take the smallest numbers for zero (flush to zero)"
 
+SPOILED = "it has spoiled the file of its answers"
+
 ENGINE = "in a process of its own, by ctypes"
 
 
@@ -49,9 +62,11 @@ class Run:
 
     ended: Ended
     reached: int
-    """The step it was at: below 0 not running yet, then forwards and backwards over the rows."""
-    answers: NDArray[np.int64]
+    """The step it was at: below 0 not running yet, then forwards and backwards over the rows, then batches."""
+    deployed: Observed
     again: NDArray[np.int64]
+    functions: Mapping[str, str | None]
+    """Its other functions that were asked, and how each differs first from what was approved."""
     told: Mapping[str, Any]
 
 
@@ -97,9 +112,15 @@ def _run(asked: Asked, path: Path, name: str, seconds: float, real: Real) -> Run
         (folder / "answers.bin").write_bytes(steps.tobytes())
         command = [sys.executable, "-I", str(Path(library_worker.__file__)), str(path.resolve()), name, made]
         environment = {key: os.environ[key] for key in PASSED_ON if key in os.environ}
+        prepare(folder, asked)
         ended = run_apart(command, seconds, environment, folder)
-        steps = np.frombuffer((folder / "answers.bin").read_bytes(), dtype=np.int64)
-        return Run(ended, int(steps[0]), steps[1 : 1 + count], steps[1 + count :], _told(folder / "told.json"))
+        found = filled(folder / "answers.bin", np.int64, steps.shape)
+        if found is None:
+            return Run(ended, LOADED, Observed(steps[1:]), steps, {}, {"problem": f"{ended.told}: {SPOILED}"})
+        steps = found
+        deployed = observed(folder, asked, steps[1 : 1 + count])
+        functions = functions_asked(folder, asked, name)
+        return Run(ended, int(steps[0]), deployed, steps[1 + count :], functions, _told(folder / "told.json"))
 
 
 def _told(path: Path) -> Mapping[str, Any]:
@@ -119,39 +140,57 @@ def _judged(asked: Asked, run: Run, found: Audited) -> Audited:
             run.reached, "before it was loaded"
         )
         return replace(found, reason=f"{run.ended.told} {when}")
-    ran = run.answers != NO_ANSWER
-    said = [_label(asked.program, number) for number in run.answers.tolist()]
-    shown = execution(asked, ENGINE, run.answers, said, ran)
-    changed = np.flatnonzero(ran & (run.again != NO_ANSWER) & (run.again != run.answers))
-    names = _other_names(asked.program, run.told)
-    verdict: AuditVerdict = "different" if shown.different or len(changed) or names else "equal"
-    reasons = [names] if names else []
-    if shown.first is not None:
-        reasons.append(f"witness {shown.first['witness']} is answered {shown.first['target']['label']!r}")
-    if len(changed):
-        reasons.append(f"witness {changed[0] + 1} is answered otherwise the second time: it remembers something")
-    if run.reached < 2 * len(asked.rows):
-        reasons.append(f"{run.ended.told} on witness {_witness(run, len(asked.rows))}")
-        if run.ended.how != "hung":
-            verdict = "different"
-        elif verdict == "equal":
-            verdict = "not run"
+    ran = run.deployed.classes != NO_ANSWER
+    said = [_label(asked.program, number) for number in run.deployed.classes.tolist()]
+    shown = execution(asked, ENGINE, run.deployed, said, ran)
+    reasons = list(_reasons(asked, run, ran, shown.first))
+    broke = run.reached != 2 * len(asked.rows) or run.ended.how != "returned"
+    verdict: AuditVerdict = "different" if reasons else "equal"
+    if broke:
+        reasons.append(f"{run.ended.told} {_where(run, len(asked.rows))}")
+        hung = run.ended.how == "hung"
+        verdict = "not run" if hung and verdict == "equal" else "different"
     digest = run.told.get("digest")
     return replace(
         found,
         verdict=verdict,
         reason="; ".join(reasons) or None,
         execution=shown,
-        changes=witness_changes(asked, shown, run.answers, ran),
+        changes=witness_changes(asked, shown, run.deployed, ran),
         region=witness_region(asked, shown),
         engine=ENGINE,
         found_digest=digest if isinstance(digest, str) else None,
+        more={**found.more, "compared": _compared(asked, run, ran)},
     )
 
 
-def _witness(run: Run, count: int) -> int:
-    """The number, from 1, of the row it was at."""
-    return run.reached + 1 if run.reached < count else 2 * count - run.reached
+def _reasons(asked: Asked, run: Run, ran: Bits, first: Mapping[str, Any] | None) -> Iterator[str]:
+    """Each way in which it is not what was approved."""
+    if names := _other_names(asked.program, run.told):
+        yield names
+    if first is not None:
+        yield first_reason(first)
+    changed = np.flatnonzero(ran & (run.again != NO_ANSWER) & (run.again != run.deployed.classes))
+    if len(changed):
+        yield f"witness {changed[0] + 1} is answered otherwise the second time: it remembers something"
+    for function, wrong in run.functions.items():
+        if wrong is not None and first is None:  # else they only say it again, and `compared` lists them
+            yield f"{function}: {wrong}"
+
+
+def _compared(asked: Asked, run: Run, ran: Bits) -> str:
+    """What was held against what was approved."""
+    others = [function if wrong is None else f"{function}, different" for function, wrong in run.functions.items()]
+    return "; ".join([compared_text(asked, run.deployed, ran), *others])
+
+
+def _where(run: Run, count: int) -> str:
+    """Where it stopped: the number, from 1, of the row it was at, or the function that was given all rows."""
+    if run.reached == 2 * count:
+        return "while it told its names"
+    if run.reached > 2 * count:
+        return f"in its function …_{FUNCTIONS[min(run.reached - 2 * count - 1, len(FUNCTIONS) - 1)]}"
+    return f"on witness {run.reached + 1 if run.reached < count else 2 * count - run.reached}"
 
 
 def _label(program: Program, number: int) -> Any:

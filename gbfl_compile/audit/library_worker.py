@@ -3,6 +3,9 @@
 Standard library only, so that it can run isolated (`python -I`). In FOLDER it finds `order.json` and `rows.bin`, and
 keeps `answers.bin` up to date while it runs: what was reached is known even if the process does not come back.
 Numbers of `answers.bin`, 64 bits each: where it is, then an answer a row, then the answers of a second pass backwards.
+
+A library that tells a digest has the functions of an emitted one, and those are asked too: probabilities, scores and
+leaves of each row into `probabilities.bin`, `scores.bin` and `leaves.bin`, and whole batches into a file a function.
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ from typing import Any
 
 NO_ANSWER = -(2**63)
 LOADING, LOADED = -2, -1
-MEMORY = 4 << 30
+MEMORY = 2 << 30
 FILE_SIZE = 256 << 20
 
 
@@ -28,8 +31,7 @@ def main(library: str, name: str, folder: Path) -> None:
     order = json.loads((folder / "order.json").read_text())
     rows, width = order["rows"], order["features"]
     _set_limits()
-    with (folder / "answers.bin").open("r+b") as file:
-        answers = memoryview(mmap.mmap(file.fileno(), 0)).cast("q")
+    answers = _mapped(folder / "answers.bin").cast("q")
     answers[0] = LOADING
     try:
         loaded = ctypes.CDLL(library)
@@ -39,12 +41,61 @@ def main(library: str, name: str, folder: Path) -> None:
         return
     answers[0] = LOADED
     values = (folder / "rows.bin").read_bytes()
-    _ask(predict, values, rows, width, ctypes.c_float if order["real"] == "float32" else ctypes.c_double, answers)
-    _tell(folder, {"flushes_denormals": flushes_denormals()})
-    _tell(folder, {"flushes_denormals": flushes_denormals(), **_names(loaded, name, width, order["classes"])})
+    real = ctypes.c_float if order["real"] == "float32" else ctypes.c_double
+    emitted = hasattr(loaded, f"{name}_digest")
+    beside = _beside(loaded, name, order["classes"], folder) if emitted else []
+    _ask(predict, values, rows, width, real, answers, beside)
+    told = {"flushes_denormals": flushes_denormals()}
+    _tell(folder, told)
+    told |= _names(loaded, name, width, order["classes"])
+    _tell(folder, told)
+    if emitted:
+        _ask_batches(loaded, name, values, rows, width, real, order["classes"], folder, answers)
+        _tell(folder, {**told, "batches_done": True})
 
 
-def _ask(predict: Any, values: bytes, rows: int, width: int, real: Any, answers: memoryview) -> None:
+class Beside:
+    """A function of one row that fills `out` and returns a number; what it says goes into a file."""
+
+    def __init__(self, function: Any, returned: Any, out: Any, kept: Any, keeps_returned: bool) -> None:
+        function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_void_p], returned
+        self.function, self.out, self.kept, self.keeps_returned = function, out, kept, keeps_returned
+
+    def ask(self, buffer: Any, row: int) -> None:
+        """One row's answer."""
+        returned = self.function(buffer, self.out)
+        if self.keeps_returned:
+            self.kept[row] = returned
+            return
+        width = len(self.out)
+        for place, value in enumerate(self.out):
+            self.kept[row * width + place] = value
+
+
+def _beside(loaded: Any, name: str, classes: int, folder: Path) -> list[Beside]:
+    """What else the library says of a row. Each has a file made for it, where the caller knows what to expect."""
+    found = []
+    for function, kind, letter, file in (
+        ("predict_proba", ctypes.c_double * classes, "d", "probabilities.bin"),
+        ("score", ctypes.c_int64 * classes, "q", "scores.bin"),
+        ("explain", None, "q", "leaves.bin"),
+    ):
+        if hasattr(loaded, f"{name}_{function}") and (folder / file).exists():
+            out = None if kind is None else kind()
+            returned = ctypes.c_int32 if kind is None else ctypes.c_int
+            kept: Any = _mapped(folder / file).cast(letter)  # type: ignore[call-overload]  # one of two letters
+            found.append(Beside(getattr(loaded, f"{name}_{function}"), returned, out, kept, kind is None))
+    return found
+
+
+def _mapped(path: Path) -> memoryview:
+    with path.open("r+b") as file:
+        return memoryview(mmap.mmap(file.fileno(), 0))
+
+
+def _ask(
+    predict: Any, values: bytes, rows: int, width: int, real: Any, answers: memoryview, beside: list[Beside]
+) -> None:
     """Each row in a buffer that is filled afresh: a library that writes into its input spoils only its own."""
     predict.argtypes, predict.restype = [ctypes.c_void_p], ctypes.c_int
     buffer = (real * max(1, width))()
@@ -54,6 +105,35 @@ def _ask(predict: Any, values: bytes, rows: int, width: int, real: Any, answers:
         answers[0] = step
         ctypes.memmove(buffer, values[row * size : (row + 1) * size], size)
         answers[1 + row + (0 if step < rows else rows)] = predict(buffer)
+        for other in beside if step < rows else ():
+            ctypes.memmove(buffer, values[row * size : (row + 1) * size], size)
+            other.ask(buffer, row)
+    answers[0] = 2 * rows
+
+
+BATCHES = {"predict": ctypes.c_int32, "leaf": ctypes.c_int32, "score": ctypes.c_int64}
+"""What the functions on many rows give: `NAME_predict_rows`, `NAME_predict_columns` and so on."""
+
+
+def _ask_batches(
+    loaded: Any, name: str, values: bytes, rows: int, width: int, real: Any, classes: int, folder: Path, answers: Any
+) -> None:
+    """All rows at once, side by side and column by column: other code than that for one row."""
+    whole = (real * max(1, rows * width)).from_buffer_copy(values.ljust(ctypes.sizeof(real)))
+    columns = [(real * max(1, rows))(*whole[place : rows * width : width]) for place in range(width)]
+    pointers = (ctypes.c_void_p * max(1, width))(*(ctypes.addressof(column) for column in columns))
+    for step, (what, number) in enumerate((what, number) for what in BATCHES for number in ("rows", "columns")):
+        function = getattr(loaded, f"{name}_{what}_{number}", None)
+        if function is None:
+            continue
+        answers[0] = 2 * rows + 1 + step
+        out = (BATCHES[what] * max(1, rows * (classes if what == "score" else 1)))()
+        function.restype = None
+        if number == "rows":
+            function(whole, ctypes.c_size_t(rows), ctypes.c_ssize_t(width), out)
+        else:
+            function(pointers, ctypes.c_size_t(rows), out)
+        (folder / f"{what}_{number}.bin").write_bytes(bytes(out))
     answers[0] = 2 * rows
 
 

@@ -15,6 +15,7 @@ import platform
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -48,13 +49,31 @@ def append(log: Path, report: AuditReport) -> str:
         return str(_hash(form))
 
 
-def verify(log: Path, expect: str | None = None) -> str | None:
-    """What is wrong with the first bad line, as `line 3: …`, or None; a line with the hash `expect` must be there."""
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What a look at a log showed."""
+
+    problem: str | None
+    """What is wrong with the first bad line, as `line 3: …`."""
+    lines: int
+    """How many good lines it has, up to there."""
+    last: str
+    """The hash of the last good one: kept elsewhere, it shows a cut-off end."""
+
+
+def examine(log: Path, expect: str | None = None) -> Examined:
+    """Whether the log is whole, and how far; a line with the hash `expect` must be there."""
     try:
         content = log.read_bytes()
     except OSError as error:
         raise BadInput(f"{log}: {error.strerror or error}") from None
-    return _examined(content, expect)[0]
+    problem, last, lines = _examined(content, expect)
+    return Examined(problem, lines, last)
+
+
+def verify(log: Path, expect: str | None = None) -> str | None:
+    """What is wrong with the first bad line, or None."""
+    return examine(log, expect).problem
 
 
 def _audited_form(each: Audited) -> dict[str, Any]:

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from gbfl_compile.audit.answer import Audited, Change, Moved, Region
 from gbfl_compile.audit.drift import drift_summary
 from gbfl_compile.audit.drift_counts import add_to_drift, nothing_counted
-from gbfl_compile.audit.explained import explanation
 from gbfl_compile.audit.labels import as_json, class_finder, kind_of
-from gbfl_compile.audit.scored_answers import Answered, Answerer, answered, asked_only, matrix, matrix_of, wrong_scorer
-from gbfl_compile.audit.scored_batches import Batch, part_of, rows_of
+from gbfl_compile.audit.scored_answers import Answered, Answerer, answered, asked_only, matrix, wrong_scorer
+from gbfl_compile.audit.scored_batches import Batch, part_of
+from gbfl_compile.audit.scored_explained import Kept, explained_table
 from gbfl_compile.audit.scored_source import (
     Source,
     fingerprint_beside,
@@ -33,7 +33,6 @@ from gbfl_compile.audit.scored_source import (
 )
 from gbfl_compile.audit.witness_run import json_number
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.nodes import Program
 
@@ -44,9 +43,6 @@ MOVES_KEPT = 1000
 
 OTHERS = "(other labels)"
 
-ROWS_KEPT = 2000
-LEAST_EXPLAINED = 5
-
 
 @dataclass(slots=True)
 class Tally:
@@ -56,10 +52,6 @@ class Tally:
     different: int = 0
     moves: Counter[tuple[Any, Any]] = field(default_factory=Counter)
     shown: list[dict[str, Any]] = field(default_factory=list)
-    kept: list[tuple[Matrix, NDArray[np.int64]]] = field(default_factory=list)
-    """Some rows with the classes they have, half of them differing: what an explanation must fit."""
-    room: list[int] = field(default_factory=lambda: [ROWS_KEPT, ROWS_KEPT])
-    """How many more rows are kept that agree, and that differ."""
     stored: Any = None
     """The first label that was not missing, as it is held."""
 
@@ -80,37 +72,55 @@ def audit_scored(
     """
     by, tally = Answerer(asked_only(program)), Tally()
     wanted = wanted_of(program, by.program.features, source, label_column, columns, schema, with_drift)
+    kept = Kept(by.program.features)
+
+    def batches() -> Iterator[tuple[Batch, NDArray[np.int64]]]:
+        return _with_classes(program, source, source_batches(source, wanted, schema))
+
     with fingerprint_beside(source) as fingerprint:
-        more = _checked(program, source_batches(source, wanted, schema), by, tally, source, with_drift)
-        return _audited(program, source, schema, by, tally, more, fingerprint())
+        try:
+            more = _checked(program, batches(), by, tally, kept, with_drift)
+            changes = explained_table(by.program, kept, tally.rows, tally.different, batches) if tally.different else ()
+        except BadInput as error:
+            raise told_where(source, error) from None
+        return _audited(program, source, schema, by, tally, changes, more, fingerprint())
+
+
+def _with_classes(
+    program: Program, source: Source, batches: Iterator[Batch]
+) -> Iterator[tuple[Batch, NDArray[np.int64]]]:
+    """Batch after batch with the number of the class that each row was given."""
+    class_number = class_finder(program.classes, labels_held(source))
+    for batch in batches:
+        of_distinct = np.array([class_number(value) for value in batch.labels.distinct], dtype=np.int64)
+        yield batch, of_distinct[batch.labels.codes]
 
 
 def _checked(
-    program: Program, batches: Iterator[Batch], by: Answerer, tally: Tally, source: Source, with_drift: bool
+    program: Program,
+    batches: Iterator[tuple[Batch, NDArray[np.int64]]],
+    by: Answerer,
+    tally: Tally,
+    kept: Kept,
+    with_drift: bool,
 ) -> dict[str, Any]:
     """Compare batch after batch; what is to be told beside the tally."""
     counts = nothing_counted(program)
-    class_number = class_finder(program.classes, labels_held(source))
-    try:
-        for batch in batches:
-            answers = answered(by, batch)
-            of_distinct = np.array([class_number(value) for value in batch.labels.distinct], dtype=np.int64)
-            deployed = of_distinct[batch.labels.codes]
-            _compare(by, tally, batch, answers, deployed)
-            if with_drift:
-                add_to_drift(counts, program, batch, answers, deployed)
-    except BadInput as error:
-        raise told_where(source, error) from None
+    for batch, deployed in batches:
+        answers = answered(by, batch)
+        _compare(by, tally, kept, batch, answers, deployed)
+        if with_drift:
+            add_to_drift(counts, program, batch, answers, deployed)
     more: dict[str, Any] = {"first_different_rows": tally.shown}
     return {**more, "drift": drift_summary(program, counts)} if with_drift else more
 
 
-def _compare(by: Answerer, tally: Tally, batch: Batch, answers: Answered, deployed: Any) -> None:
+def _compare(by: Answerer, tally: Tally, kept: Kept, batch: Batch, answers: Answered, deployed: Any) -> None:
     tally.rows += batch.count
     if tally.stored is None:
         tally.stored = next((value for value in batch.labels.distinct if value is not None), None)
     places = np.flatnonzero(deployed != answers.classes)
-    _keep(by, tally, batch, deployed, places)
+    kept.add_some(batch, deployed, places)
     if not len(places):
         return
     tally.different += len(places)
@@ -121,23 +131,6 @@ def _compare(by: Answerer, tally: Tally, batch: Batch, answers: Answered, deploy
         tally.moves[move if known else (move[0], OTHERS)] += int(count)
     for place in places[: ROWS_SHOWN - len(tally.shown)].tolist():
         tally.shown.append(_shown(by, batch, answers, place))
-
-
-def _keep(by: Answerer, tally: Tally, batch: Batch, deployed: Any, places: Any) -> None:
-    agreeing = np.setdiff1d(np.arange(min(batch.count, 2 * ROWS_KEPT)), places) if tally.room[0] else places[:0]
-    chosen = [each[:room] for each, room in zip((agreeing, places), tally.room, strict=True)]
-    tally.room = [room - len(each) for room, each in zip(tally.room, chosen, strict=True)]
-    both = np.concatenate(chosen)
-    if len(both) and by.program.features:
-        tally.kept.append((matrix_of(rows_of(batch, both), by.program.features), deployed[both]))
-
-
-def _explained(by: Answerer, tally: Tally) -> tuple[Change, ...]:
-    """A slip that fits the rows kept. A few wrong rows could be anything, and some slip would fit them by chance."""
-    if tally.different < LEAST_EXPLAINED or not tally.kept:
-        return ()
-    rows, deployed = (np.concatenate(parts) for parts in zip(*tally.kept, strict=True))
-    return explanation(by.program, rows, deployed, f"the {len(rows):,} rows that were looked at")
 
 
 def _shown(by: Answerer, batch: Batch, answers: Answered, place: int) -> dict[str, Any]:
@@ -161,6 +154,7 @@ def _audited(
     schema: str,
     by: Answerer,
     tally: Tally,
+    changes: tuple[Change, ...],
     more: dict[str, Any],
     fingerprint: str | None,
 ) -> Audited:
@@ -177,7 +171,7 @@ def _audited(
         engine=engine,
         checked_rows=tally.rows,
         different_rows=tally.different,
-        changes=_explained(by, tally),
+        changes=changes,
         region=_region(tally),
         moved=moves if tally.different else None,
         more=more,

@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from gbfl_compile.commands.flags import COULD_NOT_RUN, DIFFERENT, EQUAL, FILE, as_json
 from gbfl_compile.commands.given import column_mapping, rows_of, triplets_of
+from gbfl_compile.errors import GbflError
 
 if TYPE_CHECKING:
     from gbfl_compile.audit.answer import Audited, AuditReport
@@ -26,13 +27,22 @@ if TYPE_CHECKING:
 @click.option("--library", type=FILE, help="A deployed .so: run on witnesses in a process of its own.")
 @click.option("--name", help="The prefix of the library's functions; its file name when left out.")
 @click.option("--source", type=FILE, help="The .c file the library is said to be built from.")
+@click.option("--float32", is_flag=True, help="The library reads float32 rows.")
 @click.option("--database", "url", help="The database of --view, or of a --scored table.")
 @click.option("--view", "views", multiple=True, help="A view in the database; may be repeated.")
 @click.option("--column", "columns", multiple=True, metavar="FEATURE=COLUMN", help="Where a table has another name.")
 @click.option("--scored", help="A table of rows and predictions: CSV, Parquet, or a table of the database.")
-@click.option("--label", "label_column", help="The scored table's column of predictions; `label` when left out.")
+@click.option("--label", "label_column", help="The column of labels of a view or scored table; `label` when left out.")
 @click.option("--drift", is_flag=True, help="Compare the scored table's distributions with those of training.")
 @click.option("--call", "callables", multiple=True, metavar="WHAT", help="A scorer: module:function, or an http URL.")
+@click.option(
+    "--call-form",
+    type=click.Choice(["dicts", "matrix"]),
+    default="dicts",
+    show_default=True,
+    help="What a Python scorer is given: a list of dicts with None, or a float64 matrix with NaN.",
+)
+@click.option("--time-limit", type=float, default=60.0, show_default=True, help="Seconds a library or scorer may run.")
 @click.option("--data", type=FILE, help="Rows (CSV or Parquet): how many a difference touches.")
 @click.option("--triplets", type=FILE, help="An NPZ file of x, PP and PN: whether local consistency changed.")
 @click.option("--budget", type=float, default=10.0, show_default=True, help="Seconds a proof may take.")
@@ -53,6 +63,7 @@ def audit(
     library: Path | None,
     name: str | None,
     source: Path | None,
+    float32: bool,
     url: str | None,
     views: tuple[str, ...],
     columns: tuple[str, ...],
@@ -60,6 +71,8 @@ def audit(
     label_column: str | None,
     drift: bool,
     callables: tuple[str, ...],
+    call_form: Literal["dicts", "matrix"],
+    time_limit: float,
     data: Path | None,
     triplets: Path | None,
     budget: float,
@@ -91,7 +104,8 @@ def audit(
     if library is not None:
         from gbfl_compile.audit.library import audit_library
 
-        found.append(audit_library(approved, library, name or library.stem, source))
+        real: Literal["float64", "float32"] = "float32" if float32 else "float64"
+        found.append(audit_library(approved, library, name or library.stem, source, seconds=time_limit, real=real))
     with _database(url) as database:
         found += _in_database(given, database, views, scored, label_column, drift)
     if scored is not None and not (url is not None and not Path(scored).exists()):
@@ -101,7 +115,7 @@ def audit(
     for what in callables:
         from gbfl_compile.audit.callables import audit_callable
 
-        found.append(audit_callable(approved, what))
+        found.append(audit_callable(approved, what, seconds=time_limit, form=call_form))
     report = AuditReport(digest(approved), tuple(found))
     _tell(report, log, html, as_json, program)
     if report.verdict == "different":
@@ -117,7 +131,7 @@ def _database(url: str | None) -> Iterator[Database | None]:
         return
     from gbfl_compile.databases import connect
 
-    database = connect(url)
+    database = connect(url, read_only=True)
     try:
         yield database
     finally:
@@ -134,10 +148,10 @@ def _in_database(
 ) -> Iterator[Audited]:
     if database is None:
         return
-    from gbfl_compile.audit.views import audit_view
+    from gbfl_compile.audit.views import LABEL, audit_view
 
     for view in views:
-        yield audit_view(given, database, view, f"view {view} in {database.version}")
+        yield audit_view(given, database, view, f"view {view} in {database.version}", label_column or LABEL)
     if scored is not None and not Path(scored).exists():
         from gbfl_compile.audit.scored import audit_scored
 
@@ -145,25 +159,40 @@ def _in_database(
 
 
 def _tell(report: AuditReport, log: Path | None, html: Path | None, as_json: bool, program: Path) -> None:
+    """The answer is shown even where it cannot be written down: that is said after it."""
     from gbfl_compile import screen
     from gbfl_compile.audit.forms import audited_lines, report_form
 
-    if log is not None:
-        from gbfl_compile.audit.log import append
-
-        append(log, report)
+    logged, failed = _logged(report, log)
+    form = report_form(report)
     if html is not None:
         from gbfl_compile.files import write_whole
         from gbfl_compile.ir.json_form import load
         from gbfl_compile.report import audit_page
 
-        write_whole(html, audit_page(load(program), report_form(report)).encode("utf-8"))
+        write_whole(html, audit_page(load(program), form).encode("utf-8"))
     if as_json:
-        screen.print_json(report_form(report))
-        return
-    for each in report.audited:
-        screen.print_lines(*audited_lines(each, report.source))
-    screen.print_lines(f"verdict: {report.verdict}")
+        screen.print_json({**form, "log": logged} if logged else form)
+    else:
+        for each in report.audited:
+            screen.print_lines(*audited_lines(each, report.source))
+        screen.print_lines(f"verdict: {report.verdict}")
+        if logged:
+            screen.print_lines(f"logged in {log} with the hash {logged}")
+    if failed is not None:
+        raise failed
+
+
+def _logged(report: AuditReport, log: Path | None) -> tuple[str | None, GbflError | None]:
+    """The hash of the line that was added, or why none was."""
+    if log is None:
+        return None, None
+    from gbfl_compile.audit.log import append
+
+    try:
+        return append(log, report), None
+    except GbflError as error:
+        return None, error
 
 
 @click.group("audit-log")
@@ -178,14 +207,23 @@ def audit_log() -> None:
 def verify(log: Path, expect: str | None, as_json: bool) -> int:
     """Find the first line of LOG that was changed, removed or put in.
 
-    Example: gbfl audit-log verify audits.jsonl
+    Lines cut off at the end leave a log that is whole as far as it goes. Keep the hash of the last line elsewhere, as
+    this command and `gbfl audit --log` print it, and give it with --expect.
+
+    Example: gbfl audit-log verify audits.jsonl --expect 3f0a…
     """
     from gbfl_compile import screen
-    from gbfl_compile.audit.log import verify as verified
+    from gbfl_compile.audit.log import examine
 
-    found = verified(log, expect)
+    found = examine(log, expect)
     if as_json:
-        screen.print_lines(json.dumps({"verdict": "whole" if found is None else "broken", "problem": found}))
+        verdict = "whole" if found.problem is None else "broken"
+        screen.print_lines(
+            json.dumps({"verdict": verdict, "problem": found.problem, "lines": found.lines, "last": found.last})
+        )
+    elif found.problem is not None:
+        screen.print_lines(f"broken: {found.problem}")
     else:
-        screen.print_lines("whole: every line follows from the one before" if found is None else f"broken: {found}")
-    return EQUAL if found is None else DIFFERENT
+        lines = f"{found.lines} line{'' if found.lines == 1 else 's'}"
+        screen.print_lines(f"whole: {lines}, each following from the one before; the last has the hash {found.last}")
+    return EQUAL if found.problem is None else DIFFERENT

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from gbfl_compile.databases import clickhouse, dbapi, duckdb, mariadb, postgres, sqlite
 from gbfl_compile.databases.base import Database, first_line, library
@@ -31,8 +32,11 @@ class Address:
     options: Mapping[str, str] = field(repr=False)
 
 
-def connect(url: str) -> Database:
+def connect(url: str, read_only: bool = False) -> Database:
     """The database at a URL: statements take effect at once, what `insert` makes is temporary.
+
+    With `read_only` nothing but those temporary tables can be written, as far as the engine has a way to say so:
+    SQLite and DuckDB open the file for reading, PostgreSQL and MariaDB fetch in transactions that only read.
 
     sqlite:///file, duckdb:///file, postgresql://user:password@host/name, mysql://…, mariadb://…, clickhouse://…; any
     other that SQLAlchemy has a driver for is opened by it (Snowflake, BigQuery, SQL Server, Oracle, Trino, …).
@@ -44,7 +48,11 @@ def connect(url: str) -> Database:
         known = ", ".join((*OPENERS, *BY_SQLALCHEMY))
         raise BadInput(f"{address.scheme!r} is no database we know: there is {known}")
     try:
-        return opener(address) if opener is not None else _by_sqlalchemy(url, BY_SQLALCHEMY[family])
+        if opener is None:
+            return _by_sqlalchemy(url, BY_SQLALCHEMY[family])
+        if family in FILES:
+            return FILES[family](address, read_only)
+        return _only_reading(opener(address)) if read_only else opener(address)
     except GbflError:
         raise
     except Exception as error:
@@ -79,21 +87,44 @@ ENCODE = "write / ? # and @ of a user, password or file name as %2F %3F %23 and 
 
 def _without_secrets(text: str, address: Address) -> str:
     secrets = [address.password, *(value for key, value in address.options.items() if key.lower() in SECRET_OPTIONS)]
-    for secret in secrets:
-        if secret:
-            text = text.replace(secret, "***")
+    for secret in filter(None, secrets):
+        for form in (secret, quote(secret, safe=""), quote(secret)):  # as it is, and as a driver repeats the URL
+            text = text.replace(form, "***")
     return text
 
 
 SECRET_OPTIONS = ("password", "passwd", "pwd", "token", "access_token", "sslpassword")
 
 
-def _open_sqlite(address: Address) -> Database:
-    return sqlite.over(sqlite3.connect(_file(address), isolation_level=None))
+READS = {"postgres": "BEGIN READ ONLY", "mariadb": "START TRANSACTION READ ONLY"}
 
 
-def _open_duckdb(address: Address) -> Database:
-    return duckdb.over(library("duckdb", "sql").connect(_file(address)))
+def _only_reading(database: Database) -> Database:
+    """Each query in a transaction that cannot write: a view may call what does."""
+    begin = READS.get(database.dialect)
+    if begin is None:
+        return database
+
+    def fetch(query: str) -> list[tuple[Any, ...]]:
+        database.execute(begin)
+        try:
+            return database.fetch(query)
+        finally:
+            with suppress(CannotRun):  # a connection that is gone has nothing to take back
+                database.execute("ROLLBACK")
+
+    return replace(database, fetch=fetch)
+
+
+def _open_sqlite(address: Address, read_only: bool = False) -> Database:
+    file = _file(address)
+    if read_only:
+        return sqlite.over(sqlite3.connect(f"file:{quote(file)}?mode=ro", uri=True, isolation_level=None))
+    return sqlite.over(sqlite3.connect(file, isolation_level=None))
+
+
+def _open_duckdb(address: Address, read_only: bool = False) -> Database:
+    return duckdb.over(library("duckdb", "sql").connect(_file(address), read_only=read_only))
 
 
 def _file(address: Address) -> str:
@@ -139,6 +170,9 @@ OPENERS: Mapping[str, Callable[[Address], Database]] = {
     "clickhouse": _open_clickhouse,
     "clickhousedb": _open_clickhouse,
 }
+
+FILES: Mapping[str, Callable[[Address, bool], Database]] = {"sqlite": _open_sqlite, "duckdb": _open_duckdb}
+"""Engines that open a file, for reading alone where that is asked."""
 
 BY_SQLALCHEMY: Mapping[str, str] = {
     "snowflake": "snowflake",

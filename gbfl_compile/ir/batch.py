@@ -65,8 +65,14 @@ def _add_up(program: Program, card: Scorecard, rows: Matrix) -> Answers:
     for clause, points in zip(program.clauses, card.points, strict=True):
         scores[clause_column(clause, rows)] += np.array(points, dtype=np.int64)
     labels = label_array(program.classes)[scores.argmax(axis=1)]
+    return Answers(labels, score_probabilities(card, scores), scores=scores)
+
+
+def score_probabilities(card: Scorecard, scores: NDArray[np.int64]) -> Matrix:
+    """The softmax of points, row by row."""
     weights = np.exp(np.ldexp((scores - scores.max(axis=1, keepdims=True)).astype(np.float64), -card.scale))
-    return Answers(labels, weights / weights.sum(axis=1, keepdims=True), scores=scores)
+    found: Matrix = weights / weights.sum(axis=1, keepdims=True)
+    return found
 
 
 def clause_column(clause: Clause, rows: Matrix) -> NDArray[np.bool_]:

@@ -217,7 +217,11 @@ def _exactly(program: Program, row: Sequence[float]) -> tuple[tuple[str, tuple[s
     suffices = tuple(values_text(feature, values, names) for feature, values in enough.conditions)
     moves = tuple(change_text(change, plain, names).replace("->", "→") for change in other.found)
     none = f"no change of {'one feature' if other.searched == 1 else 'one or two features'} does"
-    what = "Nearest changes that change the class" if other.smallest else "A change that changes it, maybe not the smallest"
+    what = (
+        "Nearest changes that change the class"
+        if other.smallest
+        else "A change that changes it, maybe not the smallest"
+    )
     return (
         (f"Enough for the class, whatever the rest ({fewest})", suffices or ("nothing: every row gets this class",)),
         (what, moves[:MOST_CHANGES] or (none,)),

@@ -3,7 +3,7 @@
 import math
 from dataclasses import replace
 
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Tree
 from gbfl_compile.ir.trees import leaf, split
 from gbfl_compile.ir.validate import validate
 
@@ -79,14 +79,10 @@ def of_trees():
     def with_nodes(changed):
         return replace(TREE, decision=Tree(tuple(changed.get(i, node) for i, node in enumerate(nodes))))
 
-    a, b = leaves[0], leaves[1]
+    a, b, c, d = (leaves[place] for place in (0, 1, 3, 4))
     yield "two leaves swapped", with_nodes({a: nodes[b], b: nodes[a]}), "leaf"
     yield "a class swapped", with_nodes({leaves[2]: Leaf((0.625, 0.125, 0.25))}), "leaf 2"
-    yield (
-        "sides swapped",
-        with_nodes({1: Split(1, nodes[1].then, nodes[1].otherwise)} | {a: nodes[b], b: nodes[a]}),
-        "leaf",
-    )
+    yield "sides swapped", with_nodes({c: nodes[d], d: nodes[c]}), "leaf"
     yield "probabilities changed", with_nodes({leaves[4]: Leaf((0.75, 0.25, 0.0))}), "leaf 4"
 
 
@@ -105,3 +101,31 @@ def of_cards():
 
 TAMPERED_TREES = [*of_clauses(TREE), *of_trees()]
 TAMPERED_CARDS = [*of_clauses(CARD), *of_cards()]
+
+BESIDE_THE_LABEL = ("probabilities changed", "points off by one", "another start")
+"""They change no label on any input: what gives labels alone is not different."""
+
+
+def _that_show(tampered, more):
+    kept = [case for case in tampered if case[0] not in BESIDE_THE_LABEL]
+    return [*kept, *more][:20]
+
+
+def _points(program, clause, worth):
+    points = list(program.decision.points)
+    points[clause] = (0, worth)
+    return replace(program, decision=replace(program.decision, points=tuple(points)))
+
+
+OTHER_LABELS_OF_TREES = _that_show(
+    TAMPERED_TREES,
+    [("a clause that always holds", replace(TREE, clauses=(*CLAUSES[:2], Clause(()), CLAUSES[3])), "clause 2")],
+)
+OTHER_LABELS_OF_CARDS = _that_show(
+    TAMPERED_CARDS,
+    [
+        ("a clause left out", _points(CARD, 1, 0), "clause 1"),
+        ("points of another size", _points(CARD, 2, -40), "clause 2"),
+    ],
+)
+"""Twenty each that change the label of some row: what must be found from labels alone."""

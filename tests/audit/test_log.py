@@ -8,8 +8,12 @@ import sys
 import pytest
 
 from gbfl_compile.audit.answer import Audited, AuditReport
-from gbfl_compile.audit.log import append, verify
+from gbfl_compile.audit.log import append, examine, verify
+from gbfl_compile.backends import emit
+from gbfl_compile.cli import main
 from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.json_form import save
+from tests.audit.tampering import TREE
 
 REPORT = AuditReport("a" * 64, (Audited("model.sql", "file", "equal", fingerprint="b" * 64, engine="DuckDB 2.0.0"),))
 
@@ -171,3 +175,70 @@ def test_what_is_no_file_is_refused(tmp_path):
         append(tmp_path / "pipe", REPORT)
     with pytest.raises(BadInput, match="No such file"):
         verify(tmp_path / "absent")
+
+
+@pytest.mark.parametrize("left", range(1, 60, 7))
+def test_a_crash_in_the_middle_of_a_line_is_found_and_the_lines_before_it_are_still_good(log, left):
+    whole = log.read_bytes()
+    last = lines(log)[-1]
+    log.write_bytes(whole[: -len(last)] + last[:left])
+    found = examine(log)
+    assert found.problem.startswith("line 5: it breaks off")
+    assert (found.lines, found.last) == (4, json.loads(lines(log)[3])["hash"])
+
+
+def test_a_process_that_is_killed_while_it_appends_leaves_whole_lines(tmp_path):
+    code = """
+import sys
+from pathlib import Path
+from gbfl_compile.audit.answer import AuditReport
+from gbfl_compile.audit.log import append
+while True:
+    append(Path(sys.argv[1]), AuditReport("a" * 64, ()))
+    print("added", flush=True)
+"""
+    log = tmp_path / "killed.jsonl"
+    for _ in range(3):
+        process = subprocess.Popen([sys.executable, "-c", code, str(log)], stdout=subprocess.PIPE, text=True)
+        for _ in range(20):
+            assert process.stdout.readline() == "added\n"
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        assert verify(log) is None
+    assert examine(log).lines >= 60
+
+
+def test_from_the_command_line_a_cut_off_end_is_found_by_the_hash_that_was_printed(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save(TREE, tmp_path / "approved.json")
+    (tmp_path / "model.py").write_bytes(emit(TREE, "python", "model").files["model.py"])
+    command = ["audit", "approved.json", "--file", "model.py", "--log", "audits.jsonl"]
+    hashes = []
+    for _ in range(3):
+        assert main(command) == 0
+        hashes.append(capsys.readouterr().out.rpartition("with the hash ")[2].strip())
+    assert main(["audit-log", "verify", "audits.jsonl"]) == 0
+    assert f"whole: 3 lines, each following from the one before; the last has the hash {hashes[2]}" in (
+        capsys.readouterr().out
+    )
+    log = tmp_path / "audits.jsonl"
+    log.write_bytes(b"".join(lines(log)[:2]))
+    assert main(["audit-log", "verify", "audits.jsonl"]) == 0, "a cut-off end cannot be seen from the file alone"
+    assert main(["audit-log", "verify", "audits.jsonl", "--expect", hashes[1]]) == 0
+    assert main(["audit-log", "verify", "audits.jsonl", "--expect", hashes[2]]) == 1
+    assert "no line has the expected hash" in capsys.readouterr().out
+    assert main(["audit-log", "verify", "audits.jsonl", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"verdict": "whole", "problem": None, "lines": 2, "last": hashes[1]}
+
+
+def test_an_answer_that_cannot_be_logged_is_still_shown(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    save(TREE, tmp_path / "approved.json")
+    (tmp_path / "model.py").write_bytes(emit(TREE, "python", "model").files["model.py"])
+    (tmp_path / "audits.jsonl").write_text("{}\n")
+    assert main(["audit", "approved.json", "--file", "model.py", "--log", "audits.jsonl"]) == 2
+    told = capsys.readouterr()
+    assert "verdict: equal" in told.out
+    assert "nothing is added to a broken log" in told.err
+    assert (tmp_path / "audits.jsonl").read_text() == "{}\n"

@@ -5,9 +5,17 @@ import sqlite3
 import numpy as np
 import pytest
 
+from gbfl_compile.audit.answer import AuditReport
+from gbfl_compile.audit.files import Given, audit_file
+from gbfl_compile.audit.forms import audited_lines, report_form
+from gbfl_compile.audit.views import audit_view
+from gbfl_compile.backends import emit
 from gbfl_compile.cli import main
 from gbfl_compile.databases import availability, from_connection, scratch
+from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.json_form import save
+from gbfl_compile.ir.validate import validate
+from gbfl_compile.report import audit_page
 from tests.audit.tampering import TAMPERED_TREES, TREE
 from tests.audit.view_cases import CASES, assert_audits_are_right, make_view
 
@@ -85,3 +93,82 @@ def test_a_view_on_a_view_is_not_called_equal(tmp_path, capsys, monkeypatch):
     connection.close()
     assert main(["audit", "approved.json", "--database", "sqlite:///loans.db", "--view", "scores"]) == 3
     assert "stands on data, which is a view itself" in capsys.readouterr().out
+
+
+def hand_made(database, program, body):
+    """A view over the emitted query: `body` has {query} and perhaps {chosen} in it, and may add columns or name them."""
+    options = {"form": "select", "table": "data"}
+    text = emit(validate(program), f"sql:{database.dialect}", "m", options).files["m.sql"].decode()
+    query = "\n".join(line for line in text.split("\n") if not line.startswith("--")).strip().rstrip(";")
+    database.execute(body.format(query=query, chosen="q.label, q.p_no, q.p_maybe, q.p_yes"))
+
+
+@pytest.fixture
+def owned(database):
+    database.insert("data", list(TREE.features), np.zeros((3, len(TREE.features))))
+    yield database
+    database.execute("DROP VIEW made")
+
+
+def test_columns_that_nobody_looked_at_are_named(owned):
+    hand_made(owned, TREE, "CREATE VIEW made AS SELECT {chosen}, 1 + 1 AS fee, 'x' AS note FROM ({query}) q")
+    found = audit_view(Given(TREE), owned, "made", "view made")
+    assert (found.verdict, found.proof.answer) == ("equal", "proved")
+    assert found.more["not looked at"] == "fee, note: computed by the view, and no answer of the program"
+    assert found.more["looked at"] == "label, p_no, p_maybe, p_yes"
+    said = "\n".join(audited_lines(found, digest(TREE)))
+    assert "not looked at: fee, note" in said
+    assert "fee, note" in str(report_form(AuditReport(digest(TREE), (found,))))
+    assert "fee, note" in audit_page(TREE, report_form(AuditReport(digest(TREE), (found,))))
+
+
+def test_columns_passed_on_as_they_are_need_no_looking_at(owned):
+    hand_made(owned, TREE, "CREATE VIEW made AS {query}")
+    assert "not looked at" not in audit_view(Given(TREE), owned, "made", "view made").more
+
+
+def test_a_view_that_names_its_columns_apart_is_proved_and_run(owned):
+    body = "CREATE VIEW made (label, p_no, p_maybe, p_yes) AS SELECT {chosen} FROM ({query}) q"
+    hand_made(owned, TREE, body)
+    found = audit_view(Given(TREE), owned, "made", "view made")
+    assert (found.verdict, found.proof.answer, found.execution.different) == ("equal", "proved", 0)
+    assert "not executed" not in found.more
+
+
+def test_labels_may_stand_in_a_column_of_another_name(owned):
+    hand_made(owned, TREE, "CREATE VIEW made AS SELECT q.label AS decision FROM ({query}) q")
+    unread = audit_view(Given(TREE), owned, "made", "view made")
+    assert unread.verdict == "unread"
+    assert "say which holds the labels with --label COLUMN" in unread.reason
+    found = audit_view(Given(TREE), owned, "made", "view made", "decision")
+    assert (found.verdict, found.proof.answer, found.execution.different) == ("equal", "proved", 0)
+    assert found.more["looked at"] == "decision"
+
+
+@pytest.mark.parametrize("kind", ["DECIMAL(18, 4)", "BIGINT"])
+def test_a_column_that_is_no_double_is_told(database, kind):
+    database.execute("DROP TABLE IF EXISTS data")
+    database.execute(f"CREATE TABLE data (income {kind}, age DOUBLE PRECISION, debt DOUBLE PRECISION, years INTEGER)")
+    make_view(database, TREE, view="typed")
+    try:
+        told = audit_view(Given(TREE), database, "typed", "view typed").more["column types"]
+        assert told.startswith("income is ")
+        assert told.endswith(": the proof takes every column for doubles")
+        assert "age" not in told
+        assert "years" not in told
+    finally:
+        database.execute("DROP VIEW typed")
+        database.execute("DROP TABLE data")
+
+
+def test_a_digest_that_is_not_the_sources_is_shown_in_text_json_and_html(tmp_path):
+    other = TAMPERED_TREES[0][1]
+    (tmp_path / "model.py").write_bytes(emit(validate(other), "python", "model").files["model.py"])
+    found = audit_file(Given(TREE), tmp_path / "model.py")
+    report = report_form(AuditReport(digest(TREE), (found,)))
+    assert f"it carries the digest {digest(validate(other))}" in "\n".join(audited_lines(found, digest(TREE)))
+    assert report["audited"][0]["digest"] == digest(validate(other))
+    assert report["audited"][0]["digest_matches"] is False
+    page = audit_page(TREE, report)
+    assert "another one" in page
+    assert digest(validate(other))[:16] in page

@@ -72,11 +72,7 @@ def _readings(engine: Engine, text: str, given: Told | None) -> tuple[Reading, .
     told = told_by_header(text) if given is None else given
     if told.form == "dbt":
         text = without_templates(text)
-    columns = _columns(engine, told)
-
-    def table(name: str) -> Value:
-        return Column(columns[name]) if name in columns else Other(name)
-
+    table = _table(engine, told)
     asked = Asked(told.form, told.columns, [name for _, name in told.outputs])
     found = answer_columns(engine, _without_header(text), asked, table)
     if given is None:
@@ -94,6 +90,36 @@ def _readings(engine: Engine, text: str, given: Told | None) -> tuple[Reading, .
         )
         for one, way in decisions(decision(engine, answers, told.classes))
     )
+
+
+def other_columns(text: str, dialect: str, told: Told) -> tuple[str, ...]:
+    """What comes out beside the answers that were told, and is not a column of the table passed on under its own name.
+
+    A text that `read_sql` has read; nobody has looked at what these columns say.
+    """
+    engine = ENGINES[dialect]
+    table = _table(engine, told)
+    asked = Asked(told.form, told.columns, [name for _, name in told.outputs])
+    answers = {folded_name(engine, name, quoted=True) for _, name in told.outputs}
+    found = answer_columns(engine, _without_header(text), asked, table)
+    return tuple(name for name, made in found if name not in answers and not _is_passed_on(name, made, table))
+
+
+def _is_passed_on(name: str, made: Callable[[], Value], table: Callable[[str], Value]) -> bool:
+    try:
+        return bool(made() == table(name))
+    except (Unread, RecursionError):
+        return False
+
+
+def _table(engine: Engine, told: Told) -> Callable[[str], Value]:
+    """What a column of the table is, by its name as the engine takes it."""
+    columns = _columns(engine, told)
+
+    def column(name: str) -> Value:
+        return Column(columns[name]) if name in columns else Other(name)
+
+    return column
 
 
 def _without_header(text: str) -> str:
