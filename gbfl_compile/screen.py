@@ -68,8 +68,10 @@ def progress(steps: int, *, quiet: bool) -> Iterator[Callable[[str], None]]:
     console = Console(stderr=True)
     count, what = TextColumn("{task.completed}/{task.total}"), TextColumn("{task.description}")
     columns = (BarColumn(), count, what, TimeElapsedColumn())
-    bar = Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal)
-    with bar:
+    if quiet or not console.is_terminal:  # rich before 14.1 ends a bar that is not shown with an empty line
+        yield _untold
+        return
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("", total=steps)
         started = 0
 
@@ -79,6 +81,10 @@ def progress(steps: int, *, quiet: bool) -> Iterator[Callable[[str], None]]:
             started += 1
 
         yield step
+
+
+def _untold(description: str) -> None:
+    pass
 
 
 def print_verdict(verdict: Verdict) -> None:

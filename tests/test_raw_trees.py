@@ -128,7 +128,10 @@ def test_ordinary_rows_agree_with_the_trees_own_predict():
 
 def test_a_split_on_missing_alone_has_no_bound():
     x = np.array([[1.0], [1.0], [np.nan], [np.nan]])
-    program = lower(DecisionTreeClassifier(random_state=0).fit(x, [0, 0, 1, 1]))
+    fitted = DecisionTreeClassifier(random_state=0).fit(x, [0, 0, 1, 1])
+    if fitted.tree_.node_count == 1:
+        pytest.skip("this scikit-learn does not split on missing alone")
+    program = lower(fitted)
     (atom,) = program.clauses[0].atoms
     assert atom == Interval(0, None, None, closed="right", if_missing=False)
 

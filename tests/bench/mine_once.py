@@ -5,6 +5,7 @@ python -m tests.bench.mine_once TABLE BLACK_BOX JOBS [--memory 2GB ..]     furth
 
 import contextlib
 import io
+import itertools
 import json
 import os
 import resource
@@ -46,7 +47,7 @@ def run(table: str, black_box: str, jobs: str, *more: str) -> dict:
     told = json.loads(said.getvalue())
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     seconds: dict[str, float] = {}
-    for (began, what), (ended, _) in zip(marks, marks[1:], strict=False):
+    for (began, what), (ended, _) in itertools.pairwise(marks):
         seconds[what] = seconds.get(what, 0.0) + ended - began
     return {
         "program": told["program"],
