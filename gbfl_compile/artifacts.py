@@ -7,12 +7,14 @@ from pathlib import Path
 from gbfl_compile.backends import backend, folder_name, target_of_folder
 from gbfl_compile.backends.base import Artifact, Predictor, only_file
 from gbfl_compile.errors import BadInput
-from gbfl_compile.files import write_whole
+from gbfl_compile.files import refuse_leading_out, write_whole
 
 
 def write_artifact(artifact: Artifact, out: Path) -> tuple[Path, ...]:
     """Put an artifact's files into its target's folder below `out`; their paths."""
     folder = out / folder_name(artifact.target)
+    for name in artifact.files:
+        refuse_leading_out(folder / name, out)
     written = []
     for name, content in artifact.files.items():
         write_whole(folder / name, content)

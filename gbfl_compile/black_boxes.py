@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import importlib
+import io
 import sys
 import warnings
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
+from gbfl_compile.files import read_whole, refuse_bomb
 
 if TYPE_CHECKING:
     from gbfl_compile.ir.batch import Matrix
@@ -66,12 +69,12 @@ def load_black_box(
     if ending == ".onnx":
         from gbfl_compile.onnx_black_box import open_onnx
 
-        content = _content(path)
+        content = read_whole(path)
         return Given(open_onnx(content, path, tuple(features), sample), "onnx", path.name, _sha256(content))
     if ending == ".skops":
-        return Given(_open_skops(path, trusted_types), "skops", path.name, _sha256(_content(path)))
+        return Given(_open_skops(path, trusted_types), "skops", path.name, _sha256(read_whole(path)))
     if ending in PICKLES:
-        return Given(_open_pickle(path, trust_pickle), "pickle", path.name, _sha256(_content(path)))
+        return Given(_open_pickle(path, trust_pickle), "pickle", path.name, _sha256(read_whole(path)))
     module, colon, attribute = source.partition(":")
     if colon and module and attribute and "/" not in source and "\\" not in source:
         return Given(_imported(module, attribute), "module", source)
@@ -107,13 +110,6 @@ def _fitted(kind: Kind, x: Any, y: Any, seed: int) -> Any:
             assert_never(kind)
 
 
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror or error}") from None
-
-
 def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
@@ -123,8 +119,10 @@ def _open_skops(path: Path, trusted_types: Sequence[str]) -> Any:
         skops_io = importlib.import_module("skops.io")
     except ImportError:
         raise CannotRun(f"{path}: needs skops: pip install 'gbfl-compile[skops]'") from None
-    content = _content(path)
+    content = read_whole(path)
     try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            refuse_bomb(path, sum(member.file_size for member in archive.infolist()))
         unknown = sorted(set(skops_io.get_untrusted_types(data=content)) - set(trusted_types))
         if unknown:
             allow = " ".join(f"--trust-type {name}" for name in unknown[:MOST_NAMED])
@@ -142,7 +140,7 @@ def _open_skops(path: Path, trusted_types: Sequence[str]) -> Any:
 def _open_pickle(path: Path, trust: bool) -> Any:
     if not trust:
         raise BadInput(f"{path}: is a pickle, and {PICKLE_WARNING}; if so, add --trust-pickle. ONNX and skops do not")
-    _content(path)
+    read_whole(path)
     import joblib
 
     try:

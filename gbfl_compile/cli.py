@@ -73,7 +73,9 @@ def main(arguments: list[str] | None = None) -> int:
         code = gbfl.main(arguments, prog_name="gbfl", standalone_mode=False)
         return int(code or 0)
     except GbflError as error:
-        click.echo(f"gbfl: {' '.join(str(error).split())}", err=True)
+        from gbfl_compile.ir.readable import printable  # a message quotes names, and names come from anyone
+
+        click.echo(f"gbfl: {printable(' '.join(str(error).split()))}", err=True)
         return error.exit_code
     except click.ClickException as error:
         error.show()

@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+LONGEST_MESSAGE = 1_500
+"""Characters. A message quotes what it was given, and that may be a name of a million letters."""
+
+
+def in_short(message: str) -> str:
+    """The message, without its middle where it is too long to be read."""
+    if len(message) <= LONGEST_MESSAGE:
+        return message
+    ends = LONGEST_MESSAGE // 2 - 50
+    return f"{message[:ends]} … ({len(message) - 2 * ends} characters) … {message[-ends:]}"
+
 
 class GbflError(Exception):
     """Something the user can mend. The message names the thing and the way out, on one line."""
 
     exit_code = 2
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(in_short(message))
 
 
 class BadInput(GbflError, ValueError):

@@ -1,4 +1,7 @@
-"""Files are written whole or not at all: a reader never sees half of one, and a failure leaves the old one."""
+"""Files are written whole or not at all: a reader never sees half of one, and a failure leaves the old one.
+
+What is read may come from anyone: never more of it than its limit, and nothing that unpacks to many times its size.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,41 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gbfl_compile.errors import BadInput
+
+MOST_UNPACKED = 2**30
+MOST_TIMES = 200
+"""A compressed file may unpack to so many bytes, or to so many times its size if that is more."""
+
+
+LARGEST_FILE = 512 * 2**20
+"""Bytes of an artifact or a black box."""
+
+
+def read_whole(path: Path, most: int = LARGEST_FILE) -> bytes:
+    """What a file holds, at most so many bytes. A pipe may be named too, a device that never ends is cut off."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(most + 1) if (size := os.fstat(file.fileno()).st_size) <= most else b""
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror or error}") from None
+    if max(size, len(content)) > most:
+        raise BadInput(f"{path}: {max(size, len(content))} bytes or more, at most {most} are read")
+    return content
+
+
+def refuse_bomb(path: Path, unpacked: int) -> None:
+    """Refuse a compressed file that unpacks to far more than data does: it would fill the memory."""
+    if unpacked > max(MOST_UNPACKED, MOST_TIMES * path.stat().st_size):
+        raise BadInput(
+            f"{path}: unpacks to {unpacked:,} bytes or more, over {MOST_TIMES} times its size: unpack it yourself if it is"
+            " what you expect"
+        )
+
+
+def refuse_leading_out(path: Path, folder: Path) -> None:
+    """Refuse a link within a folder of artifacts that leads out of it: who made the folder did not make what is there."""
+    if not path.resolve().is_relative_to(folder.resolve()):
+        raise BadInput(f"{path}: is or stands below a link that leads out of {folder}: put the file itself there")
 
 
 def write_whole(path: Path, content: bytes) -> None:

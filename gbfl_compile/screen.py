@@ -50,9 +50,9 @@ def _print_table(table: Table) -> None:
 
 
 def print_lines(*lines: str) -> None:
-    """Text as it is: names in it are never taken for markup."""
+    """Text as it is: names in it are never taken for markup, nor for what a terminal does at an escape."""
     for line in lines:
-        _console().print(line, markup=False)
+        _console().print("\n".join(printable(part) for part in line.split("\n")), markup=False)
 
 
 def print_json(form: Any) -> None:

@@ -6,26 +6,25 @@ rows. How many rows a batch has changes no value: `column_numbers` says the same
 
 from __future__ import annotations
 
-import csv
 import warnings
-import zlib
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.errors import BadInput
 from gbfl_compile.tables import (
     ARROW_ENDINGS,
     MISSING,
     csv_header,
     csv_options,
     file_ending,
-    first_line,
     numbers,
     open_arrow,
     pyarrow_part,
+    reading,
+    refuse_other_names,
 )
 
 if TYPE_CHECKING:
@@ -99,19 +98,6 @@ def table_batches(
         yield from batches
 
 
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Whatever reading raises becomes one line that names the file."""
-    try:
-        yield
-    except (BadInput, CannotRun):
-        raise
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror or first_line(error)}") from None
-    except (ValueError, csv.Error, EOFError, zlib.error) as error:
-        raise BadInput(f"{path}: cannot be read as {file_ending(path)[1:]}: {first_line(error)}") from None
-
-
 def _parquet(path: Path, coded: Sequence[str] = ()) -> Any:
     parquet = pyarrow_part("parquet")
     return parquet.ParquetFile(path, buffer_size=READ_AHEAD, pre_buffer=False, read_dictionary=list(coded) or None)
@@ -154,6 +140,7 @@ def _csv_batches(path: Path, text: Sequence[str], rows: int | None) -> Generator
     count = rows_at_once(CSV_ROWS if rows is None else rows, len(header))
     with pd.read_csv(path, chunksize=count, **csv_options(header, text)) as reader:
         while (chunk := _next_chunk(reader, path)) is not None:
+            refuse_other_names(path, header, list(chunk.columns))
             if len(chunk):
                 yield chunk
 

@@ -7,12 +7,13 @@ import csv
 import gzip
 import importlib
 import warnings
-import zlib
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
-from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.errors import BadInput, CannotRun, GbflError
+from gbfl_compile.files import refuse_bomb
 
 if TYPE_CHECKING:
     from gbfl_compile.ir.batch import Matrix
@@ -20,26 +21,66 @@ if TYPE_CHECKING:
 ARROW_ENDINGS = (".arrow", ".feather")
 ENDINGS = (".csv", ".csv.gz", ".parquet", *ARROW_ENDINGS)
 
+MOST_COLUMNS = 100_000
+LONGEST_LINE = 64 * 2**20
+"""Characters of a header."""
+
+MOST_TEXT = 256 * 2**20
+"""Bytes of text that a small .csv.gz may unpack to."""
+
+DEFLATES_AT_MOST = 1032
+"""The form of gzip cannot say more with a byte."""
+
 
 def read_table(path: Path, text: tuple[str, ...] = ()) -> Any:
     """The table in a file, as a pandas DataFrame. Columns named in `text` are kept as they are written."""
     import pandas as pd
 
     ending = file_ending(path)
-    try:
+    with reading(path):
         if ending == ".parquet":
+            _refuse_parquet_bomb(path)
             return _with_pyarrow(pd.read_parquet, path)
         if ending in ARROW_ENDINGS:
             return _read_arrow(path)
+        if ending == ".csv.gz":
+            _refuse_text_bomb(path)
         return _read_csv(path, csv_header(path, ending), text)
-    except (BadInput, CannotRun):
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Whatever goes wrong with a table's file becomes one line that names the file."""
+    try:
+        if path.exists() and not path.is_file():
+            raise BadInput(f"{path}: is not a file")  # it is read twice, and a pipe can be read once
+        yield
+    except GbflError:
         raise
     except FileNotFoundError:  # pyarrow's says nothing but the name
         raise BadInput(f"{path}: No such file or directory") from None
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror or error}") from None
-    except (ValueError, UnicodeError, csv.Error, EOFError, zlib.error) as error:
-        raise BadInput(f"{path}: cannot be read as {ending[1:]}: {first_line(error)}") from None
+    except MemoryError:
+        raise BadInput(f"{path}: does not fit into memory") from None
+    except Exception as error:  # a broken file fails in as many ways as the libraries that read it have parts
+        said = getattr(error, "strerror", None) or f"cannot be read as {file_ending(path)[1:]}: {first_line(error)}"
+        raise BadInput(f"{path}: {said}") from None
+
+
+def _refuse_parquet_bomb(path: Path) -> None:
+    """A column of a billion equal numbers takes a few bytes there, and eight each here."""
+    about = pyarrow_part("parquet").read_metadata(path)
+    refuse_bomb(path, 8 * about.num_rows * about.num_columns)
+
+
+def _refuse_text_bomb(path: Path) -> None:
+    """Unpack a .csv.gz once without keeping any of it: numbers take many times the room of their text."""
+    if path.stat().st_size * DEFLATES_AT_MOST <= MOST_TEXT:
+        return
+    count = 0
+    with gzip.open(path) as packed:
+        while piece := packed.read(1 << 20):
+            count += len(piece)
+            refuse_bomb(path, count, MOST_TEXT)
 
 
 MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "-NaN", "null", "NULL", "None", "<NA>", "#N/A")
@@ -54,7 +95,8 @@ def csv_options(header: Sequence[str], text: Sequence[str]) -> dict[str, Any]:
         "low_memory": False,
         "index_col": False,
         "keep_default_na": False,
-        "na_values": dict.fromkeys([name for name in header if name not in text], MISSING),
+        # a mapping takes long for many columns
+        "na_values": dict.fromkeys([name for name in header if name not in text], MISSING) if text else list(MISSING),
         "dtype": dict.fromkeys(text, object),
         **exact_reading(pd.__version__),
     }
@@ -67,9 +109,17 @@ def _read_csv(path: Path, header: list[str], text: tuple[str, ...]) -> Any:
         # With a field more than the header pandas would take the first column for row names, and warns if it may not.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            return pd.read_csv(path, **csv_options(header, text))
+            table = pd.read_csv(path, **csv_options(header, text))
         except pd.errors.ParserWarning:
             raise BadInput(f"{path}: rows have more fields than the header has names") from None
+    refuse_other_names(path, header, list(table.columns))
+    return table
+
+
+def refuse_other_names(path: Path, header: list[str], found: list[str]) -> None:
+    """Refuse a header that is read in two ways. pandas gives a column without a name one of its own."""
+    if len(header) != len(found) or any(name != other for name, other in zip(header, found, strict=True) if name):
+        raise BadInput(f"{path}: its header is unclear: look for control characters and quotes in the first line")
 
 
 @contextlib.contextmanager
@@ -154,10 +204,20 @@ def csv_header(path: Path, ending: str) -> list[str]:
     """The names of the columns. One that stands twice is refused: pandas would rename the second without a word."""
     open_ = gzip.open if ending == ".csv.gz" else open
     with open_(path, "rt", newline="", encoding="utf-8-sig") as file:
-        header = next((line for line in csv.reader(file) if line), [])
-    if repeated := sorted({name for name in header if header.count(name) > 1}):
-        raise BadInput(f"{path}: the column {repeated[0]!r} stands {header.count(repeated[0])} times in the header")
+        header = next((line for line in csv.reader(_lines(path, file)) if line), [])
+    if len(header) > MOST_COLUMNS:
+        raise BadInput(f"{path}: {len(header)} columns, at most {MOST_COLUMNS} are read")
+    times = Counter(header)
+    if repeated := sorted(name for name, count in times.items() if count > 1):
+        raise BadInput(f"{path}: the column {repeated[0]!r} stands {times[repeated[0]]} times in the header")
     return header
+
+
+def _lines(path: Path, file: IO[str]) -> Iterator[str]:
+    while line := file.readline(LONGEST_LINE):
+        if len(line) == LONGEST_LINE:
+            raise BadInput(f"{path}: the header has a line of {LONGEST_LINE} characters or more")
+        yield line
 
 
 def _with_pyarrow(function: Any, *arguments: Any, **options: Any) -> Any:

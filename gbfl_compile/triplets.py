@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gbfl_compile.archives import read_arrays
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files import whole_file
 
@@ -54,32 +54,11 @@ def save_triplets(path: Path, triplets: Triplets) -> None:
 
 def load_triplets(path: Path) -> Triplets:
     """Read a triplet file, strictly: every array there, of its kind, of one shape, and nothing else."""
-    found = _arrays(path)
-    for name in ARRAYS:
-        if name not in found:
-            raise BadInput(f"{path}: lacks the array {name!r}, it needs {', '.join(ARRAYS)}")
-    for name in found:
-        if name not in ARRAYS:
-            raise BadInput(f"{path}: holds an array {name!r} that triplets do not have")
+    found = read_arrays(path, ARRAYS, "triplets")
     _check_arrays(path, found)
     x, pp, pn = (found[name].astype(np.float64) for name in ("x", "pp", "pn"))
     features = tuple(str(name) for name in found["features"])
     return Triplets(x, pp, pn, found["has_pp"], found["has_pn"], found["label"], features)
-
-
-def _arrays(path: Path) -> dict[str, NDArray[Any]]:
-    try:
-        with path.open("rb") as file:  # np.load leaves a file it opened itself open when the file is broken
-            archive = np.load(file, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise BadInput(f"{path}: holds one array, triplets are an NPZ file")
-            return {name: archive[name] for name in archive.files}
-    except BadInput:
-        raise
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror or error}") from None
-    except (ValueError, EOFError, zipfile.BadZipFile, AttributeError, KeyError) as error:
-        raise BadInput(f"{path}: not an NPZ file of triplets: {error}") from None
 
 
 def _check_arrays(path: Path, found: dict[str, NDArray[Any]]) -> None:

@@ -10,7 +10,7 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "gbfl_compile"
 
 # What each room may import of ours. A room that is not listed may not exist.
-FOUNDATION = {"errors", "version", "files", "resources"}
+FOUNDATION = {"errors", "version", "files", "resources", "archives"}
 LANGUAGE = FOUNDATION | {"ir"}
 MEASURES = LANGUAGE | {"triplets", "consistency"}
 TARGETS = LANGUAGE | {"backends", "artifacts"}
@@ -18,6 +18,7 @@ ROOMS = {
     "errors": set(),
     "version": set(),
     "files": {"errors"},
+    "archives": {"errors", "files"},
     "resources": {"errors"},
     "ir": FOUNDATION,
     "triplets": FOUNDATION,

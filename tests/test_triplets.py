@@ -74,7 +74,7 @@ def test_a_file_of_something_else_is_refused(tmp_path, content):
 
 def test_a_single_array_and_a_missing_file_are_refused(tmp_path):
     np.save(tmp_path / "one.npy", X)
-    with pytest.raises(BadInput, match="one array"):
+    with pytest.raises(BadInput, match="not an NPZ file of triplets"):
         load_triplets(tmp_path / "one.npy")
     with pytest.raises(BadInput, match="No such file"):
         load_triplets(tmp_path / "none.npz")

@@ -12,9 +12,10 @@ from gbfl_compile.backends import backend
 from gbfl_compile.check.artifact_proof import ArtifactProof, artifact_files
 from gbfl_compile.check.equivalence import compare, expectation
 from gbfl_compile.check.prove import BUDGET_SECONDS
-from gbfl_compile.check.readers import read
+from gbfl_compile.check.readers import LARGEST, read
 from gbfl_compile.check.reading import Reading, Unread
 from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.files import read_whole
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.triplets import Triplets
@@ -37,14 +38,11 @@ class Given:
 
 def audit_file(given: Given, path: Path, dialect: str | None = None) -> Audited:
     """What is known of one file. A graph and SQL are run on witnesses too; Python and C are only read."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror or error}") from None
+    content = read_whole(path, LARGEST)
     target = _target(path, content, dialect)
     deployed = Audited(str(path), "file", "not run", fingerprint=hashlib.sha256(content).hexdigest())
     try:
-        readings = _readings(target, path)
+        readings = _readings(target, path, content)
     except Unread as error:
         return replace(deployed, verdict="unread", reason=str(error), proof=ArtifactProof("unread", str(error)))
     except CannotRun as error:
@@ -66,10 +64,10 @@ def _target(path: Path, content: bytes, dialect: str | None) -> str:
     return f"sql:{rest.partition(chr(34))[0]}"
 
 
-def _readings(target: str, path: Path) -> tuple[Reading, ...]:
+def _readings(target: str, path: Path, content: bytes) -> tuple[Reading, ...]:
     if target == "c":
         return read(target, artifact_files(path, ".c"))
-    return read(target, {path.name: path.read_bytes()})
+    return read(target, {path.name: content})
 
 
 def _run_too(found: Audited, given: Given, target: str, path: Path) -> Audited:

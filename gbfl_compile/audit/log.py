@@ -21,10 +21,12 @@ from typing import Any
 
 from gbfl_compile.audit.answer import Audited, AuditReport
 from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.files import read_whole
 from gbfl_compile.version import GENERATOR
 
 FORM = 1
 BEFORE_THE_FIRST = "0" * 64
+LARGEST_LOG = 2**30
 
 
 def append(log: Path, report: AuditReport) -> str:
@@ -63,11 +65,7 @@ class Examined:
 
 def examine(log: Path, expect: str | None = None) -> Examined:
     """Whether the log is whole, and how far; a line with the hash `expect` must be there."""
-    try:
-        content = log.read_bytes()
-    except OSError as error:
-        raise BadInput(f"{log}: {error.strerror or error}") from None
-    problem, last, lines = _examined(content, expect)
+    problem, last, lines = _examined(read_whole(log, LARGEST_LOG), expect)
     return Examined(problem, lines, last)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from gbfl_compile.errors import BadInput
+from gbfl_compile.files import refuse_leading_out
 
 if TYPE_CHECKING:  # numpy is loaded by whoever runs a predictor, not by whoever lists the targets
     import numpy as np
@@ -123,4 +124,5 @@ def only_file(folder: Path, extension: str, name: str | None = None) -> Path:
         raise BadInput(f"{folder}: holds no {name or '*'}{extension} file")
     if len(found) > 1:
         raise BadInput(f"{folder}: holds {len(found)} {extension} files, say which with --name")
+    refuse_leading_out(found[0], folder)
     return found[0]

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.files import read_whole
 
 FLAGS = ("-std=gnu99", "-O3", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-DGBFL_WITH_LIBM")
 """gnu99 only for Python's own header; the scorer itself is C99 and tested as such."""
@@ -124,9 +125,7 @@ def built(source: Path) -> Path:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror or error}") from None
+        return read_whole(path).decode("utf-8")
     except UnicodeDecodeError:
         raise BadInput(f"{path}: is not a source this target emits: not UTF-8") from None
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gbfl_compile.backends.base import Availability, Predictor
 from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.files import read_whole
 
 if TYPE_CHECKING:
     from gbfl_compile.ir.batch import Answers, Matrix
@@ -25,10 +26,7 @@ INSTALL = "pip install 'gbfl-compile[onnx]'"
 
 def open_model(path: Path, threads: int = 1) -> Predictor:
     """The model in a file, run by ONNX Runtime with so many threads. The answers do not depend on them."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror or error}") from None
+    content = read_whole(path)
     session = _session(content, str(path), threads)
     try:
         told = {key: json.loads(value) for key, value in session.get_modelmeta().custom_metadata_map.items()}

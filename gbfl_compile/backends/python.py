@@ -6,6 +6,7 @@ import keyword
 import platform
 import re
 import types
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 from gbfl_compile.backends.base import Artifact, Availability, Backend, Options, Predictor, take_options
 from gbfl_compile.backends.templates import render
 from gbfl_compile.errors import BadInput
+from gbfl_compile.files import read_whole
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Tree
@@ -90,8 +92,8 @@ def variable_names(program: Program) -> dict[int, str]:
     """A local variable for each feature the rules ask: its own name where that is safe, `x7` where not."""
     used = sorted({interval.feature for clause in program.clauses for interval in clause.atoms})
     cleaned = {feature: re.sub(r"[^A-Za-z0-9]+", "_", program.features[feature]).strip("_") for feature in used}
-    taken = list(cleaned.values())
-    return {f: name if _is_safe(name) and taken.count(name) == 1 else f"x{f}" for f, name in cleaned.items()}
+    times = Counter(cleaned.values())
+    return {f: name if _is_safe(name) and times[name] == 1 else f"x{f}" for f, name in cleaned.items()}
 
 
 def _is_safe(name: str) -> bool:
@@ -164,11 +166,10 @@ def load(path: Path) -> Predictor:
     """The module in a file, run in this process. It is code: load only what you would import."""
     module = types.ModuleType(path.stem)
     module.__file__ = str(path)
+    content = read_whole(path)
     try:
-        exec(compile(path.read_bytes(), str(path), "exec"), module.__dict__)  # noqa: S102 - running it is the point
+        exec(compile(content, str(path), "exec"), module.__dict__)  # noqa: S102 - running it is the point
         digest_found, features, classes = module.DIGEST, tuple(module.FEATURES), tuple(module.CLASSES)
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror or error}") from None
     except (Exception, SystemExit) as error:
         raise BadInput(f"{path}: is not a module this target emits: {type(error).__name__}: {error}") from error
 

@@ -16,6 +16,7 @@ from gbfl_compile.backends.sql_dialects import Dialect
 from gbfl_compile.backends.sql_query import KEY_MARK
 from gbfl_compile.backends.sql_text import identifier, qualified
 from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.files import read_whole
 
 if TYPE_CHECKING:
     from gbfl_compile.databases.base import Database
@@ -56,11 +57,9 @@ class Script:
 def read_script(path: Path) -> Script:
     """The artifact in a file, taken apart but not understood: the engine does that."""
     try:
-        lines = path.read_bytes().decode("utf-8").split("\n")
+        lines = read_whole(path).decode("utf-8").split("\n")
     except UnicodeDecodeError as error:
         raise BadInput(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from None
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror or error}") from None
     opening = f"-- {HEADER}"
     header = next((line.removeprefix(opening) for line in lines if line.startswith(opening)), None)
     if header is None:
@@ -72,7 +71,7 @@ def read_script(path: Path) -> Script:
             raise BadInput(f"{path}: its header has no {lacking[0]!r}: emit it again")
         body = "\n".join(lines[first:])
         return Script(told, tuple(part for part in _plain(told, body).split("\n;\n") if part.strip()))
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise BadInput(f"{path}: its header cannot be read: {error}") from None
 
 

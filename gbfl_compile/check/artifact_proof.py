@@ -9,10 +9,11 @@ from typing import Any, Literal, TypeAlias
 
 from gbfl_compile.check.proof import Counterexample, Proof, Undecided
 from gbfl_compile.check.prove import BUDGET_SECONDS, prove
-from gbfl_compile.check.readers import read
+from gbfl_compile.check.readers import LARGEST, read
 from gbfl_compile.check.reading import Reading, Unread
 from gbfl_compile.check.reasons import WrongReason, prove_reasons
 from gbfl_compile.errors import CannotRun
+from gbfl_compile.files import read_whole, refuse_leading_out
 from gbfl_compile.ir.nodes import Program
 
 ProofAnswer: TypeAlias = Literal[
@@ -118,11 +119,12 @@ def artifact_files(path: Path, extension: str) -> dict[str, bytes]:
     folder = path.parent
     stems = {other.stem for other in folder.glob(f"*{extension}")} - {path.stem} - SYSTEM_HEADERS
     others = {f"{stem}{ending}" for stem in stems for ending in (extension, ".h")}
-    found = {}
+    found: dict[str, bytes] = {}
     for file in sorted(folder.rglob("*")):
         name = file.relative_to(folder).as_posix()
         hidden = any(part.startswith(".") for part in name.split("/"))
         compiled = "__pycache__" in name.split("/") and not file.name.startswith(f"{path.stem}.")
         if file.is_file() and not hidden and not compiled and name not in others:
-            found[name] = file.read_bytes()
+            refuse_leading_out(file, folder)
+            found[name] = read_whole(file, LARGEST - sum(len(content) for content in found.values()))
     return found

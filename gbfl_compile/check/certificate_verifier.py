@@ -14,16 +14,40 @@ Form = dict[str, Any]
 Box = dict[int, tuple[float, float, bool]]
 
 
+LARGEST = 256 * 2**20  # bytes of a file
+MOST_ASKED = 2_000  # features of one box: each split copies its box
+ENTRIES = ({"cut", "at"}, {"missing"}, {"leaf", "step"})
+
+
+def parsed(content: bytes) -> Any:
+    """Return the JSON of a file that may come from anyone."""
+    if len(content) > LARGEST:
+        raise ValueError(f"more than {LARGEST} bytes")
+    try:
+        return json.loads(content)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
 def verify(program: Form, certificate: Form) -> int:
     """Return how many boxes were checked; a ValueError says what is wrong."""
+    try:
+        return _checked(program, certificate)
+    except ValueError:
+        raise
+    except Exception as error:  # a key that is missing, a list where a number belongs: whatever it lacks
+        raise ValueError(f"it is not a certificate of a program: {type(error).__name__}") from None
+
+
+def _checked(program: Form, certificate: Form) -> int:
     if certificate["program"] != program["digest"] or "winner" not in certificate["claims"]:
         raise ValueError("the certificate is about another program, or claims nothing")
     source, target, boxes = _program_steps(program), certificate["reading"], 0
     waiting: list[Box] = [{}]  # feature -> (least, most, may be missing)
     for entry in certificate["boxes"]:
         box = waiting.pop() if waiting else None
-        if box is None:
-            raise ValueError("there are boxes too many")
+        if box is None or len(box) > MOST_ASKED or set(entry) not in ENTRIES:
+            raise ValueError("there are boxes too many, one of too many features, or an entry that is none")
         least, most, missing = box.get(entry.get("cut", entry.get("missing")), (-math.inf, math.inf, True))
         if "missing" in entry:
             waiting += [box | {entry["missing"]: (least, most, False)}, box | {entry["missing"]: (1.0, 0.0, True)}]
@@ -102,5 +126,9 @@ def _interval(atom: Form) -> Form:
 
 
 if __name__ == "__main__":
-    with open(sys.argv[1], encoding="utf-8") as program_file, open(sys.argv[2], encoding="utf-8") as file:  # noqa: PTH123
-        print(verify(json.load(program_file), json.load(file)), "boxes checked: equal on every row")  # noqa: T201
+    with open(sys.argv[1], "rb") as program_file, open(sys.argv[2], "rb") as file:  # noqa: PTH123
+        texts = [each.read(LARGEST + 1) for each in (program_file, file)]
+    try:
+        print(verify(*map(parsed, texts)), "boxes checked: equal on every row")  # noqa: T201
+    except ValueError as error:
+        sys.exit(f"NOT VERIFIED: {error}")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from gbfl_compile.errors import in_short
 from gbfl_compile.ir.nodes import Label
 from gbfl_compile.ir.regions import Values
 
@@ -116,3 +117,6 @@ class Reading:
 
 class Unread(Exception):
     """The artifact holds something the reader does not understand. The message says where and what."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(in_short(message))

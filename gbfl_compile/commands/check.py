@@ -50,6 +50,7 @@ def check(
     from gbfl_compile.commands.given import rows_of, triplets_of
     from gbfl_compile.files import write_whole
     from gbfl_compile.ir.json_form import load
+    from gbfl_compile.ir.readable import printable
 
     loaded = load(program)
     expected = expectation(loaded, rows_of(data, loaded), triplets_of(triplets, loaded))
@@ -66,7 +67,7 @@ def check(
         from gbfl_compile.check.certify import certify_folder
 
         for what, why in certify_folder(loaded, out, certificates, name).items():
-            click.echo(f"gbfl: {what}: no certificate: {' '.join(why.split())}", err=True)
+            click.echo(printable(f"gbfl: {what}: no certificate: {' '.join(why.split())}"), err=True)
     return _exit_code(verdict.verdict)
 
 

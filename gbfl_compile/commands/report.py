@@ -47,8 +47,8 @@ def report(program: Path, out: Path, as_json: bool, quiet: bool, **given: Any) -
     loaded = load(program)
     number = given["row_number"]
     told = Given(
-        verdict=_json(given["verdict"]),
-        audit=_json(given["audit"]),
+        verdict=None if given["verdict"] is None else json_object(given["verdict"]),
+        audit=None if given["audit"] is None else json_object(given["audit"]),
         row=_row(given["table"], number, loaded),
         triplets=_triplets(given["triplets"], loaded),
         row_number=number - 1,
@@ -63,18 +63,16 @@ def report(program: Path, out: Path, as_json: bool, quiet: bool, **given: Any) -
     return EQUAL
 
 
-def _json(path: Path | None) -> dict[str, Any] | None:
+def json_object(path: Path) -> dict[str, Any]:
     """A JSON object from a file that may come from anyone."""
     import json
 
-    if path is None:
-        return None
+    from gbfl_compile.files import read_whole
+
     try:
-        if path.stat().st_size > LARGEST_JSON:
-            raise BadInput(f"{path}: larger than {LARGEST_JSON} bytes, that is no verdict")
-        form = json.loads(path.read_bytes())
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror or error}") from None
+        form = json.loads(read_whole(path, LARGEST_JSON))
+    except BadInput:
+        raise
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{path}: not JSON: {error}") from None
     if not isinstance(form, dict):

@@ -7,12 +7,13 @@ both digests. Unknown keys, other schema versions, oversized or deeply nested in
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NoReturn, assert_never
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.files import write_whole
+from gbfl_compile.files import read_whole, write_whole
 from gbfl_compile.ir.digest import digest, metadata_digest
 from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.validate import validate
@@ -21,6 +22,11 @@ SCHEMA = 1
 """The version of the JSON form. Another version is refused, never guessed at."""
 
 LARGEST_FILE = 256 * 2**20
+MOST_VALUES = 25_000_000
+"""Commas and colons in the text: `[],[],…` would take twenty times the file's size in memory."""
+
+LONGEST_NUMBER = 400
+"""Characters of a number in hexadecimal or decimal."""
 
 
 def to_json(program: Program) -> str:
@@ -95,25 +101,27 @@ def save(program: Program, path: Path) -> None:
 
 def load(path: Path) -> Program:
     """The program in a JSON file, or a BadInput that names the file and what is wrong."""
+    content = read_whole(path, LARGEST_FILE)
     try:
-        size = path.stat().st_size
-        if size > LARGEST_FILE:
-            raise BadInput(f"{path}: {size} bytes, a program has at most {LARGEST_FILE}")
-        text = path.read_bytes().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise BadInput(f"{path}: not UTF-8 text: {error.reason} at byte {error.start}") from None
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror or error}") from None
-    try:
-        return from_json(text)
+        return from_bytes(content)
     except BadInput as error:
         raise BadInput(f"{path}: {error}") from None
+
+
+def from_bytes(content: bytes) -> Program:
+    """The program a file's bytes say."""
+    try:
+        return from_json(content.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        raise BadInput(f"not UTF-8 text: {error.reason} at byte {error.start}") from None
 
 
 def from_json(text: str) -> Program:
     """The program a JSON document says, refused unless every key, type and hash is as it should be."""
     if len(text) > LARGEST_FILE:
         raise BadInput(f"{len(text)} characters, a program has at most {LARGEST_FILE}")
+    if text.count(",") + text.count(":") > MOST_VALUES:
+        raise BadInput(f"more than {MOST_VALUES} values, which no program has")
     try:
         form = json.loads(text, object_pairs_hook=_no_duplicate_keys, parse_constant=_no_constant)
     except RecursionError:
@@ -128,8 +136,7 @@ def from_json(text: str) -> Program:
 def _no_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     form = dict(pairs)
     if len(form) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in form if keys.count(key) > 1)
+        (twice, _), *_ = Counter(key for key, _ in pairs).most_common(1)
         raise BadInput(f"the key {twice!r} stands twice in one object")
     return form
 
@@ -196,6 +203,8 @@ def _number(form: Any, where: str) -> float:
     form = _take_keys(form, where, ("hex", "decimal"))
     if type(form["hex"]) is not str or type(form["decimal"]) is not str:
         raise BadInput(f"{where}: {form!r} is not a number in hexadecimal and decimal, both as text")
+    if max(len(text) for text in form.values()) > LONGEST_NUMBER:
+        raise BadInput(f"{where}: a number of more than {LONGEST_NUMBER} characters")
     try:
         exact, readable = float.fromhex(form["hex"]), float(form["decimal"])
     except (ValueError, OverflowError):

@@ -38,7 +38,7 @@ def validate(program: Program) -> Program:
             _check_scorecard(program.decision, program)
         case _:
             assert_never(program.decision)
-    _check_json(program.metadata, "metadata", DEEPEST_METADATA)
+    _check_json(program.metadata, ("metadata",))
     return program
 
 
@@ -233,22 +233,28 @@ def _check_scorecard(card: Scorecard, program: Program) -> None:
             raise BadInput(f"class {label!r}: the points may add up past 2^53, where sums stop being exact")
 
 
-def _check_json(value: Any, where: str, depth: int) -> None:
-    if depth < 0:
-        raise BadInput(f"{where}: nested more than {DEEPEST_METADATA} levels deep")
+def _check_json(value: Any, where: tuple[str | int, ...]) -> None:
+    """What JSON can say, `where` being the way to it: it is put into words only for a refusal, as keys may be long."""
+    if len(where) > DEEPEST_METADATA + 1:
+        raise BadInput(f"{_place(where[:4])}…: nested more than {DEEPEST_METADATA} levels deep")
     if isinstance(value, dict):
         for key, item in value.items():
             if type(key) is not str:
-                raise BadInput(f"{where}: the key {key!r} is not a string")
-            _check_json(item, f"{where}.{key}", depth - 1)
+                raise BadInput(f"{_place(where)}: the key {key!r} is not a string")
+            _check_json(item, (*where, key))
     elif isinstance(value, list | tuple):
         for index, item in enumerate(value):
-            _check_json(item, f"{where}[{index}]", depth - 1)
+            _check_json(item, (*where, index))
     elif type(value) is float:
         if not math.isfinite(value):
-            raise BadInput(f"{where}: {value!r} cannot be written as JSON")
+            raise BadInput(f"{_place(where)}: {value!r} cannot be written as JSON")
     elif type(value) is int:
         if not -(2**63) <= value < 2**63:
-            raise BadInput(f"{where}: a whole number of more than 64 bits")
+            raise BadInput(f"{_place(where)}: a whole number of more than 64 bits")
     elif value is not None and type(value) not in (str, bool):
-        raise BadInput(f"{where}: a {type(value).__module__}.{type(value).__qualname__} cannot be written as JSON")
+        kind = f"{type(value).__module__}.{type(value).__qualname__}"
+        raise BadInput(f"{_place(where)}: a {kind} cannot be written as JSON")
+
+
+def _place(where: tuple[str | int, ...]) -> str:
+    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where).removeprefix(".")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gbfl_compile.archives import read_arrays
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files import whole_file
 from gbfl_compile.learn.explanations import Explanations
@@ -59,7 +59,7 @@ def _is_parquet(path: Path) -> bool:
 def _checked_about(path: Path, text: str) -> tuple[tuple[str, ...], int, int]:
     try:
         about = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         about = None
     if not isinstance(about, dict) or about.get("format") != FORMAT:
         raise BadInput(f"{path}: does not say it holds {FORMAT!r}")
@@ -89,19 +89,8 @@ def _check_columns(path: Path, columns: dict[str, NDArray[Any]], width: int) -> 
 
 
 def _read_npz(path: Path) -> tuple[str, dict[str, NDArray[Any]]]:
-    try:
-        with path.open("rb") as file:  # np.load leaves a file it opened itself open when the file is broken
-            archive = np.load(file, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise BadInput(f"{path}: holds one array, explanations are several")
-            columns = {name: archive[name] for name in archive.files}
-    except BadInput:
-        raise
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror or error}") from None
-    except (ValueError, EOFError, zipfile.BadZipFile, AttributeError, KeyError) as error:
-        raise BadInput(f"{path}: not an NPZ file of explanations: {error}") from None
-    return str(columns.pop("about", "")), columns
+    columns = read_arrays(path, ("about", *POINTS, *COLUMNS), "explanations")
+    return str(columns.pop("about")), columns
 
 
 def _pyarrow() -> tuple[Any, Any]:
@@ -127,13 +116,13 @@ def _write_parquet(path: Path, about: dict[str, Any], columns: dict[str, NDArray
 
 
 def _read_parquet(path: Path) -> tuple[str, dict[str, NDArray[Any]]]:
-    pyarrow, parquet = _pyarrow()
+    _, parquet = _pyarrow()
     try:
         with path.open("rb") as file:
             table = parquet.read_table(file)
     except OSError as error:  # pyarrow raises it for a broken file too, without strerror
         raise BadInput(f"{path}: {error.strerror or error}") from None
-    except pyarrow.ArrowException as error:
+    except Exception as error:  # pyarrow's own, and whatever else a broken file leads to
         raise BadInput(f"{path}: not a Parquet file of explanations: {error}") from None
     about = (table.schema.metadata or {}).get(b"gbfl", b"").decode("utf-8", "replace")
     features, _, _ = _checked_about(path, about)

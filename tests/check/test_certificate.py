@@ -124,3 +124,56 @@ def test_the_verifier_runs_on_its_own_and_imports_the_standard_library_only(tmp_
     alone = [sys.executable, "-I", "-S", str(path), "program.json", "certificate.json"]
     run = subprocess.run(alone, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "equal on every row" in run.stdout
+
+
+NUMBER = {"winner": 1, "probabilities": None, "leaf": None}
+BELOW_TWO = math.nextafter(2.0, 0.0).hex()
+
+
+def in_one_to_two(feature, missing):
+    return {"feature": feature, "in": [["0x1p+0", BELOW_TWO]], "missing": missing}
+
+
+def test_a_split_that_takes_the_range_of_another_feature_covers_nothing():
+    """It said yes where 1 <= a < 2 unless 1 <= b < 2, the program says no: an entry with two meanings hid that."""
+    program = Program(
+        ("a", "b"), (0, 1), (Clause((Interval(0, 3.0),)),), Tree((Split(0, 1, 2), Leaf((0.0, 1.0)), Leaf((1.0, 0.0))))
+    )
+    large = {"feature": 0, "in": [["0x1.8p+1", "inf"]], "missing": False}
+    other = {"all": [in_one_to_two(0, False), {"not": in_one_to_two(1, True)}]}
+    reading = [
+        {"if": large, "then": 1, "otherwise": 2},
+        NUMBER,
+        {"if": other, "then": 3, "otherwise": 4},
+        NUMBER,
+        {**NUMBER, "winner": 0},
+    ]
+    yes, no = {"leaf": 0, "step": 1}, {"leaf": 1, "step": 4}
+    stolen, at_three, at_one, at_two = {"missing": 0, "cut": 1}, "0x1.8p+1", "0x1p+0", "0x1p+1"
+    honestly = [{"missing": 0}, no, {"cut": 0, "at": at_three}, no, yes]
+    boxes = [
+        *({"missing": 1}, *honestly),
+        *({"cut": 1, "at": at_one}, stolen, no, no),
+        *({"cut": 1, "at": at_two}, *honestly),
+        *(stolen, no, {"cut": 0, "at": at_three}, no, yes),
+    ]
+    form = json.loads(certificate(program, as_reading(program)))
+    with pytest.raises(ValueError, match="an entry that is none"):
+        checked(program, {**form, "claims": ["winner"], "reading": reading, "boxes": boxes})
+
+
+def test_a_certificate_of_nested_boxes_without_end_is_refused_before_it_fills_the_memory():
+    form = json.loads(certificate(PROGRAM, as_reading(PROGRAM)))
+    with pytest.raises(ValueError, match="too many features"):
+        checked(PROGRAM, {**form, "boxes": [{"missing": feature} for feature in range(100_000)]})
+
+
+@pytest.mark.parametrize("text", ["", "[]", "1", "{", "[" * 100_000, '{"program": 1}', '{"boxes": [[]]}'])
+def test_what_is_no_certificate_is_refused_on_one_line(text, tmp_path):
+    (tmp_path / "program.json").write_text(to_json(PROGRAM))
+    (tmp_path / "certificate.json").write_text(text)
+    command = [sys.executable, certificate_verifier.__file__, "program.json", "certificate.json"]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 1
+    assert run.stderr.startswith("NOT VERIFIED: ")
+    assert run.stderr.count("\n") == 1

@@ -25,95 +25,13 @@ from tests.check.mutants import Mutant, loaded, report
 from tests.check.reader_artifacts import KINDS, count, random_artifact
 from tests.check.respelling import random_program
 from tests.check.test_readers_mutated import differs_when_run
+from tests.fuzz.mutations import broken_bytes
 
 SHARE = {"python": 0.3, "onnx": 0.3, "c": 0.2, "sql:sqlite": 0.1, "sql:duckdb": 0.1}
 """Of all corrupted artifacts."""
 
 SLOWEST = 20.0
 """Seconds for one of these small artifacts, on a machine that has other things to do."""
-
-
-def corrupted(choose, content):
-    """Bytes with something broken in them."""
-    for _ in range(choose.choice((1, 1, 1, 2, 5))):
-        match choose.choice(
-            ("flip", "flip", "byte", "cut", "insert", "drop line", "repeat line", "swap lines", "repeat part")
-        ):
-            case "flip" if content:
-                at = choose.randrange(len(content))
-                content = content[:at] + bytes((content[at] ^ (1 << choose.randrange(8)),)) + content[at + 1 :]
-            case "byte" if content:
-                at = choose.randrange(len(content))
-                content = content[:at] + bytes((choose.randrange(256),)) + content[at + 1 :]
-            case "cut":
-                content = content[: choose.randrange(len(content) + 1)]
-            case "insert":
-                at = choose.randrange(len(content) + 1)
-                content = content[:at] + choose.choice(INSERTED) + content[at:]
-            case "drop line":
-                lines = content.split(b"\n")
-                del lines[choose.randrange(len(lines))]
-                content = b"\n".join(lines)
-            case "repeat line":
-                lines = content.split(b"\n")
-                lines.insert(choose.randrange(len(lines)), choose.choice(lines))
-                content = b"\n".join(lines)
-            case "swap lines":
-                lines = content.split(b"\n")
-                i, j = choose.randrange(len(lines)), choose.randrange(len(lines))
-                lines[i], lines[j] = lines[j], lines[i]
-                content = b"\n".join(lines)
-            case "repeat part":
-                at = choose.randrange(len(content) + 1)
-                content = content[:at] + content[at : at + 40] * choose.choice((2, 50)) + content[at:]
-    return content
-
-
-INSERTED = (
-    b"(" * 3000,
-    b"!" * 3000,
-    b"not " * 3000,
-    b"{" * 500,
-    b"[" * 5000,
-    b"-" * 9000,
-    b"1" * 5000,
-    b"9e99999999999",
-    b"0x1p999999999",
-    b"\x00",
-    b"\xff\xfe",
-    b'"',
-    b"'''",
-    b"/*",
-    b"\\\n",
-    b"import os\nos.abort()\n",
-    b"#include </dev/zero>\n",
-    b"#define double float\n",
-    b"\xf0\x9f\x92\xa5",
-    b"if 1:" * 200,
-    b" if (1) {" * 200,
-    b"a and " * 5000,
-    b"NOT ",
-    b"NULL",
-    b"CASE WHEN ",
-    b" END",
-    b" OR ",
-    b"SELECT ",
-    b"1e400",
-    b"--",
-)
-
-
-def sound_artifact(choose, target):
-    """A random program and the files of its artifact."""
-    if not target.startswith("sql:"):
-        program, artifact = random_artifact(choose, target)
-        return program, dict(artifact.files)
-    while True:
-        program = random_program(choose, choose.choice(KINDS))
-        try:
-            return program, dict(emit(program, target, "model", {}).files)
-        except BadInput:
-            continue
 
 
 @pytest.mark.parametrize("target", [pytest.param(t, marks=needs_a_compiler) if t == "c" else t for t in SHARE])
@@ -126,7 +44,7 @@ def test_a_broken_artifact_is_refused_or_decided_and_nothing_else(target, tmp_pa
             artifacts = [sound_artifact(choose, target) for _ in range(3)]
         program, files = choose.choice(artifacts)
         name = choose.choice([*files, *(name for name in files if name.startswith("model."))])
-        sound, files = files, {**files, name: corrupted(choose, files[name])}
+        sound, files = files, {**files, name: broken_bytes(choose, files[name])}
         began = time.monotonic()
         try:
             readings = read(target, files)

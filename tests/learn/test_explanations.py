@@ -114,7 +114,7 @@ def test_a_file_that_is_not_explanations_is_refused_by_what_is_wrong(tmp_path):
         ({"pp": arrays["pp"][:3]}, r"pp has shape \(3, 2\) where \(20, 2\)"),
         ({"has_pp": arrays["label"]}, "has_pp is of type int64"),
         ({"pn": np.full((20, 2), np.nan)}, "pn holds a value that is not a finite"),
-        ({"extra": arrays["label"]}, "do not have, 'extra'"),
+        ({"extra": arrays["label"]}, "an array 'extra' that explanations do not have"),
         ({"about": np.array("{}")}, "does not say it holds"),
     ):
         np.savez(tmp_path / "wrong.npz", **(arrays | change))

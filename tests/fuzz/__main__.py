@@ -1,0 +1,44 @@
+"""python -m tests.fuzz: broken inputs for each way in. Exit code 1 if one of them did what none may do.
+
+python -m tests.fuzz --executions 10000                    # each target
+python -m tests.fuzz --target loader --executions 500000
+python -m tests.fuzz --target sql --guided --executions 20000     # led by coverage, with atheris
+"""
+
+import argparse
+import json
+import sys
+import time
+
+from tests.fuzz.guided import fuzz_guided
+from tests.fuzz.runner import fuzz, work
+from tests.fuzz.targets import TARGETS
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="Broken inputs for each way in.")
+    parser.add_argument("--target", action="append", choices=TARGETS, help="may be repeated; all without it")
+    parser.add_argument("--executions", type=int, default=10_000, help="inputs a target")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop a target after so long")
+    parser.add_argument("--guided", action="store_true", help="led by coverage: pip install atheris")
+    parser.add_argument("--work", nargs=5, help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.work:
+        name, count, seed, note, until = given.work
+        work(name, int(count), int(seed), note, float(until))
+        return 0
+    found = 0
+    for name in given.target or TARGETS:
+        began = time.monotonic()
+        result = (fuzz_guided if given.guided else fuzz)(name, given.executions, given.seed, given.seconds)
+        sys.stdout.write(f"{name}: {json.dumps(result['counts'])} in {time.monotonic() - began:.0f} s\n")
+        for finding in result["findings"]:
+            found += 1
+            sys.stdout.write(f"  {finding['what']}\n  kept in {finding['kept']}\n{finding['where']}\n")
+        sys.stdout.flush()
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

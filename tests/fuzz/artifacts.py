@@ -1,0 +1,146 @@
+"""The readers of artifacts, fuzzed."""
+
+import re
+
+from tests.fuzz.mutations import broken_bytes, broken_tokens
+from tests.fuzz.target import Finding, refused
+
+
+def read_artifact(target, files):
+    """A reader that gave up on an error of its own did refuse, but by luck: that is a finding too."""
+    from gbfl_compile.check.readers import read
+    from gbfl_compile.check.reading import Reading, Unread
+    from gbfl_compile.errors import GbflError
+
+    try:
+        readings = read(target, files)
+    except Unread as refusal:
+        if refusal.__cause__ is not None:
+            raise Finding(f"{target}: {refusal}") from refusal.__cause__
+        return refused(refusal)
+    except GbflError as refusal:
+        return refused(refusal)
+    if not readings or not all(isinstance(reading, Reading) for reading in readings):
+        raise Finding(f"{target}: what was read is no reading")
+    return "read"
+
+
+PART = re.compile(rb"^=== ([A-Za-z0-9_./-]{1,80}) ===\n", re.MULTILINE)
+
+
+def packed(files):
+    """The files of an artifact as one input, and `unpacked` again."""
+    return b"".join(b"=== " + name.encode() + b" ===\n" + content for name, content in sorted(files.items()))
+
+
+def unpacked(data):
+    parts = PART.split(data)
+    return {name.decode(): content for name, content in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def run_python(data):
+    return read_artifact("python", {"model.py": data})
+
+
+def run_onnx(data):
+    return read_artifact("onnx", {"model.onnx": data})
+
+
+def run_c(data):
+    return read_artifact("c", unpacked(data))
+
+
+DIALECT = re.compile(rb'\["target", "sql:([a-z]+)"\]')
+
+
+def run_sql(data):
+    from gbfl_compile.check.readers.sql_engines import ENGINES
+
+    found = DIALECT.search(data)
+    dialect = found[1].decode() if found else "duckdb"
+    return read_artifact(f"sql:{dialect if dialect in ENGINES else 'duckdb'}", {"model.sql": data})
+
+
+def fresh_artifact(target, name):
+    def fresh(choose):
+        from tests.check.reader_artifacts import random_artifact
+
+        files = random_artifact(choose, target)[1].files
+        return packed(files) if name is None else files[name]
+
+    return fresh
+
+
+def fresh_sql(choose):
+    from gbfl_compile.backends import emit
+    from gbfl_compile.backends.sql_engines import DIALECTS
+    from gbfl_compile.errors import BadInput
+    from tests.check.respelling import random_program
+
+    while True:
+        program = random_program(choose, choose.choice(("tree", "list", "scorecard")))
+        form = choose.choice(("select", "select", "expression", "view", "table", "macro"))
+        outputs = choose.choice(("label", "label,probabilities", "label,probabilities,reason"))
+        try:
+            made = emit(program, f"sql:{choose.choice(list(DIALECTS))}", options={"form": form, "outputs": outputs})
+        except BadInput:  # not every engine has every form
+            continue
+        return made.files["model.sql"]
+
+
+def broken_text(choose, data, other):
+    return broken_tokens(choose, data, other) if choose.random() < 0.7 else broken_bytes(choose, data)
+
+
+def broken_graph(choose, data, _):
+    """A graph with a slip in it, or its bytes broken."""
+    import onnx
+
+    from tests.check.onnx_edits import mutated, respelled
+
+    if choose.random() < 0.6:
+        return broken_bytes(choose, data)
+    try:
+        files = {"model.onnx": data}
+        for _ in range(choose.choice((1, 2, 4))):
+            files = mutated(choose, files)[0] if choose.random() < 0.7 else respelled(choose, files)
+        model = onnx.load_from_string(files["model.onnx"])
+        _spoil(choose, model)
+        return model.SerializeToString()
+    except Exception:  # an edit takes a sound graph; this one was broken before
+        return broken_bytes(choose, data)
+
+
+def _spoil(choose, model):
+    """What an editor of graphs would not do: shapes and types that are not so, names that meet, data elsewhere."""
+    graph = model.graph
+    tensors = list(graph.initializer)
+    match choose.choice(("nothing", "shape", "type", "name", "elsewhere", "opset", "cycle", "attribute")):
+        case "shape" if tensors:
+            tensor = choose.choice(tensors)
+            del tensor.dims[:]
+            tensor.dims.extend(choose.choice(([-1], [2**40], [2**31, 2**31], [0], [1, 1, 1], [])))
+        case "type" if tensors:
+            choose.choice(tensors).data_type = choose.randrange(25)
+        case "name" if graph.node:
+            node = choose.choice(graph.node)
+            if node.output:
+                node.output[0] = choose.choice(("input", "label", "", "x" * 2000, *(t.name for t in tensors)))
+        case "elsewhere" if tensors:
+            tensor = choose.choice(tensors)
+            tensor.data_location = 1
+            entry = tensor.external_data.add()
+            entry.key, entry.value = "location", "../../../../etc/passwd"
+        case "opset":
+            for opset in model.opset_import:
+                opset.version = choose.choice((0, -1, 1, 5, 2**62))
+        case "cycle" if graph.node:
+            node = choose.choice(graph.node)
+            if node.input and node.output:
+                node.input[0] = node.output[0]
+        case "attribute":
+            attributes = [attribute for node in graph.node for attribute in node.attribute]
+            if attributes:
+                attribute = choose.choice(attributes)
+                attribute.type = choose.randrange(12)
+                attribute.ints.extend(choose.choice(([], [-1], [2**62], list(range(40)))))

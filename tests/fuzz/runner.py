@@ -1,0 +1,150 @@
+"""Runs a target on broken inputs: each within its time, all within their memory; what happened is counted.
+
+The inputs run in a process of their own, that notes each one down before it is tried: one that ends the process (a crash
+in a library) or stops it (a loop in one) is found by who watches.
+"""
+
+import hashlib
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from pathlib import Path
+
+from tests.fuzz.target import CORPUS
+from tests.fuzz.targets import TARGETS
+
+MOST_MEMORY = 6 * 2**30
+"""Bytes of address space of the process that tries the inputs."""
+
+MOST_GROWTH = 512 * 2**20
+"""Bytes that one small input may make the process larger by."""
+
+ROUND = 200
+"""Inputs that come from one handful of sound ones."""
+
+STUCK = 120.0
+"""Seconds without a sign of life, after which the process is ended: an alarm does not reach into a library."""
+
+
+class Hang(BaseException):
+    """No Exception: what is tried may catch all of those."""
+
+
+def _alarm(number, frame):
+    raise Hang
+
+
+def tried(target, data):
+    """What one input did: `read`, `refused`, or a finding as `finding: what`, with where."""
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    signal.setitimer(signal.ITIMER_REAL, target.seconds)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            outcome, where = target.run(data), ""
+    except Hang:
+        outcome, where = f"finding: more than {target.seconds:g} seconds", traceback.format_exc(limit=-6)
+    except Exception as error:
+        cause = error.__cause__ or error
+        outcome, where = (
+            f"finding: {type(error).__name__}: {str(error)[:300]}",
+            "".join(traceback.format_exception(cause))[-2000:],
+        )
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - grown) * 1024
+    return (f"finding: {grown} bytes of memory", "") if grown > MOST_GROWTH else (outcome, where)
+
+
+def inputs(target, choose, count):
+    """Broken inputs without end: from the corpus and from sound ones made anew, some broken again and again."""
+    kept = [path.read_bytes() for path in target.corpus()]
+    made = 0
+    while made < count:
+        sound = [target.fresh(choose) for _ in range(4)] + choose.sample(kept, min(2, len(kept)))
+        pool = list(sound)
+        for _ in range(min(ROUND, count - made)):
+            data = target.broken(choose, choose.choice(pool), choose.choice(sound))
+            pool[choose.randrange(len(sound)) if choose.random() < 0.3 else -1] = data
+            if choose.random() < 0.3:
+                pool[choose.randrange(len(pool))] = choose.choice(sound)
+            made += 1
+            yield data
+
+
+def work(name, count, seed, note, until):
+    """Try `count` inputs and note each down first; then print what happened. The process ends itself after `until`."""
+    target = TARGETS[name]
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    signal.signal(signal.SIGALRM, _alarm)
+    counts, findings = Counter(), {}
+    deadline = time.monotonic() + until
+    with open(note, "wb", buffering=0) as noted:  # noqa: PTH123 - without a buffer: it must be there after a crash
+        for data in inputs(target, random.Random(seed), count):
+            noted.seek(0)
+            noted.write(len(data).to_bytes(8, "little") + data)
+            outcome, where = tried(target, data)
+            counts["executions"] += 1
+            counts[outcome.partition(":")[0]] += 1
+            key = _short(outcome, where)
+            if outcome.startswith("finding") and key not in findings:
+                findings[key] = {"what": outcome, "where": where, "kept": str(kept(name, data))}
+            if time.monotonic() > deadline:
+                break
+    sys.stdout.write(json.dumps({"counts": counts, "findings": list(findings.values())}) + "\n")
+
+
+def _short(outcome, where):
+    """Findings from the same place are one."""
+    lines = [line for line in where.splitlines() if line.startswith("  File")]
+    return lines[-1] if lines else outcome[:60]
+
+
+def kept(name, data):
+    """A finding's input, put into the corpus."""
+    path = CORPUS / name / f"found-{hashlib.sha256(data).hexdigest()[:12]}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def fuzz(name, count, seed, until=float("inf")):
+    """What `count` inputs did, tried in a process of their own: {"counts": …, "findings": […]}."""
+    with tempfile.TemporaryDirectory(prefix="gbfl-fuzz-") as place:
+        note, out, said = (Path(place) / part for part in ("input", "out", "said"))
+        note.touch()
+        command = [sys.executable, "-m", "tests.fuzz", "--work", name, str(count), str(seed), str(note), str(until)]
+        with out.open("wb") as stdout, said.open("wb") as stderr:
+            running = subprocess.Popen(command, stdout=stdout, stderr=stderr, env={**os.environ, "PYTHONHASHSEED": "0"})
+            stuck = _watched(running, note)
+        if running.returncode == 0:
+            return json.loads(out.read_text().splitlines()[-1])
+        data = note.read_bytes()
+        data = data[8 : 8 + int.from_bytes(data[:8], "little")]
+        what = "finding: the process stood still" if stuck else f"finding: the process ended with {running.returncode}"
+        told = said.read_text(errors="replace")[-3000:]
+        return {"counts": {}, "findings": [{"what": what, "where": told, "kept": str(kept(name, data))}]}
+
+
+def _watched(running, note):
+    """Wait for the process; True where it stood still and was ended."""
+    changed, since = None, time.monotonic()
+    while running.poll() is None:
+        time.sleep(0.2)
+        now = note.stat().st_mtime_ns
+        if now != changed:
+            changed, since = now, time.monotonic()
+        elif time.monotonic() - since > STUCK:
+            running.kill()
+            running.wait()
+            return True
+    return False

@@ -1,0 +1,54 @@
+"""What fuzzing asks of a way in, and what it has to do with each input."""
+
+import random
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+CORPUS = Path(__file__).parent / "corpus"
+"""One folder a target. A file there is an input worth keeping: every one that was ever a finding is."""
+
+
+class Finding(AssertionError):
+    """An input did what none may do."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """One way in."""
+
+    name: str
+    run: Callable[[bytes], str]
+    fresh: Callable[[random.Random], bytes]
+    """A sound input, another each time."""
+    broken: Callable[[random.Random, bytes, bytes], bytes]
+    """An input broken; the second one may lend a part."""
+    seconds: float = 20.0
+    """How long one of these small inputs may take, on a machine that has other things to do."""
+
+    def corpus(self):
+        return sorted(path for path in (CORPUS / self.name).glob("*") if path.is_file())
+
+
+def refused(refusal):
+    """A refusal says why, in so many words and no more."""
+    said = str(refusal)
+    if not said.strip() or len(said) > 2000:
+        raise Finding(f"a refusal of {len(said)} characters: {said[:300]}")
+    return "refused"
+
+
+@cache
+def folder():
+    """A folder of this process, in memory where there is such a place."""
+    there = Path("/dev/shm")
+    made = tempfile.TemporaryDirectory(prefix="gbfl-fuzz-", dir=there if there.is_dir() else None)
+    return made, Path(made.name)
+
+
+def placed(name, data):
+    path = folder()[1] / name
+    path.write_bytes(data)
+    return path
