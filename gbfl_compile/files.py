@@ -38,13 +38,13 @@ def refuse_bomb(path: Path, unpacked: int) -> None:
     """Refuse a compressed file that unpacks to far more than data does: it would fill the memory."""
     if unpacked > max(MOST_UNPACKED, MOST_TIMES * path.stat().st_size):
         raise BadInput(
-            f"{path}: unpacks to {unpacked:,} bytes or more, over {MOST_TIMES} times its size: unpack it yourself if it is"
-            " what you expect"
+            f"{path}: unpacks to {unpacked:,} bytes or more, over {MOST_TIMES} times its size:"
+            " unpack it yourself if that is what you expect"
         )
 
 
 def refuse_leading_out(path: Path, folder: Path) -> None:
-    """Refuse a link within a folder of artifacts that leads out of it: who made the folder did not make what is there."""
+    """Refuse a link in a folder of artifacts that leads out of it: who made the folder did not make what is there."""
     if not path.resolve().is_relative_to(folder.resolve()):
         raise BadInput(f"{path}: is or stands below a link that leads out of {folder}: put the file itself there")
 
