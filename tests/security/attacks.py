@@ -38,8 +38,8 @@ KINDS = (
     "markup",
 )
 
-# Makes a folder "c" where it runs, without a quote that some target would have to escape.
-MAKES_C = "{{ cycler.__init__.__globals__.os.mkdir(dict(c=1)|first) }}"
+# Makes a folder "9" where it is rendered, without a quote that some target would escape, and short enough for a report.
+TEMPLATE = "{{lipsum.__globals__.os.mkdir(9|string)}}"
 
 RAW = {
     "escape sequence": "\x1b[2J\x1b[31mred",
@@ -56,8 +56,8 @@ BENIGN = {
     "backslash": "back\\slash\\",
     "newline": "a\nb",
     "carriage return": "a\rb",
-    "comment": "*/ -- # // /* \"\"\" <!--",
-    "template": MAKES_C,
+    "comment": '*/ -- # // /* """ <!--',
+    "template": TEMPLATE,
     "template block": "{% raw %}{# x",
     "format": "{0} {name} {column!r:>{width}}",
     "percent": "100%% %s %(x)d %n",
@@ -106,7 +106,8 @@ def program_of(text, place="both", beside="plain"):
     label = text if place in ("both", "label") else "yes"
     clauses = (Clause((Interval(0, 0.5),)), Clause((Interval(1, 0.5),)))
     tree = split(0, leaf(1.0, 0.0), split(1, leaf(0.0, 1.0), leaf(1.0, 0.0)))
-    return Program((feature, beside), (label, text if place == "second label" else "no"), clauses, tree)
+    told = {"name": text} if place == "name" else {}
+    return Program((feature, beside), (label, text if place == "second label" else "no"), clauses, tree, told)
 
 
 def labels_of(program):
@@ -137,6 +138,11 @@ def texts(attacks):
 def armed(attacks):
     """Those that can be seen to succeed."""
     return {kind: attack for kind, attack in attacks.items() if isinstance(attack, Attack)}
+
+
+def code_ran(folder):
+    """Whether an attack left its mark: a file or folder of one of these names."""
+    return any((folder / name).exists() for name in ("c", "9"))
 
 
 def unprintable(text):

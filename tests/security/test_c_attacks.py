@@ -10,14 +10,15 @@ from gbfl_compile.backends import emit
 from gbfl_compile.backends.c_text import LONGEST_ENUMERATOR
 from gbfl_compile.errors import BadInput
 from tests.security.attacks import (
-    MAKES_C,
     RAW,
     ROWS,
+    TEMPLATE,
     Attack,
     Harmless,
     all_of,
     anything_goes,
     armed,
+    code_ran,
     every_kind,
     labels_of,
     nothing_escaped,
@@ -60,7 +61,9 @@ CREATES_C = 'extern int creat(const char *, unsigned); creat("c", 384);'
 MKDIRS_C = "extern int mkdir(const char *, unsigned); mkdir((const char[]){99, 0}, 448);"
 """The same without a quote."""
 
-AT_START = 'extern int creat(const char *, unsigned); __attribute__((constructor)) static void s(void) { creat("c", 384); }'
+AT_START = (
+    'extern int creat(const char *, unsigned); __attribute__((constructor)) static void s(void) { creat("c", 384); }'
+)
 """The same outside of one."""
 
 STRINGS, COMMENTS = "gbfl_compile.backends.c.string", "gbfl_compile.backends.c.comment"
@@ -86,7 +89,7 @@ ATTACKS = every_kind(
         "newline": Attack("a\n#error\n", NAIVE, "does not run"),
         "carriage return": Attack("a\rb", all_of(nothing_escaped, OPEN_COMMENTS), "raw character"),
         "comment": Attack(f"*/ {AT_START} /*", OPEN_COMMENTS, "code ran", "second label"),
-        "template": Attack(MAKES_C, all_of(rendered_twice, OPEN_COMMENTS), "code ran"),
+        "template": Attack(TEMPLATE, all_of(rendered_twice, OPEN_COMMENTS), "code ran"),
         "template block": Attack("{% raw %}", all_of(rendered_twice, OPEN_COMMENTS), "does not run"),
         "format": Harmless("nothing is formatted: names are numbers of bytes when the file is written"),
         "percent": Harmless("no name is ever given to printf as its format"),
@@ -96,7 +99,9 @@ ATTACKS = every_kind(
         "trigraph": Attack(
             f'??/", 0}}; {MKDIRS_C} static const char *const more[] = {{0, //', BACKSLASHES_TOO, "code ran"
         ),
-        "names meet": Attack("a b", put("gbfl_compile.backends.c.enumerators", enumerators_by_name), "does not run", "feature", "a-b"),
+        "names meet": Attack(
+            "a b", put("gbfl_compile.backends.c.enumerators", enumerators_by_name), "does not run", "feature", "a-b"
+        ),
         "markup": Harmless("a source is not a page"),
     }
 )
@@ -109,14 +114,14 @@ def outcome(program, folder):
     except BadInput:
         return "refused"
     except Exception:
-        return "code ran" if (folder / "c").exists() else "does not run"
+        return "code ran" if code_ran(folder) else "does not run"
     for name, content in files.items():
         (folder / name).write_bytes(content)
     (folder / "main.c").write_text(MAIN)
     flags = ["-std=c99", "-w", "-ffp-contract=off", "-O0", "-o", "scorer", "main.c", "model.c", "-lm"]
     built = subprocess.run(["gcc", *flags], cwd=folder, capture_output=True)
     run = subprocess.run(["./scorer"], cwd=folder, capture_output=True, text=True) if not built.returncode else built
-    if (folder / "c").exists():
+    if code_ran(folder):
         return "code ran"
     if run.returncode:
         return "does not run"
@@ -145,7 +150,7 @@ def test_the_attack_succeeds_against_a_weakened_target(kind, tmp_path, monkeypat
 def test_names_reach_a_build_system_only_where_they_are_plain():
     """Files for CMake, Arduino and PlatformIO carry the artifact's name and nothing of the program's."""
     for layout in ("cmake", "arduino", "platformio"):
-        files = emit(program_of(MAKES_C), "c", options={"layout": layout}).files
+        files = emit(program_of(TEMPLATE), "c", options={"layout": layout}).files
         others = {name: content for name, content in files.items() if not name.endswith((".c", ".h"))}
         assert others
-        assert not any(b"cycler" in content for content in others.values()), json.dumps(sorted(others))
+        assert not any(b"lipsum" in content for content in others.values()), json.dumps(sorted(others))

@@ -11,11 +11,13 @@ from gbfl_compile.errors import BadInput
 from tests.security.attacks import (
     RAW,
     ROWS,
+    TEMPLATE,
     Attack,
     Harmless,
     all_of,
     anything_goes,
     armed,
+    code_ran,
     every_kind,
     labels_of,
     nothing_escaped,
@@ -41,7 +43,9 @@ OPENS_C = "open(chr(99),chr(119))"
 
 def literals(written):
     """The backend's way to write a text, replaced; numbers and tuples stay as they are."""
-    return put("gbfl_compile.backends.python.literal", lambda value: written(value) if isinstance(value, str) else repr(value))
+    return put(
+        "gbfl_compile.backends.python.literal", lambda value: written(value) if isinstance(value, str) else repr(value)
+    )
 
 
 def cleaned_only(program):
@@ -63,7 +67,7 @@ ATTACKS = every_kind(
         "newline": Attack(f"a\n{OPENS_C}\n#", NAIVE, "does not run"),
         "carriage return": Attack(f"a\r{OPENS_C}\r#", nothing_escaped, "code ran"),
         "comment": Attack(f'""",{OPENS_C},"""', literals(lambda text: f'"""{text}"""'), "code ran"),
-        "template": Attack("{{ cycler.__init__.__globals__.os.mkdir(dict(c=1)|first) }}", rendered_twice, "code ran"),
+        "template": Attack(TEMPLATE, rendered_twice, "code ran"),
         "template block": Attack("{% raw %}", rendered_twice, "does not run"),
         "format": Attack("{0}", literals(lambda text: repr(text).format("leak")), "other names"),
         "percent": Attack("100%%", literals(lambda text: repr(text) % {}), "other names"),
@@ -86,11 +90,11 @@ def outcome(program, folder):
     except BadInput:
         return "refused"
     except Exception:
-        return "code ran" if (folder / "c").exists() else "does not run"
+        return "code ran" if code_ran(folder) else "does not run"
     (folder / "model.py").write_bytes(source)
     rows = json.dumps([[None if value != value else value for value in row] for row in ROWS.tolist()])
     run = subprocess.run([sys.executable, "-I", "-c", RUNS], input=rows, cwd=folder, capture_output=True, text=True)
-    if (folder / "c").exists():
+    if code_ran(folder):
         return "code ran"
     if run.returncode:
         return "does not run"

@@ -13,14 +13,15 @@ from gbfl_compile.backends.sql_run import read_script, run
 from gbfl_compile.databases import availability, scratch, sqlite
 from gbfl_compile.errors import BadInput
 from tests.security.attacks import (
-    MAKES_C,
     RAW,
     ROWS,
+    TEMPLATE,
     Attack,
     Harmless,
     all_of,
     anything_goes,
     armed,
+    code_ran,
     every_kind,
     labels_of,
     nothing_escaped,
@@ -74,7 +75,7 @@ def attacks(dialect):
             ),
             "carriage return": Harmless("only a line feed ends its comments") if dialect == "sqlite" else line_end,
             "comment": Harmless("comments of ours are lines of their own: what ends them is a line's end"),
-            "template": Attack(MAKES_C, rendered_twice, "code ran"),
+            "template": Attack(TEMPLATE, rendered_twice, "code ran"),
             "template block": Attack("{% raw %}", rendered_twice, "does not run"),
             "format": Attack(
                 "{column}", put(f"{BACKENDS}.sql_forms.as_double", formatted_twice), "another answer", "feature"
@@ -112,7 +113,9 @@ class Place:
             self.database.execute(f"DROP {leftover}")
         self.database.execute("CREATE TABLE c AS SELECT 1 AS one")
         columns = dict(zip(features, ROWS.T, strict=True))
-        self.database.insert("data", [*columns, *({"x"} - set(columns))], ROWS[:, [*range(len(columns)), *[0] * ("x" not in columns)]])
+        self.database.insert(
+            "data", [*columns, *({"x"} - set(columns))], ROWS[:, [*range(len(columns)), *[0] * ("x" not in columns)]]
+        )
 
     def touched(self):
         try:
@@ -155,7 +158,7 @@ def outcome(place, program, folder):
     except BadInput:
         return "refused"
     except Exception:
-        return "code ran" if (folder / "c").exists() else "does not run"
+        return "code ran" if code_ran(folder) else "does not run"
     try:
         place.prepare(program.features)
         found = list(answers(place, program, expression, view, folder))
@@ -163,8 +166,8 @@ def outcome(place, program, folder):
         if isinstance(error, BadInput) and not place.touched():
             return "refused"
         view_ran(place, view)
-        return "code ran" if place.touched() or (folder / "c").exists() else "does not run"
-    if place.touched() or (folder / "c").exists():
+        return "code ran" if place.touched() or code_ran(folder) else "does not run"
+    if place.touched() or code_ran(folder):
         return "code ran"
     if any(labels != labels_of(program) for labels in found):
         return "another answer"

@@ -25,7 +25,7 @@ from gbfl_compile.check.readers.sql_statements import Asked, answer_columns
 from gbfl_compile.check.readers.sql_values import Column, Other, Value
 from gbfl_compile.check.readers.tables import one_file
 from gbfl_compile.check.reading import Reading, Unread
-from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.errors import BadInput, CannotRun, GbflError
 
 KINDS = ("label", "probabilities", "score", "leaf", "reason")
 
@@ -44,6 +44,10 @@ def read_sql(text: str, dialect: str, told: Told | None = None) -> tuple[Reading
             return _readings(engine, text, told)
     except RecursionError:
         raise Unread("nested too deeply") from None
+    except (GbflError, Unread):
+        raise
+    except Exception as error:  # whatever it trips over, it did not read it
+        raise Unread(f"the reader gave up on it: {type(error).__name__}") from error
 
 
 def _check_for_sqlglot() -> None:
@@ -62,7 +66,7 @@ def read_sql_files(dialect: str, files: Mapping[str, bytes]) -> tuple[Reading, .
     except UnicodeDecodeError:
         raise Unread(f"{name}: is not UTF-8") from None
     except Unread as error:
-        raise Unread(f"{name}: {error}") from None
+        raise Unread(f"{name}: {error}") from error.__cause__
     if "schema.yml" in files:
         refuse_other_schemas(files["schema.yml"])
     return readings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from decimal import Context, Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation, Overflow
 from fractions import Fraction
 
 from gbfl_compile.check.readers.sql_engines import Engine
@@ -41,7 +41,7 @@ def number(engine: Engine, text: str) -> int | float | Decimal:
 def _decimal(text: str) -> Decimal:
     try:
         return _EXACT.create_decimal(text)
-    except InvalidOperation:
+    except (InvalidOperation, Overflow):
         raise Unread(f"{_short(text)} is not a number that is understood") from None
 
 

@@ -242,7 +242,10 @@ def _postgres_function(engine: Engine, text: str, head: list[Any], arguments: Co
         cast_to(engine, Column(0), definition.args["kind"])
         names.append(_name(engine, definition.this))
     result = named_type(engine, text[head[returns].end + 1 : head[language].start].strip())
-    (body,) = parse_one(engine, f"SELECT {text[head[-1].end + 1 :]}").expressions
+    bodies = parse_one(engine, f"SELECT {text[head[-1].end + 1 :]}").expressions
+    if len(bodies) != 1:
+        raise Unread(f"a function of {len(bodies)} expressions")
+    (body,) = bodies
     made = _typed(engine, _body(engine, body, names, arguments), result)
     own = head[opened - 1]
     return folded_name(engine, own.text, quoted=own.token_type.name == "IDENTIFIER"), made
