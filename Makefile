@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 comma := ,
 
-.PHONY: help demo test test-engines test-versions coverage dependencies lint types bench clean
+.PHONY: help demo test test-engines fuzz test-versions coverage dependencies lint types bench clean
 
 help:
 	@echo "make demo   mine, compile and check a model; results in demo-out/"
@@ -15,6 +15,7 @@ help:
 	@echo "make test-versions  the tests on the oldest libraries and on newer Pythons that are here"
 	@echo "make coverage       the tests, and the share of lines and branches they reach"
 	@echo "make dependencies   known vulnerabilities of what is installed, where the index knows"
+	@echo "make fuzz   broken programs, artifacts, tables: EXECUTIONS=1000000 over loader and readers"
 	@echo "make lint   ruff"
 	@echo "make types  mypy --strict"
 	@echo "make bench  the benchmarks, one table"
@@ -44,6 +45,12 @@ dependencies: $(VENV)/.test
 test-engines: $(VENV)/.engines .dbt/.installed
 	$(BIN)/python -m pytest tests/engines
 	PATH="$(CURDIR)/.dbt/bin:$$PATH" $(BIN)/python -m pytest tests/backends/test_sql.py -k dbt
+
+EXECUTIONS ?= 50000
+fuzz: $(VENV)/.test
+	$(BIN)/python -m tests.fuzz --total $(EXECUTIONS)
+	$(BIN)/python -m tests.fuzz --executions $$(($(EXECUTIONS) / 50)) \
+	  --target table --target triplets --target report --target certificate --target log
 
 # dbt pins libraries of ours to other versions, so it has a place of its own. From 1.12 on it fetches a part of itself
 # from outside the package index while it is installed.

@@ -1,5 +1,105 @@
-"""The same targets led by coverage: atheris keeps an input that reached new lines, and our own breaking makes the next."""
+"""The same targets led by coverage: atheris keeps an input that reached new code, and breaks it further with our own ways."""
+
+import importlib.util
+import json
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.fuzz.runner import alarm, kept, short, tried
+from tests.fuzz.targets import TARGETS
+
+FRESH = 40
+"""Sound inputs to begin with, besides the corpus."""
+
+LONGEST = 200_000
+"""Bytes of an input."""
 
 
 def fuzz_guided(name, count, seed, until):
-    raise NotImplementedError
+    """What about `count` inputs did, chosen by the coverage they bring: {"counts": …, "findings": […]}."""
+    if importlib.util.find_spec("atheris") is None:
+        return {"counts": {"skipped": "atheris is not installed: pip install 'gbfl-compile[fuzz]'"}, "findings": []}
+    target = TARGETS[name]
+    choose = random.Random(seed)
+    with tempfile.TemporaryDirectory(prefix="gbfl-fuzz-") as made:
+        begun, found = Path(made) / "begun", Path(made) / "findings"
+        begun.mkdir()
+        sound = [target.fresh(choose) for _ in range(FRESH)] + [path.read_bytes() for path in target.corpus()]
+        for number, data in enumerate(sound):
+            (begun / str(number)).write_bytes(data)
+        limits = [f"-runs={count}", f"-max_len={LONGEST}", "-rss_limit_mb=4096", "-handle_alrm=0", f"-seed={seed + 1}"]
+        limits += [] if until == float("inf") else [f"-max_total_time={int(until)}"]
+        command = [
+            sys.executable,
+            "-m",
+            "tests.fuzz.guided",
+            name,
+            str(found),
+            *limits,
+            "-print_final_stats=1",
+            str(begun),
+        ]
+        run = subprocess.run(command, cwd=made_here(), capture_output=True, text=True, errors="replace")
+        findings = [json.loads(line) for line in found.read_text().splitlines()] if found.exists() else []
+        ran = re.search(r"stat::number_of_executed_units:\s*(\d+)", run.stderr)
+        reached = re.findall(r"ft: (\d+)", run.stderr)
+        if run.returncode or ran is None:
+            findings.append(
+                {"what": f"finding: the process ended with {run.returncode}", "where": run.stderr[-2000:], "kept": "-"}
+            )
+        counts = {"executions": int(ran[1]) if ran else 0, "features reached": int(reached[-1]) if reached else 0}
+        return {"counts": counts, "findings": findings}
+
+
+def made_here():
+    """The folder that holds `tests`."""
+    return Path(__file__).parent.parent.parent
+
+
+def main():
+    import atheris
+
+    name, found, *limits = sys.argv[1:]
+    with atheris.instrument_imports(include=["gbfl_compile"]):
+        for module in MODULES:
+            importlib.import_module(module)
+    target, seen = TARGETS[name], set()
+    signal.signal(signal.SIGALRM, alarm)
+
+    def one(data):
+        outcome, where = tried(target, data)
+        key = short(outcome, where)
+        if outcome.startswith("finding") and key not in seen:
+            seen.add(key)
+            told = {"what": outcome, "where": where, "kept": str(kept(name, data))}
+            with Path(found).open("a") as file:
+                file.write(json.dumps(told) + "\n")
+
+    def broken(data, most, seed):
+        choose = random.Random(seed)
+        return (target.broken(choose, data, data) if choose.random() < 0.6 else atheris.Mutate(data, most))[:most]
+
+    atheris.Setup([sys.argv[0], *limits], one, custom_mutator=broken)
+    atheris.Fuzz()
+
+
+MODULES = (
+    "gbfl_compile.ir.json_form",
+    "gbfl_compile.ir.readable",
+    "gbfl_compile.check.readers",
+    "gbfl_compile.tables",
+    "gbfl_compile.triplets",
+    "gbfl_compile.commands.report",
+    "gbfl_compile.report.page",
+    "gbfl_compile.check.certificate",
+    "gbfl_compile.check.certificate_verifier",
+    "gbfl_compile.audit.log",
+)
+
+if __name__ == "__main__":
+    main()
