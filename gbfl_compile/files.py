@@ -34,9 +34,9 @@ def read_whole(path: Path, most: int = LARGEST_FILE) -> bytes:
     return content
 
 
-def refuse_bomb(path: Path, unpacked: int) -> None:
+def refuse_bomb(path: Path, unpacked: int, most: int = MOST_UNPACKED) -> None:
     """Refuse a compressed file that unpacks to far more than data does: it would fill the memory."""
-    if unpacked > max(MOST_UNPACKED, MOST_TIMES * path.stat().st_size):
+    if unpacked > max(most, MOST_TIMES * path.stat().st_size):
         raise BadInput(
             f"{path}: unpacks to {unpacked:,} bytes or more, over {MOST_TIMES} times its size:"
             " unpack it yourself if that is what you expect"

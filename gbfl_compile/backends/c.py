@@ -113,6 +113,7 @@ def emit(program: Program, name: str, options: Options) -> Artifact:
 
 def _values(program: Program, name: str, real: Real, source: str, batch: bool) -> dict[str, Any]:
     used, body = used_features(program), decision(program, real)
+    asked = set(used)
     return {
         "name": name,
         "generator": GENERATOR,
@@ -132,7 +133,7 @@ def _values(program: Program, name: str, real: Real, source: str, batch: bool) -
         "held_words": max(1, -(-len(program.clauses) // 32)),
         "used": used,
         "slots": max(1, len(used)),
-        "uses": rows_of([str(int(f in set(used))) for f in range(len(program.features))], 32),
+        "uses": rows_of([str(int(f in asked)) for f in range(len(program.features))], 32),
         "body": body,
         "reads_row": any("x[" in line for line in body),
         "golden": _golden_values(program, real),

@@ -79,7 +79,8 @@ def _all_costs(program: Program, real: Real) -> dict[Kernel, float]:
             total = sum(compared)
             features = used_features(program)
             groups = -(-sum(len(clause.atoms) > 1 for clause in program.clauses) // (64 * WORDS))
-            finding = (CUT_IN_BITS * len(cut_points(program, f, real)) for f in features)
+            cuts = cut_points(program, real)
+            finding = (CUT_IN_BITS * len(cuts[f]) for f in features)
             bins = sum(min(HALVING_IN_BITS, cost) for cost in finding)
             return {
                 "select": _select_cost(total, len(compared)),

@@ -47,7 +47,8 @@ class Tables:
 def tables(program: Program, card: Scorecard, real: Real) -> Tables:
     """The tables of a rule set."""
     features = used_features(program)
-    cuts = tuple(cut_points(program, feature, real) for feature in features)
+    by_feature = cut_points(program, real)
+    cuts = tuple(by_feature[feature] for feature in features)
     first_bin = tuple(sum(len(c) + 2 for c in cuts[:u]) for u in range(len(features)))
     bins = sum(len(c) + 2 for c in cuts)
     clauses = [_asking(clause) for clause in program.clauses]
@@ -101,11 +102,13 @@ def _masks(
     return tuple(tuple(tuple(row) for row in group) for group in masks)
 
 
-def cut_points(program: Program, feature: int, real: Real) -> tuple[float, ...]:
-    """Where the answer of some atom on the feature changes, as the first value on the upper side."""
-    atoms = (a for clause in program.clauses for a in clause.atoms if a.feature == feature)
-    found = {edge for a in atoms for edge in _edges(a, real) if edge is not None}
-    return tuple(sorted(found))
+def cut_points(program: Program, real: Real) -> dict[int, tuple[float, ...]]:
+    """For each feature asked, where the answer of some atom on it changes, as the first value on the upper side."""
+    found: dict[int, set[float]] = {}
+    for clause in program.clauses:
+        for atom in clause.atoms:
+            found.setdefault(atom.feature, set()).update(edge for edge in _edges(atom, real) if edge is not None)
+    return {feature: tuple(sorted(cuts)) for feature, cuts in found.items()}
 
 
 def _edges(atom: Interval, real: Real) -> tuple[float | None, float | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast, get_args
@@ -109,14 +110,14 @@ def inner_names(columns: Mapping[int, str], others: Sequence[str]) -> dict[int, 
 
     No two names of a query may meet: ClickHouse lets an alias stand before a column of the same name.
     """
-    taken = [name.casefold() for name in (*columns.values(), *others)]
+    taken = Counter(name.casefold() for name in (*columns.values(), *others))
     plain = re.compile(r"(?!gbfl_)[A-Za-z][A-Za-z0-9_]{0,39}", re.IGNORECASE)
     names = {}
     for feature, name in columns.items():
         made = f"x{feature}"
         while made in taken:
             made += "_"
-        names[feature] = name if plain.fullmatch(name) and taken.count(name.casefold()) == 1 else made
+        names[feature] = name if plain.fullmatch(name) and taken[name.casefold()] == 1 else made
     return names
 
 
