@@ -34,6 +34,19 @@ SLOWEST = 20.0
 """Seconds for one of these small artifacts, on a machine that has other things to do."""
 
 
+def sound_artifact(choose, target):
+    """A random program and the files of its artifact."""
+    if not target.startswith("sql:"):
+        program, artifact = random_artifact(choose, target)
+        return program, dict(artifact.files)
+    while True:
+        program = random_program(choose, choose.choice(KINDS))
+        try:
+            return program, dict(emit(program, target, "model", {}).files)
+        except BadInput:
+            continue
+
+
 @pytest.mark.parametrize("target", [pytest.param(t, marks=needs_a_compiler) if t == "c" else t for t in SHARE])
 def test_a_broken_artifact_is_refused_or_decided_and_nothing_else(target, tmp_path):
     choose = random.Random(6)

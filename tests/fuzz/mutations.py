@@ -68,6 +68,14 @@ INSERTED = (
     b"if 1:" * 200,
     b" if (1) {" * 200,
     b"a and " * 5000,
+    b"NOT ",
+    b"NULL",
+    b"CASE WHEN ",
+    b" END",
+    b" OR ",
+    b"SELECT ",
+    b"1e400",
+    b"--",
 )
 
 TOKEN = re.compile(rb"[A-Za-z_][A-Za-z_0-9]*|[0-9][0-9a-zA-Z_.]*|\s+|[<>=!&|+*/-]{1,2}|.", re.DOTALL)
