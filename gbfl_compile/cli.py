@@ -1,11 +1,13 @@
 """`gbfl`: arguments in, one verb called, text or JSON out.
 
 Each command imports what it needs when it runs, so that `gbfl --help` costs next to nothing.
-Exit codes: 0 equal or done, 1 different, 2 bad usage or input, 3 could not run.
+Exit codes: 0 equal or done, 1 different, 2 bad usage or input, 3 could not run; 130 after Ctrl-C, 143 after SIGTERM,
+129 after SIGHUP. However a command ends, nothing half-written stays behind.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 
@@ -28,6 +30,8 @@ from gbfl_compile.commands.score import score
 from gbfl_compile.commands.show import show
 from gbfl_compile.commands.sizes import sizes
 from gbfl_compile.errors import GbflError
+from gbfl_compile.interrupts import Terminated, in_order
+from gbfl_compile.unfinished import sweep
 from gbfl_compile.version import VERSION
 
 
@@ -67,9 +71,21 @@ def main(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    with in_order() as interrupts:
+        try:
+            code = _ran(arguments)
+        except KeyboardInterrupt:  # while an error was being told
+            code = INTERRUPTED
+        finally:
+            sweep()
+        return code if interrupts.exit_code is None else interrupts.exit_code
+
+
+def _ran(arguments: list[str] | None) -> int:
     try:
-        code = gbfl.main(arguments, prog_name="gbfl", standalone_mode=False)
-        return int(code or 0)
+        code = int(gbfl.main(arguments, prog_name="gbfl", standalone_mode=False) or 0)
+        sys.stdout.flush()  # a full disk is an error now, not a line at exit
+        return code
     except GbflError as error:
         click.echo(f"gbfl: {' '.join(str(error).split())}", err=True)
         return error.exit_code
@@ -81,11 +97,18 @@ def main(arguments: list[str] | None = None) -> int:
             return int(ended.code or 0)
         click.echo("gbfl: something that was run asked to exit, nothing was decided", err=True)
         return COULD_NOT_RUN
-    except (click.Abort, KeyboardInterrupt):
-        click.echo("gbfl: interrupted", err=True)
+    except (click.Abort, KeyboardInterrupt) as interrupt:
+        asked_to_end = isinstance(interrupt, Terminated) or isinstance(interrupt.__cause__, Terminated)
+        click.echo(
+            "gbfl: asked to end, nothing half-written is left" if asked_to_end else "gbfl: interrupted", err=True
+        )
         return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()
+        return COULD_NOT_RUN
+    except OSError as error:  # what files are written has been told by whoever wrote them
+        click.echo(f"gbfl: {error.filename or 'the output'}: {error.strerror or error}", err=True)
+        _give_up_stdout()
         return COULD_NOT_RUN
     except Exception:  # a defect of ours must not look like a verdict
         import traceback
@@ -93,6 +116,12 @@ def main(arguments: list[str] | None = None) -> int:
         traceback.print_exc()
         click.echo("gbfl: this is a defect in gbfl, nothing was decided", err=True)
         return COULD_NOT_RUN
+
+
+def _give_up_stdout() -> None:
+    """What could not be printed must not be tried again at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def run() -> None:
