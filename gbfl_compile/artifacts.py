@@ -21,9 +21,12 @@ def write_artifact(artifact: Artifact, out: Path) -> tuple[Path, ...]:
 def write_artifacts(artifacts: Sequence[Artifact], out: Path) -> list[tuple[Path, ...]]:
     """Put several artifacts below `out`: all are written aside before the first takes its place."""
     folders = [out / folder_name(artifact.target) for artifact in artifacts]
+    files: dict[Path, dict[str, bytes]] = {}
+    for artifact, folder in zip(artifacts, folders, strict=True):
+        files.setdefault(folder, {}).update(artifact.files)
     with one_writer(out), ExitStack() as staged:
-        for artifact, folder in zip(artifacts, folders, strict=True):
-            staged.enter_context(files_together(folder, artifact.files))
+        for folder, content in files.items():
+            staged.enter_context(files_together(folder, content))
     return [
         tuple(folder / name for name in artifact.files) for artifact, folder in zip(artifacts, folders, strict=True)
     ]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +18,9 @@ from gbfl_compile.unfinished import sweep
 
 PATIENCE = 5.0
 """Seconds that cleaning up is left alone. A signal after that ends the process at once."""
+
+
+AGAIN_SECONDS = 0.01
 
 
 class Terminated(KeyboardInterrupt):
@@ -44,6 +48,14 @@ class Interrupts:
             sweep()
             os._exit(128 + self.first)
 
+    def was_swallowed(self) -> None:
+        """Raise it again in a moment: Python had no one to hand it to, as in a callback of its own."""
+        number, self.first = self.first, None
+        if number is not None:
+            again = threading.Timer(AGAIN_SECONDS, os.kill, (os.getpid(), number))
+            again.daemon = True
+            again.start()
+
 
 @contextlib.contextmanager
 def in_order() -> Iterator[Interrupts]:
@@ -55,8 +67,18 @@ def in_order() -> Iterator[Interrupts]:
             number = getattr(signal, name, None)
             if number is not None and signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
                 before[number] = signal.signal(number, interrupts.take)
+    told_of_unraisable = sys.unraisablehook
+
+    def hook(unraisable: sys.UnraisableHookArgs) -> None:
+        if isinstance(unraisable.exc_value, KeyboardInterrupt):
+            interrupts.was_swallowed()
+        else:
+            told_of_unraisable(unraisable)
+
+    sys.unraisablehook = hook
     try:
         yield interrupts
     finally:
+        sys.unraisablehook = told_of_unraisable
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -5,6 +5,7 @@ import json
 import os
 import resource
 import subprocess
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -121,7 +122,7 @@ def test_a_read_only_folder_is_named(folder, arguments):
 
 
 def test_what_cannot_be_printed_is_an_error(folder):
-    with open("/dev/full", "w") as full:
+    with Path("/dev/full").open("w") as full:
         ran = subprocess.run([*GBFL, "show", "p.json"], cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True)
     assert ran.returncode == 3
     assert ran.stderr == "gbfl: the output: No space left on device\n"
