@@ -1,25 +1,38 @@
-"""Artifacts on disk: `D/<target>/NAME.<ext>`, written whole, found again by the folder's name."""
+"""Artifacts on disk: `D/<target>/NAME.<ext>`, written all at once, found again by the folder's name."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from gbfl_compile.backends import backend, folder_name, target_of_folder
 from gbfl_compile.backends.base import Artifact, Predictor, only_file
 from gbfl_compile.errors import BadInput
-from gbfl_compile.files import refuse_leading_out, write_whole
+from gbfl_compile.files import refuse_leading_out
+from gbfl_compile.folders import files_together, one_writer
 
 
 def write_artifact(artifact: Artifact, out: Path) -> tuple[Path, ...]:
-    """Put an artifact's files into its target's folder below `out`; their paths."""
-    folder = out / folder_name(artifact.target)
-    for name in artifact.files:
-        refuse_leading_out(folder / name, out)
-    written = []
-    for name, content in artifact.files.items():
-        write_whole(folder / name, content)
-        written.append(folder / name)
-    return tuple(written)
+    """Put an artifact's files into its target's folder below `out`, all at once; their paths."""
+    (paths,) = write_artifacts([artifact], out)
+    return paths
+
+
+def write_artifacts(artifacts: Sequence[Artifact], out: Path) -> list[tuple[Path, ...]]:
+    """Put several artifacts below `out`: all are written aside before the first takes its place."""
+    folders = [out / folder_name(artifact.target) for artifact in artifacts]
+    files: dict[Path, dict[str, bytes]] = {}
+    for artifact, folder in zip(artifacts, folders, strict=True):
+        files.setdefault(folder, {}).update(artifact.files)
+        for name in artifact.files:
+            refuse_leading_out(folder / name, out)
+    with one_writer(out), ExitStack() as staged:
+        for folder, content in files.items():
+            staged.enter_context(files_together(folder, content))
+    return [
+        tuple(folder / name for name in artifact.files) for artifact, folder in zip(artifacts, folders, strict=True)
+    ]
 
 
 def artifact_folders(out: Path) -> dict[str, Path]:

@@ -1,15 +1,15 @@
 """`gbfl`: arguments in, one verb called, text or JSON out.
 
 Each command imports what it needs when it runs, so that `gbfl --help` costs next to nothing.
-Exit codes: 0 equal or done, 1 different, 2 bad usage or input, 3 could not run, 130 interrupted, 143 terminated.
+Exit codes: 0 equal or done, 1 different, 2 bad usage or input, 3 could not run; 130 after Ctrl-C, 143 after SIGTERM,
+129 after SIGHUP. However a command ends, nothing half-written stays behind.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
-import signal
 import sys
-from typing import Any
 
 import click
 
@@ -19,7 +19,7 @@ from gbfl_compile.commands.compile import compile_
 from gbfl_compile.commands.demo import demo
 from gbfl_compile.commands.diff import diff
 from gbfl_compile.commands.doctor import doctor
-from gbfl_compile.commands.flags import BAD_USAGE, COULD_NOT_RUN, Terminated, code_of, told_of
+from gbfl_compile.commands.flags import BAD_USAGE, COULD_NOT_RUN, INTERRUPTED
 from gbfl_compile.commands.init import init
 from gbfl_compile.commands.lint import lint
 from gbfl_compile.commands.mine import mine
@@ -30,6 +30,8 @@ from gbfl_compile.commands.score import score
 from gbfl_compile.commands.show import show
 from gbfl_compile.commands.sizes import sizes
 from gbfl_compile.errors import GbflError
+from gbfl_compile.interrupts import in_order, told_of
+from gbfl_compile.unfinished import sweep
 from gbfl_compile.version import VERSION
 
 
@@ -69,9 +71,21 @@ def main(arguments: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    with in_order() as interrupts:
+        try:
+            code = _ran(arguments)
+        except KeyboardInterrupt:  # while an error was being told
+            code = INTERRUPTED
+        finally:
+            sweep()
+        return code if interrupts.exit_code is None else interrupts.exit_code
+
+
+def _ran(arguments: list[str] | None) -> int:
     try:
-        code = gbfl.main(arguments, prog_name="gbfl", standalone_mode=False)
-        return int(code or 0)
+        code = int(gbfl.main(arguments, prog_name="gbfl", standalone_mode=False) or 0)
+        sys.stdout.flush()  # a full disk is an error now, not a line at exit
+        return code
     except GbflError as error:
         from gbfl_compile.ir.readable import printable  # a message quotes names, and names come from anyone
 
@@ -87,9 +101,13 @@ def main(arguments: list[str] | None = None) -> int:
         return COULD_NOT_RUN
     except (click.Abort, KeyboardInterrupt) as stop:
         click.echo(f"gbfl: {told_of(stop)}", err=True)
-        return code_of(stop)
+        return INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()
+        return COULD_NOT_RUN
+    except OSError as error:  # what files are written has been told by whoever wrote them
+        click.echo(f"gbfl: {error.filename or 'the output'}: {error.strerror or error}", err=True)
+        _give_up_stdout()
         return COULD_NOT_RUN
     except Exception:  # a defect of ours must not look like a verdict
         import traceback
@@ -99,17 +117,15 @@ def main(arguments: list[str] | None = None) -> int:
         return COULD_NOT_RUN
 
 
+def _give_up_stdout() -> None:
+    """What could not be printed must not be tried again at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def run() -> None:
     """The installed command."""
-    if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _terminate)
     sys.exit(main())
-
-
-def _terminate(number: int, frame: Any) -> None:
-    """Once: what is begun is taken back, and a second request finds a process that is ending already."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise Terminated
 
 
 if __name__ == "__main__":

@@ -6,12 +6,17 @@ What is read may come from anyone: never more of it than its limit, and nothing 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
-from gbfl_compile.errors import BadInput
+from gbfl_compile.errors import BadInput, CannotRun, GbflError
+from gbfl_compile.unfinished import clear_leftovers, unfinished_file, unfinished_folder
+
+Read = TypeVar("Read")
 
 MOST_UNPACKED = 2**30
 MOST_TIMES = 200
@@ -57,12 +62,10 @@ def write_whole(path: Path, content: bytes) -> None:
 
 def make_folder(path: Path) -> None:
     """Make a folder where there is none, and find out now whether files can be put there."""
-    try:
+    with writing(path):
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
             pass
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
 @contextlib.contextmanager
@@ -74,33 +77,94 @@ def whole_file(path: Path) -> Iterator[Path]:
     path = path.resolve() if path.is_symlink() else path
     if path.exists() and not path.is_file() and not path.is_dir():
         raise BadInput(f"{path}: is neither a file nor a new name, nothing is put in its place")
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
             raise BadInput(f"{path}: is a folder, name a file")
-        handle, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", suffix=path.suffix, dir=path.parent)
-        os.close(handle)
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be written: {error.strerror or error}") from None
-    partial = Path(name)
-    try:
-        yield partial
-        _settle(partial, path)
-    except OSError as error:
-        raise BadInput(f"{path}: cannot be written: {error.strerror or error}") from None
-    finally:
-        partial.unlink(missing_ok=True)
+        with unfinished_file(path) as partial:
+            yield partial
+            _settle(partial, path)
 
 
 def _settle(partial: Path, path: Path) -> None:
-    mode = 0o666 & ~_umask()
-    partial.chmod(path.stat().st_mode & 0o777 if path.exists() else mode)
+    partial.chmod(path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~umask())
     with partial.open("rb") as file:
         os.fsync(file.fileno())
     partial.replace(path)
 
 
-def _umask() -> int:
+def umask() -> int:
+    """What is taken from the mode of new files; it can only be read by setting it."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """An error of the file system in the block is said in one line that names `path`."""
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(path, error) from None
+
+
+OUT_OF_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE}
+"""What is no fault of the name given: the machine has no room, or not the means."""
+
+
+def unwritable(path: Path, error: OSError) -> GbflError:
+    """The error to raise where something could not be written at `path`."""
+    said = os.strerror(error.errno) if error.errno else str(error)
+    if error.errno in OUT_OF_ROOM:
+        return CannotRun(f"{path}: cannot be written: {said}, nothing was left behind: make room and try again")
+    return BadInput(f"{path}: cannot be written: {said}")
+
+
+@contextlib.contextmanager
+def temporary_folder(purpose: str) -> Iterator[Path]:
+    """A folder among the system's temporary ones, gone with the block."""
+    try:
+        inside = Path(tempfile.gettempdir())
+    except FileNotFoundError as error:
+        raise CannotRun(f"there is no folder for temporary files: {error.strerror}: name one in TMPDIR") from None
+    clear_leftovers(inside)
+    with contextlib.ExitStack() as made:
+        try:
+            folder = made.enter_context(unfinished_folder(inside, f"gbfl-{purpose}"))
+        except OSError as error:
+            said = error.strerror or error
+            raise CannotRun(
+                f"{inside}: no temporary folder can be made there: {said}: name another in TMPDIR"
+            ) from None
+        inner = (
+            folder / purpose
+        )  # the outer one is locked as unfinished; this one may be locked by whoever writes there
+        inner.mkdir()
+        yield inner
+
+
+def while_unchanged(folder: Path, read: Callable[[], Read]) -> Read:
+    """What `read` finds in a folder that was not replaced in the meantime: never some files of one, some of another."""
+    for _ in range(PATIENCE):
+        before = _identity(folder)
+        try:
+            found = read()
+        except (OSError, BadInput):
+            if before == _identity(folder):
+                raise
+            continue
+        if before == _identity(folder):
+            return found
+    raise BadInput(f"{folder}: is being replaced all the time, try again when that is over")
+
+
+PATIENCE = 100
+
+
+def _identity(folder: Path) -> tuple[int, ...] | None:
+    try:
+        found = folder.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns

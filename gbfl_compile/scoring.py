@@ -29,6 +29,7 @@ from gbfl_compile.table_batches import (
 )
 from gbfl_compile.table_writers import Coded, table_writer
 from gbfl_compile.tables import file_ending
+from gbfl_compile.unfinished import clear_leftovers
 from gbfl_compile.version import GENERATOR
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def score_file(
     jobs = _usable_cores() if jobs is None else jobs
     if batch_rows is None:  # a row of the answer may be wider than the row it is of
         batch_rows = rows_at_once(ARROW_ROWS, len(predictor.features) + len(names))
+    clear_leftovers(out.parent)
     count = 0
     with table_writer(out) as writer, closing(_read(predictor, data, keys, batch_rows, jobs > 1)) as rows:
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -109,20 +110,45 @@ def _make(database: Database, text: str, name: str) -> None:
 
 
 def _put_in_place(database: Database, schema: str, to_table: str) -> None:
-    """The old table goes, the new one gets its name."""
-    old, fresh = _name(database, schema, to_table), _name(database, schema, FRESH)
-    if database.dialect == "datafusion":  # it cannot rename
-        database.execute(f"CREATE OR REPLACE TABLE {old} AS SELECT * FROM {fresh}")  # noqa: S608 - quoted
-        database.execute(f"DROP TABLE {fresh}")
-        return
-    database.execute(f"DROP TABLE {old}")
-    renaming = RENAMING.get(database.dialect, "ALTER TABLE {fresh} RENAME TO {bare}")
-    database.execute(renaming.format(fresh=fresh, old=old, bare=database.quote(to_table)))
+    """The old table goes, the new one gets its name: in one step where the engine has one, so that none is lost."""
+    names = {
+        "old": _name(database, schema, to_table),
+        "fresh": _name(database, schema, FRESH),
+        "before": _name(database, schema, BEFORE),
+        "bare": database.quote(to_table),
+    }
+    steps, undo = STEPS.get(database.dialect, TWO_STEPS)
+    try:
+        for step in steps:
+            database.execute(step.format(**names))
+    except GbflError:
+        for step in undo:
+            with contextlib.suppress(GbflError):  # the connection may be gone: then the engine has undone it
+                database.execute(step)
+        raise
 
 
-RENAMING = {
-    "clickhouse": "RENAME TABLE {fresh} TO {old}",
-    "mariadb": "RENAME TABLE {fresh} TO {old}",
-    "spark": "ALTER TABLE {fresh} RENAME TO {old}",  # a bare name would move it to the current schema
-    "snowflake": "ALTER TABLE {fresh} RENAME TO {old}",
+BEFORE = "gbfl_before"
+"""What the old table is called for a moment, where two can change their names at once."""
+
+TWO_STEPS: tuple[tuple[str, ...], tuple[str, ...]] = (
+    ("DROP TABLE {old}", "ALTER TABLE {fresh} RENAME TO {bare}"),
+    (),
+)
+"""What is done, and what undoes it."""
+
+STEPS = {
+    # Statements sent together are one transaction, the user's own if there is one.
+    "postgres": (("DROP TABLE {old}; ALTER TABLE {fresh} RENAME TO {bare}",), ()),
+    "sqlite": (
+        ("SAVEPOINT gbfl_put", *TWO_STEPS[0], "RELEASE gbfl_put"),
+        ("ROLLBACK TO gbfl_put", "RELEASE gbfl_put"),
+    ),
+    "mariadb": (("RENAME TABLE {old} TO {before}, {fresh} TO {old}", "DROP TABLE {before}"), ()),
+    "clickhouse": (("DROP TABLE {old}", "RENAME TABLE {fresh} TO {old}"), ()),
+    # A bare name would move it to the current schema.
+    "spark": (("DROP TABLE {old}", "ALTER TABLE {fresh} RENAME TO {old}"), ()),
+    "snowflake": (("DROP TABLE {old}", "ALTER TABLE {fresh} RENAME TO {old}"), ()),
+    # It cannot rename.
+    "datafusion": (("CREATE OR REPLACE TABLE {old} AS SELECT * FROM {fresh}", "DROP TABLE {fresh}"), ()),
 }

@@ -14,7 +14,6 @@ import os
 import platform
 import re
 import sys
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -39,6 +38,7 @@ from gbfl_compile.audit.witness_run import (
     witness_region,
 )
 from gbfl_compile.errors import BadInput
+from gbfl_compile.files import temporary_folder
 from gbfl_compile.ir.nodes import Program
 
 Form: TypeAlias = Literal["dicts", "matrix"]
@@ -79,12 +79,11 @@ def audit_callable(program: Program, what: str, *, seconds: float = SECONDS, for
 
 
 def _asked_in_python(asked: Asked, what: str, seconds: float, form: Form) -> Heard:
-    with tempfile.TemporaryDirectory(prefix="gbfl-callable-") as made:
-        folder = Path(made)
+    with temporary_folder("callable") as folder:
         order = {"features": list(asked.program.features), "form": form, "rows": len(asked.rows)}
         (folder / "order.json").write_text(json.dumps(order), encoding="utf-8")
         (folder / "rows.bin").write_bytes(np.ascontiguousarray(asked.rows).tobytes())
-        command = [sys.executable, "-P", str(Path(callable_worker.__file__)), what, made]
+        command = [sys.executable, "-P", str(Path(callable_worker.__file__)), what, str(folder)]
         ended = run_apart(command, seconds, os.environ)
         answers = folder / "answers.jsonl"
         text = answers.read_text(encoding="utf-8", errors="replace") if answers.exists() else ""

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,6 +40,7 @@ from gbfl_compile.backends.base import artifact_name
 from gbfl_compile.backends.c import label_string
 from gbfl_compile.check.artifact_proof import artifact_files, prove_artifact
 from gbfl_compile.errors import BadInput
+from gbfl_compile.files import temporary_folder
 from gbfl_compile.ir.nodes import Program
 
 SECONDS = 60.0
@@ -102,15 +102,14 @@ def _fingerprint(path: Path) -> str:
 
 def _run(asked: Asked, path: Path, name: str, seconds: float, real: Real) -> Run:
     count, width = asked.rows.shape
-    with tempfile.TemporaryDirectory(prefix="gbfl-library-") as made:
-        folder = Path(made)
+    with temporary_folder("library") as folder:
         order = {"rows": count, "features": width, "classes": len(asked.program.classes), "real": real}
         (folder / "order.json").write_text(json.dumps(order))
         with np.errstate(over="ignore"):
             (folder / "rows.bin").write_bytes(np.ascontiguousarray(asked.rows, dtype=real).tobytes())
         steps = np.full(1 + 2 * count, NO_ANSWER, dtype=np.int64)
         (folder / "answers.bin").write_bytes(steps.tobytes())
-        command = [sys.executable, "-I", str(Path(library_worker.__file__)), str(path.resolve()), name, made]
+        command = [sys.executable, "-I", str(Path(library_worker.__file__)), str(path.resolve()), name, str(folder)]
         environment = {key: os.environ[key] for key in PASSED_ON if key in os.environ}
         prepare(folder, asked)
         ended = run_apart(command, seconds, environment, folder)

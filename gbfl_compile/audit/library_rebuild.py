@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from gbfl_compile.backends.c_build import find_compiler
+from gbfl_compile.backends.c_command import run_compiler
+from gbfl_compile.errors import CannotRun
+from gbfl_compile.files import temporary_folder
 
 SECONDS = 60
 
@@ -29,8 +30,7 @@ def rebuild(source: Path, files: Mapping[str, bytes], fingerprint: str, flags: S
     if compiler is None:
         return {"same_bytes": None, "told": "not rebuilt: no C compiler was found, install one or name it in CC"}
     failed = ""
-    with tempfile.TemporaryDirectory(prefix="gbfl-rebuild-") as made:
-        folder = Path(made)
+    with temporary_folder("rebuild") as folder:
         _write(folder, files)
         for tried in _flags(flags, b"GBFL_WITH_LIBM" in files[source.name]):
             failed = _built(compiler.command, tried, source.name, folder)
@@ -65,11 +65,7 @@ def _built(command: Sequence[str], flags: Sequence[str], name: str, folder: Path
     others = [flag for flag in flags if not flag.startswith("-l")]
     whole = [*command, *others, f"./{name}", "-o", "rebuilt.so", *libraries]
     try:
-        run = subprocess.run(  # noqa: S603 - the user's own compiler
-            whole, cwd=folder, capture_output=True, text=True, errors="replace", timeout=SECONDS, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"{Path(command[0]).name}: {type(error).__name__}"
-    if run.returncode == 0:
-        return ""
-    return next((line for line in run.stderr.splitlines() if "error" in line), "the compiler failed")[:300]
+        ran = run_compiler(whole, folder, SECONDS)
+    except CannotRun as error:
+        return str(error)
+    return "" if ran.code == 0 else ran.first_error()[:300]

@@ -6,9 +6,7 @@ answer as `evaluate_many` does on rows of the batch at hand.
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +16,7 @@ from gbfl_compile.audit.scored_batches import Batch, part_of
 from gbfl_compile.backends import emit
 from gbfl_compile.backends.c_inputs import Columns, as_input
 from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.files import temporary_folder
 from gbfl_compile.ir.batch import Matrix, evaluate_many
 from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.nodes import Clause, Leaf, Program, Tree
@@ -125,11 +124,11 @@ def _build(by: Answerer, batch: Batch) -> None:
 
     if available().cannot_run is not None:
         return
-    with tempfile.TemporaryDirectory(prefix="gbfl-audit-") as folder:
+    with temporary_folder("audit") as folder:
         try:
             for name, content in emit(by.program, "c", "approved").files.items():
-                (Path(folder) / name).write_bytes(content)
-            scorer = load_scorer(Path(folder) / "approved.c")
+                (folder / name).write_bytes(content)
+            scorer = load_scorer(folder / "approved.c")
         except (BadInput, CannotRun):
             return  # the reference answers the same, and slower
     some = part_of(batch, 0, CHECKED_ROWS)

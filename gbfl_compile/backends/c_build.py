@@ -13,15 +13,15 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 import sysconfig
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from gbfl_compile.backends.c_command import run_compiler, run_within, time_limit
 from gbfl_compile.errors import BadInput, CannotRun
-from gbfl_compile.files import read_whole
+from gbfl_compile.files import read_whole, while_unchanged
+from gbfl_compile.unfinished import clear_leftovers, unfinished_folder
 
 FLAGS = ("-std=gnu99", "-O3", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden", "-DGBFL_WITH_LIBM")
 """gnu99 only for Python's own header; the scorer itself is C99 and tested as such."""
@@ -33,6 +33,9 @@ INEXACT = re.compile(
 """Flags that change what a comparison answers, or what a whole process does with tiny numbers."""
 
 API_BEGINS, API_ENDS = "/* gbfl api begins */", "/* gbfl api ends */"
+
+VERSION_SECONDS = 60.0
+"""What a compiler may take to say which one it is."""
 
 WAYS_OUT = "install gcc or clang (Debian: apt-get install gcc), name one in CC, or use the python target"
 
@@ -57,10 +60,10 @@ def find_compiler() -> Compiler | None:
 @functools.cache
 def _version(command: tuple[str, ...]) -> str | None:
     try:
-        run = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=60, check=True)  # noqa: S603 - the user's own compiler
-    except (OSError, subprocess.SubprocessError):
+        ran = run_within([*command, "--version"], min(VERSION_SECONDS, time_limit()))
+    except (OSError, TimeoutError):
         return None
-    return (run.stdout.strip().splitlines() or [command[0]])[0]
+    return None if ran.code else (ran.output.strip().splitlines() or [command[0]])[0]
 
 
 def compiler() -> Compiler:
@@ -110,7 +113,8 @@ def built(source: Path) -> Path:
     """The extension built from NAME.c, its NAME.h and gbfl.h: from the cache, or built now."""
     import cffi
 
-    texts = {path.name: _read(path) for path in (source, source.with_suffix(".h"), source.with_name("gbfl.h"))}
+    paths = (source, source.with_suffix(".h"), source.with_name("gbfl.h"))
+    texts = while_unchanged(source.parent, lambda: {path.name: _read(path) for path in paths})
     with_ = compiler()
     flags = (*user_flags(), *FLAGS)
     if (reason := why_not()) is not None:
@@ -134,8 +138,8 @@ def _build(name: str, texts: dict[str, str], with_: Compiler, flags: tuple[str, 
     module = target.name.split(".")[0]
     try:
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with tempfile.TemporaryDirectory(prefix=".building-", dir=target.parent) as made:
-            place = Path(made)
+        clear_leftovers(target.parent)
+        with unfinished_folder(target.parent, "building") as place:
             for file, text in texts.items():
                 (place / file).write_text(text, encoding="utf-8")
             _write_glue(name, texts[f"{name}.h"], module, place)
@@ -170,7 +174,20 @@ def _write_glue(name: str, header: str, module: str, place: Path) -> None:
 
 
 def _run(command: list[str], place: Path) -> None:
-    run = subprocess.run(command, cwd=place, capture_output=True, text=True, errors="replace")  # noqa: S603 - the user's own compiler
-    if run.returncode != 0:
-        first = next((line for line in run.stderr.splitlines() if "error" in line), run.stderr.strip()[:200])
-        raise BadInput(f"the scorer does not compile with {Path(command[0]).name}: {first}")
+    """A source that does not compile is no scorer of ours; a compiler that compiles nothing at all proves nothing."""
+    ran = run_compiler(command, place)
+    if ran.code == 0:
+        return
+    name = Path(command[0]).name
+    if ran.code < 0 or not _works(command[0], place):
+        raise CannotRun(f"the compiler {name} does not work here: {ran.first_error()}: {WAYS_OUT}")
+    raise BadInput(f"the scorer does not compile with {name}: {ran.first_error()}")
+
+
+def _works(compiler: str, place: Path) -> bool:
+    """Whether it compiles and links the least there is."""
+    try:
+        (place / "least.c").write_text("int least(void);\nint least(void) { return 0; }\n", encoding="utf-8")
+    except OSError:
+        return False
+    return run_compiler([compiler, "-fPIC", "-shared", "least.c", "-o", "least.so"], place).code == 0

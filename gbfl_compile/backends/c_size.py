@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from gbfl_compile.backends.c_build import compiler
+from gbfl_compile.backends.c_command import run_compiler
 from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.files import temporary_folder
 
 NODE = re.compile(r'node: \{ title: "([^"]*)" label: "[^"]*?\\n(\d+) bytes \((?:static|dynamic,bounded)\)')
 EDGE = re.compile(r'edge: \{ sourcename: "([^"]*)" targetname: "([^"]*)"')
@@ -61,12 +61,12 @@ def size_table(source: Path, command: tuple[str, ...] = (), flags: tuple[str, ..
     size = shutil.which(f"{with_[0].removesuffix('gcc')}size") or shutil.which("size")
     if size is None:
         raise CannotRun("the sizes need binutils' size: install binutils")
-    with tempfile.TemporaryDirectory() as made:
-        target = Path(made) / "model.o"
+    with temporary_folder("sizes") as made:
+        target = made / "model.o"
         options = ["-std=c99", "-ffp-contract=off", "-fcallgraph-info=su", *flags, "-DGBFL_NO_CLONES"]
-        _told([*with_, *options, "-c", str(source.resolve()), "-o", str(target)])
-        text, data, bss = (int(number) for number in _told([size, str(target)]).splitlines()[1].split()[:3])
-        graph = "".join(path.read_text(encoding="utf-8") for path in Path(made).glob("*.ci"))
+        _told([*with_, *options, "-c", str(source.resolve()), "-o", str(target)], made)
+        text, data, bss = (int(number) for number in _told([size, str(target)], made).splitlines()[1].split()[:3])
+        graph = "".join(path.read_text(encoding="utf-8") for path in made.glob("*.ci"))
         shown = " ".join([Path(with_[0]).name, *flags])
         return Sizes(shown, text, data, bss, deepest_chain(graph))
 
@@ -86,9 +86,9 @@ def _depth(name: str, frames: Mapping[str, int], calls: Mapping[str, list[str]])
     return frames[name] + max((_depth(called, frames, calls) for called in calls.get(name, ())), default=0)
 
 
-def _told(command: list[str]) -> str:
-    run = subprocess.run(command, capture_output=True, text=True, errors="replace")  # noqa: S603 - the user's own compiler
-    if run.returncode != 0:
-        first = next((line for line in run.stderr.splitlines() if "error" in line), run.stderr.strip()[:300])
-        raise CannotRun(f"{Path(command[0]).name}: {first} (the sizes need gcc 10 or newer: name one in CC)")
-    return run.stdout
+def _told(command: list[str], place: Path) -> str:
+    ran = run_compiler(command, place)
+    if ran.code != 0:
+        name = Path(command[0]).name
+        raise CannotRun(f"{name}: {ran.first_error()} (the sizes need gcc 10 or newer: name one in CC)")
+    return ran.output

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from gbfl_compile.artifacts import artifact_folders, write_artifact
+from gbfl_compile.artifacts import artifact_folders, write_artifacts
 from gbfl_compile.backends import backend, folder_name, target_of_folder
 from gbfl_compile.backends.base import Artifact, only_file
 from gbfl_compile.check.artifact_proof import ArtifactProof, artifact_files, prove_artifact
 from gbfl_compile.check.equivalence import Expectation, TargetVerdict, Verdict, compare, with_proof
 from gbfl_compile.check.prove import BUDGET_SECONDS
 from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.files import temporary_folder, while_unchanged
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.version import GENERATOR
 
@@ -21,12 +21,11 @@ def check_artifacts(
     expected: Expectation, artifacts: Iterable[Artifact], budget_seconds: float = BUDGET_SECONDS
 ) -> Verdict:
     """One verdict over artifacts that are on no disk yet: they are put into a temporary folder to be run."""
-    with tempfile.TemporaryDirectory(prefix="gbfl-") as made:
+    with temporary_folder("check") as made:
         given = tuple(artifacts)
-        for artifact in given:
-            write_artifact(artifact, Path(made))
+        write_artifacts(given, made)
         targets = [artifact.target for artifact in given]
-        return check_folder(expected, Path(made), targets=targets, budget_seconds=budget_seconds)
+        return check_folder(expected, made, targets=targets, budget_seconds=budget_seconds)
 
 
 def check_folder(
@@ -66,6 +65,7 @@ def _verdict(expected: Expectation, folder: Path, name: str | None, budget_secon
 
 def _proof(expected: Expectation, target: str, path: Path, extension: str, budget_seconds: float) -> ArtifactProof:
     try:
-        return prove_artifact(expected.program, target, artifact_files(path, extension), budget_seconds)
+        files = while_unchanged(path.parent, lambda: artifact_files(path, extension))
+        return prove_artifact(expected.program, target, files, budget_seconds)
     except BadInput as error:
         return ArtifactProof("not run", str(error))

@@ -30,7 +30,7 @@ def compile_(
     Example: gbfl compile demo-out/program.json --to python -o build
     """
     from gbfl_compile import screen
-    from gbfl_compile.artifacts import write_artifact
+    from gbfl_compile.artifacts import write_artifacts
     from gbfl_compile.backends import emit
     from gbfl_compile.ir.json_form import load
 
@@ -40,8 +40,9 @@ def compile_(
     artifacts = [emit(loaded, target, name, options[target]) for target in wanted]  # all of them, before any is written
     verdict = None if unchecked else _checked(loaded, artifacts)
     passed = verdict is None or verdict.verdict != "different"
+    placed = write_artifacts(artifacts, out) if passed else []
     written = {
-        artifact.target: [str(path) for path in write_artifact(artifact, out)] for artifact in artifacts if passed
+        artifact.target: [str(path) for path in paths] for artifact, paths in zip(artifacts, placed, strict=False)
     }
     if as_json:
         checked = "not run" if verdict is None else verdict.as_json()

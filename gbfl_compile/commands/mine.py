@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gbfl_compile.commands.flags import DIFFERENT, EQUAL, FILE, as_json, code_of, quiet, told_of
+from gbfl_compile.commands.flags import DIFFERENT, EQUAL, FILE, INTERRUPTED, as_json, quiet
 from gbfl_compile.errors import BadInput
+from gbfl_compile.interrupts import told_of
 
 if TYPE_CHECKING:
     from gbfl_compile.black_boxes import Given
@@ -102,7 +103,7 @@ def mine(as_json: bool, quiet: bool, **asked: Any) -> int:
                 _remove_own(parts)
     except KeyboardInterrupt as stop:
         click.echo(f"gbfl: {told_of(stop)}: {_kept(parts)}", err=True)
-        return code_of(stop)
+        return INTERRUPTED
     finally:
         with contextlib.suppress(OSError):
             parts.rmdir()  # where nothing was kept

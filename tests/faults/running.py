@@ -1,0 +1,56 @@
+"""The command line run as users run it, in a process of its own, and what it leaves behind."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from gbfl_compile.ir.nodes import Clause, Interval, Program
+from gbfl_compile.ir.trees import leaf, split
+
+GBFL = [sys.executable, "-m", "gbfl_compile.cli"]
+
+PROGRAM = Program(
+    ("age", "income"),
+    ("no", "yes"),
+    (Clause((Interval(0, 18.0, 65.0), Interval(1, 0.1))),),
+    split(0, leaf(0.25, 0.75), leaf(1.0, 0.0)),
+)
+OTHER = Program(
+    ("age", "income"),
+    ("no", "yes"),
+    (Clause((Interval(0, 21.0, 60.0), Interval(1, 0.5))),),
+    split(0, leaf(0.25, 0.75), leaf(1.0, 0.0)),
+)
+
+
+def surroundings(folder, **more):
+    """An environment whose temporary files and cache stand in folders of the test's own."""
+    for name in ("tmp", "cache"):
+        (folder / name).mkdir(exist_ok=True)
+    here = {**os.environ, "TMPDIR": str(folder / "tmp"), "GBFL_CACHE": str(folder / "cache"), "PYTHONUNBUFFERED": "1"}
+    return {**here, **{name: str(value) for name, value in more.items()}}
+
+
+def gbfl(folder, *arguments, environment=None, **options):
+    """Run a command to its end, in `folder`."""
+    return subprocess.run(
+        [*GBFL, *map(str, arguments)],
+        cwd=folder,
+        env=environment or surroundings(folder),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        **options,
+    )
+
+
+def strays(*folders):
+    """Files and folders that are nobody's: unfinished ones, and whatever is left among the temporary ones."""
+    found = [path for folder in folders for path in Path(folder).rglob("*") if ".gbfl-" in path.name]
+    return sorted(found + [path for folder in folders for path in Path(folder, "tmp").glob("*") if path not in found])
+
+
+def contents(folder):
+    """Every file below a folder, by name."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
