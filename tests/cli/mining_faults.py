@@ -31,6 +31,8 @@ def risk(rows):
     asked += 1
     if Path("slow").exists():
         time.sleep(0.01)
+    while asked > 20 and Path("held").exists():
+        time.sleep(0.01)
     if asked > 90 and Path("raises").exists():
         raise ConnectionError("line went dead")
     if asked > 90 and Path("stalls").exists():

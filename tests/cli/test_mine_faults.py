@@ -145,10 +145,11 @@ def test_killed_at_any_moment_the_same_command_ends_in_the_same_program(folder, 
 
 
 def test_two_at_once_do_not_disturb_each_other(folder, capsys, whole):
-    Path("slow").touch()
+    Path("held").touch()
     first = gbfl(*COMMAND)
-    wait_for(kept)
+    wait_for((PARTS / "training/about.json").exists)
     code, told = ended(gbfl(*COMMAND))
+    Path("held").unlink()
     assert code == 3
     assert f"another gbfl mine, process {first.pid}, keeps its explained rows there: wait for it" in told
     other = gbfl(*COMMAND, "--checkpoint", "elsewhere")  # the same output, and both may write it
@@ -199,7 +200,7 @@ def test_a_full_disk_keeps_what_is_there_and_goes_on_when_it_is_not(folder, caps
 
 
 def test_a_full_disk_for_the_program_loses_no_explained_row(folder, capsys, whole, disk):
-    Path("disk/filler").write_bytes(bytes(296_000))
+    Path("disk/filler").write_bytes(bytes(300 * 1024))
     code, told = ended(gbfl(*COMMAND, "-o", "disk/model.json", "--checkpoint", "kept"))
     assert code == 2
     assert "disk/model.json: cannot be written: No space left on device" in told
@@ -220,13 +221,15 @@ def test_a_read_only_folder_is_refused_before_the_work(folder, capsys, disk):
 
 
 def test_what_does_not_fit_in_memory_is_refused_beforehand(folder, capsys):
-    assert main([*COMMAND, "--memory", "100MB"]) == 2
-    told = capsys.readouterr().err
-    assert "--memory 100 MB" in told
-    assert "3,000 rows takes about" in told
+    code, told = ended(gbfl(*COMMAND, "--memory", "500MB"))
+    assert code == 2
+    assert "--memory 500 MB: " in told
+    assert "mining 3,000 rows takes about" in told
+    assert "fewer columns with --drop, or more memory" in told
+    assert ended(gbfl(*COMMAND, "--memory", "900MB", "--jobs", "2", "-o", "elsewhere.json"))[0] == 0
     Path("wide.csv").write_text("y," + ",".join(f"x{j}" for j in range(5000)) + "\n" * 20_000)
     assert main(["mine", "wide.csv", "--target", "y", "--train", "gbm", "--memory", "1 GB"]) == 2
     assert "20,000 rows of 5001 columns take about" in capsys.readouterr().err
-    assert main([*COMMAND, "--memory", "much"]) == 2
+    assert main([*COMMAND, "--memory", "much"]) == 2  # nothing is read before it is understood
     assert "--memory much: is not a size, such as 2GB or 500MB" in capsys.readouterr().err
     assert not PARTS.exists()
