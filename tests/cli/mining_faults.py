@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -60,12 +59,12 @@ def prepare(folder):
     (folder / "a_black_box.py").write_text(BLACK_BOX)
 
 
-def gbfl(*arguments):
-    """The command in a process of its own. SIGINT reaches it even where the tests run in the background."""
+def gbfl(*arguments, unheard=False):
+    """The command in a process and a session of its own. SIGINT reaches it even where the tests run in the background."""
     restored = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from gbfl_compile.cli import run; run()"
-    return subprocess.Popen(
-        [sys.executable, "-c", restored, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+    into = subprocess.DEVNULL if unheard else subprocess.PIPE
+    command = [sys.executable, "-c", restored, *arguments]
+    return subprocess.Popen(command, stdout=into, stderr=into, text=True, start_new_session=True)
 
 
 def ended(process, seconds=120):
@@ -119,4 +118,15 @@ def is_running(pid):
         return False
 
 
-KILL = signal.SIGKILL
+def in_session(session):
+    """The processes of a session that run."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+            except OSError:
+                continue
+            if int(fields[3]) == session and fields[0] != "Z":
+                found.append(int(entry.name))
+    return found

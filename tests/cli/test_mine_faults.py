@@ -3,7 +3,6 @@
 import json
 import os
 import random
-import resource
 import shutil
 import signal
 import subprocess
@@ -130,18 +129,26 @@ def test_killed_at_any_moment_the_same_command_ends_in_the_same_program(folder, 
     Path("model.gbfl.json").unlink()
     moment = random.Random(7)
     for number in range(KILLS):
-        process = gbfl(*COMMAND, "--jobs", str(1 + number % 2))
+        process = gbfl(*COMMAND, "--jobs", str(1 + number % 2), unheard=True)
         time.sleep(moment.random() * longest)
-        workers = faults.children(process.pid) if process.poll() is None else []
         process.kill()
-        ended(process)
-        for worker in workers:  # they would end by themselves, later; what they still do goes nowhere
-            if faults.is_running(worker):
-                os.kill(worker, faults.KILL)
+        process.wait()
         assert_nothing_is_half_written(folder, whole)
-        assert finished(capsys, "--jobs", "1") == whole
+        assert finished(capsys) == whole
         assert not PARTS.exists()
         Path("model.gbfl.json").unlink()
+        for orphan in faults.in_session(process.pid):  # workers that had no work yet wait for minutes
+            os.kill(orphan, signal.SIGKILL)
+
+
+def test_workers_do_not_outlive_a_killed_parent(folder):
+    Path("slow").touch()
+    process = gbfl(*COMMAND, "--jobs", "2", unheard=True)
+    wait_for(kept)
+    assert len(faults.in_session(process.pid)) >= 3
+    process.kill()
+    process.wait()
+    wait_for(lambda: not faults.in_session(process.pid), seconds=30)
 
 
 def test_two_at_once_do_not_disturb_each_other(folder, capsys, whole):
@@ -160,13 +167,16 @@ def test_two_at_once_do_not_disturb_each_other(folder, capsys, whole):
     assert sorted(path.name for path in Path("elsewhere").iterdir()) == ["test", "training"]
 
 
-def limited_files():
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+from gbfl_compile.cli import run
+run()
+"""
 
 
 def test_checkpoints_that_cannot_be_written_are_an_error_and_no_half_file(folder, capsys, whole):
-    command = [sys.executable, "-m", "gbfl_compile.cli", *COMMAND]
-    run = subprocess.run(command, preexec_fn=limited_files, capture_output=True, text=True, check=False)
+    run = subprocess.run([sys.executable, "-c", LIMITED, *COMMAND], capture_output=True, text=True, check=False)
     assert run.returncode == 2
     assert "rows-000000000-000001000.npz: cannot be written: File too large (0 of 2250 rows are kept in" in run.stderr
     assert sorted(file.name for file in PARTS.rglob("*") if file.is_file()) == ["about.json"]
