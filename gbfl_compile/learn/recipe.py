@@ -72,7 +72,7 @@ def fit_head(
     clauses = _mined(recipe, e, domain) if recipe.head == "tree" else None
     if len(e.x) <= SEARCHED_ROWS:
         return _searched(recipe, clauses, e, own, domain, n_classes, truth, extra, None)
-    rows, weight = searched_rows(e.label)
+    rows, weight = searched_rows(e.label, SEARCHED_ROWS)
     some = None if truth is None else truth[rows]
     fitted = _searched(recipe, clauses, some_rows(e, rows), own[rows], domain, n_classes, some, extra, weight)
     head = fitted_to_all(fitted.head, e, own, n_classes, recipe.role_weights, _rule_settings(recipe))

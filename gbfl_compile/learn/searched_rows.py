@@ -14,7 +14,7 @@ SEARCHED_ROWS = 20_000
 """With no more rows than this a head is fitted to all of them at once."""
 
 
-def searched_rows(label: Ints, most: int = SEARCHED_ROWS) -> tuple[Ints, Matrix]:
+def searched_rows(label: Ints, most: int) -> tuple[Ints, Matrix]:
     """At most `most` rows, ascending, and how many rows each stands for; the same every time.
 
     Each class has its share, but a rare one is not thinned out: all its rows, up to half an equal share, are there.

@@ -8,9 +8,14 @@ Each unit is asked by one thread, wherever that is, so that the number of thread
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
+import multiprocessing
+import os
 import pickle
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
@@ -126,7 +131,22 @@ def _opened(parcel: Parcel) -> Asking:
 
 def _explained_there(parcel: Parcel, chunk: tuple[Unit, ...], rows: list[Matrix]) -> list[Finished]:
     """In a worker: the units of one chunk."""
+    if type(multiprocessing.current_process()).__name__ == "LokyProcess":
+        _end_with_parent()
     return _explained_here(_opened(parcel), chunk, rows)
+
+
+@functools.cache  # one watch a process
+def _end_with_parent() -> None:
+    """End this process when the one that started it was killed: nobody waits for its work, and it may take hours."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True, name="end with parent").start()
 
 
 def _explained_here(asking: Asking, chunk: tuple[Unit, ...], rows: list[Matrix]) -> list[Finished]:

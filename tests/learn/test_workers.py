@@ -50,6 +50,7 @@ def test_neither_workers_nor_chunks_change_a_bit(who):
         assert asked == alone.queries
 
 
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # what multiprocessing does, newer Pythons warn of
 @pytest.mark.parametrize("backend", ["threading", "multiprocessing"])
 def test_other_backends_of_joblib_work_unchanged(backend):
     with joblib.parallel_config(backend=backend, n_jobs=2):

@@ -1,0 +1,245 @@
+"""Whatever happens while mining: an error that says what, nothing half-written, and the same command ends in the same program."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gbfl_compile.cli import main
+from tests.cli import mining_faults as faults
+from tests.cli.mining_faults import (
+    COMMAND,
+    PARTS,
+    assert_nothing_is_half_written,
+    ended,
+    finished,
+    gbfl,
+    kept,
+    wait_for,
+)
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="signals and mounts are those of Linux")
+
+KILLS = int(os.environ.get("GBFL_KILLS", "5"))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The digest that every run must end in."""
+    folder = tmp_path_factory.mktemp("whole")
+    faults.prepare(folder)
+    process = subprocess.run(
+        [sys.executable, "-m", "gbfl_compile.cli", *COMMAND, "--json"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(process.stdout)["program"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    faults.prepare(tmp_path)
+    yield tmp_path
+    sys.modules.pop("a_black_box", None)
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_black_box_that_raises_at_some_batch_loses_nothing(folder, capsys, whole, jobs):
+    Path("raises").touch()
+    code, told = ended(gbfl(*COMMAND, "--jobs", jobs))
+    assert code == 2
+    assert "the black box failed on a block of" in told
+    assert "ConnectionError: line went dead" in told
+    assert "2250 rows are kept in model.gbfl.json.parts/training: the same call goes on from there" in told
+    assert not Path("model.gbfl.json").exists()
+    assert_nothing_is_half_written(folder, whole)
+    Path("raises").unlink()
+    assert finished(capsys) == whole
+    assert not PARTS.exists()
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_black_box_that_stalls_is_given_up(folder, capsys, whole, jobs):
+    Path("stalls").touch()
+    began = time.monotonic()
+    code, told = ended(gbfl(*COMMAND, "--jobs", jobs, "--black-box-timeout", "2"))
+    assert code == 3
+    assert "the black box has not answered a block of" in told
+    assert "within 2 seconds" in told
+    assert time.monotonic() - began < 100
+    assert_nothing_is_half_written(folder, whole)
+    Path("stalls").unlink()
+    assert finished(capsys) == whole
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "says"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+)
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_stopped_while_explaining_it_says_so_and_goes_on(folder, capsys, whole, how, code, says, jobs):
+    Path("slow").touch()
+    process = gbfl(*COMMAND, "--jobs", jobs)
+    wait_for(kept)
+    workers = faults.children(process.pid)
+    process.send_signal(how)
+    got, told = ended(process)
+    assert got == code
+    assert f"gbfl: {says}: " in told
+    assert "the same command goes on from there" in told
+    assert "Traceback" not in told
+    assert_nothing_is_half_written(folder, whole)
+    wait_for(lambda: not any(faults.is_running(worker) for worker in workers))
+    assert not list(PARTS.rglob(".*"))
+    Path("slow").unlink()
+    assert finished(capsys) == whole
+    assert not PARTS.exists()
+
+
+@pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_stopped_at_any_moment_nothing_is_half_written(folder, capsys, whole, how, code):
+    moment = random.Random(int(how))
+    for _ in range(2):
+        process = gbfl(*COMMAND)
+        wait_for(PARTS.exists)
+        time.sleep(moment.random() * 2)
+        process.send_signal(how)
+        got, told = ended(process)
+        assert got in (code, 0, -how), told  # the last: before our first line was run, the system's own way
+        assert_nothing_is_half_written(folder, whole)
+        assert not [file for file in folder.rglob(".*") if file.is_file()]
+    assert finished(capsys) == whole
+
+
+def test_killed_at_any_moment_the_same_command_ends_in_the_same_program(folder, capsys, whole):
+    """GBFL_KILLS=70 for the claim of 70."""
+    began = time.monotonic()
+    assert ended(gbfl(*COMMAND))[0] == 0
+    longest = time.monotonic() - began
+    Path("model.gbfl.json").unlink()
+    moment = random.Random(7)
+    for number in range(KILLS):
+        process = gbfl(*COMMAND, "--jobs", str(1 + number % 2), unheard=True)
+        time.sleep(moment.random() * longest)
+        process.kill()
+        process.wait()
+        assert_nothing_is_half_written(folder, whole)
+        assert finished(capsys) == whole
+        assert not PARTS.exists()
+        Path("model.gbfl.json").unlink()
+        for orphan in faults.in_session(process.pid):  # workers that had no work yet wait for minutes
+            os.kill(orphan, signal.SIGKILL)
+
+
+def test_workers_do_not_outlive_a_killed_parent(folder):
+    Path("slow").touch()
+    process = gbfl(*COMMAND, "--jobs", "2", unheard=True)
+    wait_for(kept)
+    assert len(faults.in_session(process.pid)) >= 3
+    process.kill()
+    process.wait()
+    wait_for(lambda: not faults.in_session(process.pid), seconds=30)
+
+
+def test_two_at_once_do_not_disturb_each_other(folder, capsys, whole):
+    Path("held").touch()
+    first = gbfl(*COMMAND)
+    wait_for((PARTS / "training/about.json").exists)
+    code, told = ended(gbfl(*COMMAND))
+    Path("held").unlink()
+    assert code == 3
+    assert f"another gbfl mine, process {first.pid}, keeps its explained rows there: wait for it" in told
+    other = gbfl(*COMMAND, "--checkpoint", "elsewhere")  # the same output, and both may write it
+    assert ended(first)[0] == 0
+    assert ended(other)[0] == 0
+    assert faults.digest(faults.load(Path("model.gbfl.json"))) == whole
+    assert not PARTS.exists()
+    assert sorted(path.name for path in Path("elsewhere").iterdir()) == ["test", "training"]
+
+
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+from gbfl_compile.cli import run
+run()
+"""
+
+
+def test_checkpoints_that_cannot_be_written_are_an_error_and_no_half_file(folder, capsys, whole):
+    run = subprocess.run([sys.executable, "-c", LIMITED, *COMMAND], capture_output=True, text=True, check=False)
+    assert run.returncode == 2
+    assert "rows-000000000-000001000.npz: cannot be written: File too large (0 of 2250 rows are kept in" in run.stderr
+    assert sorted(file.name for file in PARTS.rglob("*") if file.is_file()) == ["about.json"]
+    assert finished(capsys) == whole
+
+
+@pytest.fixture
+def disk(tmp_path):
+    """A disk of 300 kB, and a way to make it larger."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = shutil.which("mount") and subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=300k", "gbfl-test", str(place)], capture_output=True, check=False
+    )
+    if not mounted or mounted.returncode:
+        pytest.skip("only who may mount a file system can have a full one")
+    try:
+        yield lambda option: subprocess.run(["mount", "-o", f"remount,{option}", str(place)], check=True)
+    finally:
+        subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_full_disk_keeps_what_is_there_and_goes_on_when_it_is_not(folder, capsys, whole, disk):
+    code, told = ended(gbfl(*COMMAND, "--checkpoint", "disk/kept"))
+    assert code == 2
+    assert "cannot be written: No space left on device (1000 of 2250 rows are kept in disk/kept/training" in told
+    assert [file.name for file in kept(Path("disk/kept"))] == ["rows-000000000-000001000.npz"]
+    assert not [file for file in Path("disk").rglob(".*") if file.is_file()]
+    disk("size=30m")
+    assert finished(capsys, "--checkpoint", "disk/kept") == whole
+
+
+def test_a_full_disk_for_the_program_loses_no_explained_row(folder, capsys, whole, disk):
+    Path("disk/filler").write_bytes(bytes(300 * 1024))
+    code, told = ended(gbfl(*COMMAND, "-o", "disk/model.json", "--checkpoint", "kept"))
+    assert code == 2
+    assert "disk/model.json: cannot be written: No space left on device" in told
+    assert [file.name for file in Path("disk").iterdir()] == ["filler"]
+    assert len(kept(Path("kept"))) == 4
+    Path("disk/filler").unlink()
+    assert finished(capsys, "-o", "disk/model.json", "--checkpoint", "kept") == whole
+
+
+def test_a_read_only_folder_is_refused_before_the_work(folder, capsys, disk):
+    disk("ro")
+    for more in (["-o", "disk/model.json"], ["--checkpoint", "disk/kept"], ["-o", "disk/new/model.json"]):
+        capsys.readouterr()
+        assert main([*COMMAND, *more]) == 2
+        assert "cannot be written: Read-only file system" in capsys.readouterr().err
+    assert not PARTS.exists()
+    assert not Path("model.gbfl.json").exists()
+
+
+def test_what_does_not_fit_in_memory_is_refused_beforehand(folder, capsys):
+    code, told = ended(gbfl(*COMMAND, "--memory", "500MB"))
+    assert code == 2
+    assert "--memory 500 MB: " in told
+    assert "mining 3,000 rows takes about" in told
+    assert "fewer columns with --drop, or more memory" in told
+    assert ended(gbfl(*COMMAND, "--memory", "900MB", "--jobs", "2", "-o", "elsewhere.json"))[0] == 0
+    Path("wide.csv").write_text("y," + ",".join(f"x{j}" for j in range(5000)) + "\n" * 20_000)
+    assert main(["mine", "wide.csv", "--target", "y", "--train", "gbm", "--memory", "1 GB"]) == 2
+    assert "20,000 rows of 5001 columns take about" in capsys.readouterr().err
+    assert main([*COMMAND, "--memory", "much"]) == 2  # nothing is read before it is understood
+    assert "--memory much: is not a size, such as 2GB or 500MB" in capsys.readouterr().err
+    assert not PARTS.exists()

@@ -1,0 +1,108 @@
+"""The same data, seed and version: the same program and the same bytes of every artifact, whatever else differs."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gbfl_compile.starter import loans
+
+MINE = ("mine", "loans.csv", "--target", "default", "--seed", "5", "--clauses", "6", "--quiet")
+TARGETS = "python,c,onnx,sql:duckdb,sql:sqlite"
+
+
+def run(folder, *arguments, **environment):
+    subprocess.run(
+        [sys.executable, "-m", "gbfl_compile.cli", *arguments],
+        cwd=folder,
+        env={**os.environ, **environment},
+        check=True,
+        capture_output=True,
+    )
+
+
+def written(folder):
+    """Every file below the folder, with its bytes."""
+    return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    """A folder with the data, mined by a network, whose matrix products are what threads and blocks could change."""
+    folder = tmp_path_factory.mktemp("base")
+    (folder / "loans.csv").write_bytes(loans(1600, seed=3).encode())
+    run(folder, *MINE, "--train", "mlp", "-o", "out/m.json", "--triplets", "out/t.npz")
+    return folder
+
+
+CHANGES = {
+    "another process, another hash seed": ((), {"PYTHONHASHSEED": "12345"}),
+    "one thread": ((), {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}),
+    "four threads": ((), {"OMP_NUM_THREADS": "4", "OPENBLAS_NUM_THREADS": "4", "PYTHONHASHSEED": "0"}),
+    "two workers": (("--jobs", "2"), {}),
+    "three workers within a limit of memory": (("--jobs", "3", "--memory", "4GB"), {"OMP_NUM_THREADS": "3"}),
+    "a time limit and a place for checkpoints": (("--black-box-timeout", "60", "--checkpoint", "kept"), {}),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_a_mined_program_is_the_same_to_the_byte(base, tmp_path, what):
+    more, environment = CHANGES[what]
+    (tmp_path / "loans.csv").write_bytes((base / "loans.csv").read_bytes())
+    run(tmp_path, *MINE, "--train", "mlp", "-o", "out/m.json", "--triplets", "out/t.npz", *more, **environment)
+    assert written(tmp_path / "out") == written(base / "out")
+
+
+@pytest.mark.parametrize("ending", [b"\r\n", b"\n\n"])
+def test_line_endings_of_the_table_change_nothing(base, tmp_path, ending):
+    content = (base / "loans.csv").read_bytes()
+    assert b"\r" not in content
+    (tmp_path / "loans.csv").write_bytes(content.replace(b"\n", ending))
+    run(tmp_path, *MINE, "--train", "mlp", "-o", "out/m.json", "--triplets", "out/t.npz")
+    assert written(tmp_path / "out") == written(base / "out")
+
+
+@pytest.mark.parametrize("kind", ["gbm", "forest"])
+def test_other_black_boxes_are_trained_alike_each_time(base, tmp_path, kind):
+    programs = set()
+    for threads, jobs in (("1", "1"), ("4", "2")):
+        folder = tmp_path / threads
+        folder.mkdir()
+        (folder / "loans.csv").write_bytes(loans(1200, seed=4).encode())
+        more = ("--head", "tree", "--train", kind, "--jobs", jobs)
+        run(folder, "mine", "loans.csv", "--target", "default", "--quiet", *more, OMP_NUM_THREADS=threads)
+        programs.add((folder / "model.gbfl.json").read_bytes())
+    assert len(programs) == 1
+
+
+def test_artifacts_are_the_same_to_the_byte(base, tmp_path):
+    found = []
+    for number, environment in enumerate(({"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "99", "OMP_NUM_THREADS": "4"})):
+        place = tmp_path / str(number) / "build"
+        place.parent.mkdir()
+        run(base, "compile", "out/m.json", "--to", TARGETS, "-o", str(place), "--no-check", **environment)
+        found.append(written(place))
+    assert found[0] == found[1]
+    assert len(found[0]) >= len(TARGETS.split(","))
+
+
+def test_the_program_names_no_place_and_no_time(base):
+    """What would differ from one machine to the next stands in no file."""
+    told = json.loads((base / "out/m.json").read_text())
+    text = json.dumps(told)
+    assert str(base) not in text
+    assert str(Path.home()) not in text or str(Path.home()) == "/"
+    assert not {"date", "time", "created", "host", "user"} & set(told.get("metadata", told))
+
+
+@pytest.mark.parametrize("head", ["tree", "list"])
+def test_every_head_is_the_same_with_two_workers(base, tmp_path, head):
+    programs = set()
+    for jobs in ("1", "2"):
+        more = ("--head", head, "--train", "mlp", "--jobs", jobs, "--quiet", "-o", str(tmp_path / f"{jobs}.json"))
+        run(base, "mine", "loans.csv", "--target", "default", *more)
+        programs.add((tmp_path / f"{jobs}.json").read_bytes())
+    assert len(programs) == 1
