@@ -57,8 +57,9 @@ def deployed(folder):
         (folder / name).mkdir(parents=True)
     save(TREE, folder / "approved.json")
     save(TAMPERED_TREES[3][1], folder / "candidate.json")
-    (folder / "deployed.py").write_bytes(emit(TAMPERED_TREES[3][1], "python").files["model.py"])
-    (folder / "deployed/model.py").write_bytes(emit(TREE, "python").files["model.py"])
+    module = emit(TREE, "python").files["model.py"]
+    (folder / "deployed/model.py").write_bytes(module)
+    (folder / "deployed.py").write_bytes(module.replace(b"income >= 50000.0", b"income > 50000.0"))
     (folder / "deployed/score.sql").write_bytes(emit(TREE, "sql:postgres").files["model.sql"])
     for name, content in emit(TREE, "c").files.items():
         (folder / "src" / name).write_bytes(content)
