@@ -16,6 +16,7 @@ from gbfl_compile.backends import emit
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.json_form import save
 from tests.audit.tampering import TAMPERED_TREES, TREE
+from tests.cli.spelling import misspelt
 from tests.documents import DOCUMENTS, ROOT, RUN, blocks, indented_commands, matches
 
 NOT_RUN = {
@@ -160,6 +161,14 @@ def test_what_is_not_run_is_listed_with_its_reason():
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_commands_stand_where_they_are_run(document):
     assert indented_commands(document) == []
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, ROOT / "docs/paper.md"], ids=lambda path: str(path.relative_to(ROOT)))
+def test_commands_mentioned_in_passing_could_be_run(document):
+    """Inline, such as `gbfl lint PROGRAM --data F`: the command and its flags are there."""
+    text = re.sub(r"```.*?```", "", document.read_text(encoding="utf-8"), flags=re.DOTALL)
+    for command in re.findall(r"`(gbfl [a-z][^`]*)`", text):
+        assert (wrong := misspelt(command)) is None, wrong
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
