@@ -33,3 +33,10 @@ def test_an_example_that_could_not_be_run_is_noticed():
     assert misspelt("gbfl nonsense p.json") == "there is no command nonsense"
     assert misspelt("gbfl mine loans.csv --nonsense") == "gbfl mine has no --nonsense"
     assert misspelt("gbfl audit-log nonsense a.jsonl") == "there is no command audit-log nonsense"
+
+
+def test_no_command_is_cut_short_in_the_list():
+    run = CliRunner().invoke(gbfl, ["--help"])
+    listed = run.output.partition("Commands:")[2]
+    assert "..." not in listed
+    assert [line.split()[0] for line in listed.splitlines() if line.strip()] == list(gbfl.commands)
