@@ -35,7 +35,14 @@ from gbfl_compile.unfinished import sweep
 from gbfl_compile.version import VERSION
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _InOrder(click.Group):
+    """Lists its commands as they were added: in the order they are used."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+
+@click.group(cls=_InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(VERSION, prog_name="gbfl")
 def gbfl() -> None:
     """Rules mined from a black box, compiled to where they run, and checked against their source.
@@ -44,25 +51,28 @@ def gbfl() -> None:
     """
 
 
-COMMANDS = (
-    init,
-    demo,
-    mine,
-    show,
-    reasons,
-    compile_,
-    check,
-    lint,
-    score,
-    audit,
-    audit_log,
-    diff,
-    report,
-    sizes,
-    paper,
-    doctor,
-)
-for command in COMMANDS:
+COMMANDS = {
+    demo: "The whole walk on breast cancer data.",
+    init: "A small example to start from.",
+    mine: "A table and a black box to a program of rules.",
+    show: "The rules, or why a row gets its class.",
+    reasons: "Your own words for clauses.",
+    compile_: "Write a program for Python, C, ONNX and SQL.",
+    check: "Prove and run artifacts against their program.",
+    score: "Score a table, or inside a database.",
+    audit: "Is what is deployed what was approved?",
+    audit_log: "Look after an audit log.",
+    diff: "Two versions of a program by what they mean.",
+    lint: "What is odd about a program.",
+    report: "A program and what is known of it on one page.",
+    sizes: "Bytes of a C scorer.",
+    paper: "The paper's experiment.",
+    doctor: "What is installed, what can be run.",
+}
+"""Each command, and the line it has in `gbfl --help`; in the order they are used."""
+
+for command, line in COMMANDS.items():
+    command.short_help = line
     gbfl.add_command(command)
 
 

@@ -34,16 +34,16 @@ PROOF_COLOURS = {
 
 
 def _console() -> Console:
-    return Console(highlight=False, soft_wrap=True)
+    return Console(highlight=False, soft_wrap=True, emoji=False)
 
 
 def _print_table(table: Table) -> None:
     """A table as wide as it needs; only a terminal's width can make its cells wrap. No line ends in spaces."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     if console.is_terminal:
         console.print(table)
         return
-    console = Console(highlight=False, width=WIDEST)
+    console = Console(highlight=False, emoji=False, width=WIDEST)
     with console.capture() as drawn:
         console.print(table)
     print_lines(*(line.rstrip() for line in drawn.get().splitlines()))

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from gbfl_compile import starter
+from tests.documents import ROOT, blocks
 
 SESSION = (
     "gbfl mine loans.csv --target default --train gbm -o loans.gbfl.json",
@@ -18,6 +19,10 @@ SESSION = (
     "gbfl audit loans.gbfl.json --database duckdb:///loans.duckdb --view scores",
     "gbfl report loans.gbfl.json -o report.html",
 )
+
+
+def test_the_readme_shows_this_session():
+    assert "".join(f"{line}\n" for line in SESSION) in [block.text for block in blocks(ROOT / "README.md")]
 
 
 def given(folder):

@@ -197,7 +197,10 @@ def _logged(report: AuditReport, log: Path | None) -> tuple[str | None, GbflErro
 
 @click.group("audit-log")
 def audit_log() -> None:
-    """Look after an audit log."""
+    """Look after an audit log.
+
+    Example: gbfl audit-log verify audits.jsonl
+    """
 
 
 @audit_log.command()

@@ -14,7 +14,7 @@ from tests.bench.record import write_record
 from tests.bench.timing import Timed
 
 GROUPS = (
-    *("python", "explain", "learn", "mine_scale"),
+    *("start", "python", "explain", "learn", "mine_scale"),
     *("c", "onnx", "sql", "score"),
     *("proof", "audit", "why"),
 )

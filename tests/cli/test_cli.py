@@ -52,6 +52,14 @@ def test_a_name_is_never_taken_for_markup(folder, capsys):
     assert "18 <= [red]age[/red] < 65 AND [/] >= 0.1" in capsys.readouterr().out
 
 
+def test_a_name_is_never_taken_for_a_picture(folder, capsys):
+    (folder / "p.json").write_text(to_json(replace(PROGRAM, features=("a:snowflake:b", "the income"))))
+    assert main(["show", "p.json"]) == 0
+    assert "18 <= a:snowflake:b < 65" in capsys.readouterr().out
+    assert main(["compile", "p.json", "--to", "sql:snowflake", "-o", "build"]) == 0
+    assert "sql:snowflake: build/sql-snowflake/model.sql" in capsys.readouterr().out
+
+
 def test_compile_writes_a_folder_a_target(folder, capsys):
     assert main(["compile", "p.json", "--to", "python", "-o", "build"]) == 0
     assert files(folder) == ["build/python/model.py", "p.json"]
