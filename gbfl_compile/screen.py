@@ -31,7 +31,7 @@ PROOF_COLOURS = {
 
 
 def _console() -> Console:
-    return Console(highlight=False, soft_wrap=True)
+    return Console(highlight=False, emoji=False, soft_wrap=True)
 
 
 def print_lines(*lines: str) -> None:
@@ -50,7 +50,7 @@ def progress(steps: int, *, quiet: bool) -> Iterator[Callable[[str], None]]:
     """A progress bar on standard error, on a terminal only; call what it yields at the start of each step."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    console = Console(stderr=True)
+    console = Console(stderr=True, emoji=False)
     count, what = TextColumn("{task.completed}/{task.total}"), TextColumn("{task.description}")
     columns = (BarColumn(), count, what, TimeElapsedColumn())
     bar = Progress(*columns, console=console, transient=True, disable=quiet or not console.is_terminal)
@@ -77,7 +77,7 @@ def print_verdict(verdict: Verdict) -> None:
             Text(_execution_text(target)),
             Text(_consistency_text(target)),
         )
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     console.print(table)
     for target in verdict.targets:
         for line in _remarks(target, verdict.program):
@@ -131,7 +131,7 @@ def print_demo(demo: Demo, out: Path) -> None:
     for what, percent, count in _figures(demo.consistency):
         table.add_row(what, percent, count)
     table.add_row("accuracy", f"{100 * demo.accuracy:.1f} %", f"black box {100 * demo.black_box_accuracy:.1f} %")
-    Console(highlight=False).print(table)
+    Console(highlight=False, emoji=False).print(table)
     print_lines("", f"program against classifier: {demo.lowered_different} different of {demo.lowered_rows} rows")
     print_verdict(demo.verdict)
     print_lines(*(f"{target}: not emitted: {reason}" for target, reason in demo.not_emitted.items()))
@@ -165,7 +165,7 @@ def print_paper(result: dict[str, Any]) -> None:
         for model in (*BASELINES, "gbfl"):
             figures = result["published"][metric][model]
             table.add_row(f"paper: {TITLES[model]}", *(Text(number(figures[n]), style="dim") for n in names))
-        Console(highlight=False).print(table)
+        Console(highlight=False, emoji=False).print(table)
         print_lines("")
     print_lines(*(f"{name}: not run: {reason}" for name, reason in result["not_available"].items()))
     print_lines(f"{result['seconds']['whole'] / 60:.1f} minutes")
@@ -191,7 +191,7 @@ def print_doctor(found: dict[str, Any]) -> None:
     targets = Table("target", "emit", "run", "engine", "", box=None, pad_edge=False)
     for name, row in found["targets"].items():
         targets.add_row(name, Text(row["emit"]), Text(row["run"]), Text(row["engine"]), Text(row["summary"]))
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     console.print(libraries)
     print_lines("")
     console.print(targets)

@@ -26,7 +26,7 @@ ROOMS = {
     "databases": LANGUAGE,
     "backends": LANGUAGE | {"databases"},
     "learn": MEASURES,
-    "artifacts": TARGETS,
+    "artifacts": TARGETS | {"databases"},
     "tables": FOUNDATION | {"ir"},
     "scoring": TARGETS | {"tables"},
     "scoring_database": TARGETS | {"databases"},

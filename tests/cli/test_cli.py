@@ -52,6 +52,12 @@ def test_a_name_is_never_taken_for_markup(folder, capsys):
     assert "18 <= [red]age[/red] < 65 AND [/] >= 0.1" in capsys.readouterr().out
 
 
+def test_a_target_is_never_taken_for_an_emoji(folder, capsys):
+    """The terminal library would print a snowflake for `:snowflake:`."""
+    assert main(["compile", "p.json", "--to", "sql:snowflake", "-o", "cold"]) == 0
+    assert "sql:snowflake: Snowflake is not run here" in capsys.readouterr().out
+
+
 def test_compile_writes_a_folder_a_target(folder, capsys):
     assert main(["compile", "p.json", "--to", "python", "-o", "build"]) == 0
     assert files(folder) == ["build/python/model.py", "p.json"]
