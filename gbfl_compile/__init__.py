@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 from gbfl_compile.version import VERSION as __version__
 
 if TYPE_CHECKING:
+    from gbfl_compile.artifacts import load_artifact as load_artifact
+    from gbfl_compile.artifacts import write_artifact as write_artifact
     from gbfl_compile.backends import emit as emit
     from gbfl_compile.check.equivalence import compare as compare
     from gbfl_compile.check.equivalence import expectation as expectation
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from gbfl_compile.check.folder import check_folder as check_folder
     from gbfl_compile.check.witnesses import witnesses as witnesses
     from gbfl_compile.databases import connect as connect
+    from gbfl_compile.databases import from_connection as from_connection
     from gbfl_compile.errors import BadInput as BadInput
     from gbfl_compile.errors import CannotRun as CannotRun
     from gbfl_compile.errors import GbflError as GbflError
@@ -65,6 +68,8 @@ _HOMES = {
     "evaluate": "ir.evaluate:evaluate",
     "evaluate_many": "ir.batch:evaluate_many",
     "expectation": "check.equivalence:expectation",
+    "from_connection": "databases:from_connection",
+    "load_artifact": "artifacts:load_artifact",
     "load_program": "ir.json_form:load",
     "lower": "lowering:lower",
     "optimise": "passes:optimise",
@@ -73,6 +78,7 @@ _HOMES = {
     "score_in_database": "scoring_database:score_in_database",
     "spark_column": "spark:spark_column",
     "witnesses": "check.witnesses:witnesses",
+    "write_artifact": "artifacts:write_artifact",
 }
 """Public name -> where it lives."""
 

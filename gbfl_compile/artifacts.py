@@ -8,6 +8,8 @@ from pathlib import Path
 
 from gbfl_compile.backends import backend, folder_name, target_of_folder
 from gbfl_compile.backends.base import Artifact, Predictor, only_file
+from gbfl_compile.backends.sql_run import load_in_database
+from gbfl_compile.databases.base import Database
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files import refuse_leading_out
 from gbfl_compile.folders import files_together, one_writer
@@ -45,10 +47,15 @@ def artifact_folders(out: Path) -> dict[str, Path]:
     return {folder.name: folder for folder in folders}
 
 
-def load_artifact(folder: Path, name: str | None = None) -> Predictor:
-    """The artifact in a target's folder, ready to answer."""
+def load_artifact(folder: Path, name: str | None = None, *, database: Database | None = None) -> Predictor:
+    """The artifact in a target's folder, ready to answer; SQL in a private database, or in one of yours.
+
+    A database of yours is what `connect(url)` or `from_connection(dialect, connection)` gives.
+    """
+    folder = Path(folder)
     target = target_of_folder(folder.resolve().name)
     if target is None:
         raise BadInput(f"{folder}: no target is called {folder.resolve().name!r}, name an artifact's folder")
     row = backend(target)
-    return row.load(only_file(folder, row.extension, name))
+    path = only_file(folder, row.extension, name)
+    return row.load(path) if database is None else load_in_database(path, target, database)

@@ -65,7 +65,7 @@ def progress(steps: int, *, quiet: bool) -> Iterator[Callable[[str], None]]:
     """A progress bar on standard error, on a terminal only; call what it yields at the start of each step."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    console = Console(stderr=True)
+    console = Console(stderr=True, emoji=False)
     count, what = TextColumn("{task.completed}/{task.total}"), TextColumn("{task.description}")
     columns = (BarColumn(), count, what, TimeElapsedColumn())
     if quiet or not console.is_terminal:  # rich before 14.1 ends a bar that is not shown with an empty line

@@ -31,7 +31,7 @@ ROOMS = {
     "databases": LANGUAGE,
     "backends": LANGUAGE | {"databases", "reasons"},
     "learn": MEASURES,
-    "artifacts": TARGETS | {"folders"},
+    "artifacts": TARGETS | {"folders", "databases"},
     "tables": FOUNDATION | {"ir"},
     "ordered_work": set(),
     "table_batches": FOUNDATION | {"tables"},

@@ -28,9 +28,18 @@ def backend(target: str) -> Backend:
     return BACKENDS[target]
 
 
-def emit(program: Program, target: str, name: str = "model", options: Options | None = None) -> Artifact:
-    """The program written down for one target; nothing is put on disk."""
-    return backend(target).emit(validate(program), artifact_name(name), options or {})
+def emit(
+    program: Program, target: str, name: str = "model", options: Options | None = None, **settings: str
+) -> Artifact:
+    """The program written down for one target; nothing is put on disk.
+
+    The target's options are given as a mapping or by name: `emit(program, "sql:postgres", form="view", table="loans")`.
+    """
+    taken = {**(options or {}), **settings}
+    for option, value in taken.items():
+        if not isinstance(value, str):
+            raise BadInput(f"target {target}: {option}={value!r}: give options as text, such as {option}='{value}'")
+    return backend(target).emit(validate(program), artifact_name(name), taken)
 
 
 def folder_name(target: str) -> str:

@@ -157,7 +157,10 @@ class Scorer:
         return "double" if self.real.itemsize == 8 else "float"
 
     def _function(self, verb: str) -> Any:
-        return getattr(self.library, f"{self.name}_{verb}")
+        try:
+            return getattr(self.library, f"{self.name}_{verb}")
+        except AttributeError:
+            raise BadInput(f"{self.name}.h declares no {self.name}_{verb}: emit it again") from None
 
     def _constant(self, which: str) -> int:
         return int(getattr(self.library, f"{self.name}_{which}"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,25 +92,67 @@ def load(dialect: Dialect, path: Path) -> Predictor:
     from gbfl_compile.databases import scratch
 
     database = scratch(dialect.name)
-    try:
-        told = script.told
-        features, classes, digest = tuple(told["features"]), tuple(told["classes"]), told["digest"]
-    except (KeyError, TypeError) as error:
-        database.close()
-        raise BadInput(f"{path}: its header lacks {error}") from None
 
     def answer(rows: Matrix) -> Answers:
         return run(dialect, script, database, rows)
 
     weakref.finalize(answer, database.close).atexit = False  # with the predictor; at exit engines end by themselves
+    return _predictor(script, database, answer)
 
+
+def load_in_database(path: Path, target: str, database: Database) -> Predictor:
+    """The artifact in a file, run in a user's database: rows go in as a temporary table, and nothing stays there.
+
+    An artifact that makes views, tables or functions is refused: they would be made where the user's own are.
+    """
+    if target != f"sql:{database.dialect}":
+        raise BadInput(f"{path}: is for {target}, the database is one for sql:{database.dialect}")
+    script = read_script(path)
+    form, schema = script.told["form"], script.told["schema"]
+    if form not in ("select", "expression") or schema:
+        told = f"in schema {schema!r}" if schema else f"form={form}"
+        raise BadInput(f"{path}: was emitted {told}: emit it with form=select and no schema to run it in a database")
+    dialect = _dialect(database)
+
+    def answer(rows: Matrix) -> Answers:
+        table = identifier(dialect, script.told["table"])
+        if _is_there(database, table):
+            raise BadInput(f"{script.told['table']}: the database has such a table: emit it with another sql.table")
+        try:
+            return run(dialect, script, database, rows)
+        finally:
+            database.execute(f"DROP {TEMPORARY.get(dialect.name, 'TABLE IF EXISTS')} {table}")
+
+    return _predictor(script, database, answer)
+
+
+TEMPORARY = {"spark": "VIEW IF EXISTS", "mariadb": "TEMPORARY TABLE IF EXISTS"}
+"""What rows that were put into a user's database are there, where they are no table like any other."""
+
+
+def _dialect(database: Database) -> Dialect:
+    from gbfl_compile.backends.sql_engines import DIALECTS
+
+    return DIALECTS[database.dialect]
+
+
+def _is_there(database: Database, table: str) -> bool:
+    try:
+        database.fetch(f"SELECT 1 FROM {table} WHERE 1 = 0")  # noqa: S608 - quoted
+    except CannotRun:
+        return False
+    return True
+
+
+def _predictor(script: Script, database: Database, answer: Callable[[Matrix], Answers]) -> Predictor:
+    told = script.told
     finite = "" if database.holds_infinity else ", infinities given as the largest double"
     return Predictor(
-        f"sql:{dialect.name}",
+        f"sql:{database.dialect}",
         database.version + finite,
-        digest,
-        features,
-        classes,
+        told["digest"],
+        tuple(told["features"]),
+        tuple(told["classes"]),
         answer,
         holds_infinity=database.holds_infinity,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -69,11 +70,11 @@ def over(connection: Any, temporary: bool = True) -> Database:
         return bool(connection.closed or connection.broken)
 
     def execute(statement: str) -> None:
-        with told(version, lost):
+        with told(version, lost), _savepoint(connection):
             connection.execute(statement)
 
     def fetch(query: str) -> list[tuple[Any, ...]]:
-        with told(version, lost):
+        with told(version, lost), _savepoint(connection):
             return list(connection.execute(query).fetchall())
 
     def insert(table: str, columns: Sequence[str], rows: Matrix, *, missing: Missing = "null") -> None:
@@ -92,6 +93,17 @@ def over(connection: Any, temporary: bool = True) -> Database:
         return quoted(NAMING, name)
 
     return Database("postgres", version, execute, fetch, insert, connection.close, quote)
+
+
+def _savepoint(connection: Any) -> contextlib.AbstractContextManager[Any]:
+    """In a transaction a statement that fails would fail all that come after it: it is rolled back by itself."""
+    idle = connection.info.transaction_status == 0
+    if idle and connection.autocommit:
+        return contextlib.nullcontext()
+    if idle:
+        connection.execute("SELECT 1")  # begins the transaction, which stays the user's to end
+    saved: contextlib.AbstractContextManager[Any] = connection.transaction()
+    return saved
 
 
 CHUNK = 50_000

@@ -15,16 +15,18 @@ import pytest
 from gbfl_compile.backends import emit
 from gbfl_compile.backends.sql_query import KEY_MARK
 from gbfl_compile.check.artifact_proof import prove_readings
+from gbfl_compile.check.equivalence import differing_rows
 from gbfl_compile.check.readers import read
 from gbfl_compile.check.reading import Reading, Unread
 from gbfl_compile.check.witnesses import witnesses
 from gbfl_compile.databases import scratch
 from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.ir.batch import evaluate_many
 from tests.backends.c_programs import needs_a_compiler
 from tests.check.mutants import Mutant, loaded, report
 from tests.check.reader_artifacts import KINDS, count, random_artifact
 from tests.check.respelling import random_program
-from tests.check.test_readers_mutated import differs_when_run
+from tests.check.test_readers_mutated import as_given
 from tests.fuzz.mutations import broken_bytes
 
 SHARE = {"python": 0.3, "onnx": 0.3, "c": 0.2, "sql:sqlite": 0.1, "sql:duckdb": 0.1}
@@ -88,10 +90,15 @@ def assert_answers_as_its_source(program, target, files, folder, database):
         return
     rows = witnesses(program)
     rows = rows[:: max(1, len(rows) // 100)]
+    rows = as_given(rows, predictor)
+    expected = evaluate_many(program, rows)
     for way in (predictor.answer, *predictor.other_ways.values()):
         try:
-            assert not differs_when_run(program, predictor, way, rows).any(), files
+            assert not differing_rows(program, expected, way(rows)).any(), files
         except CannotRun:
+            return
+        except BadInput as error:  # its header says something else than its text, and nobody could run that
+            assert not any(w in str(error) for w in ("disagree", "differently", "functions say")), files  # noqa: PT017
             return
 
 
