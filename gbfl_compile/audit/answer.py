@@ -28,6 +28,8 @@ class Change:
     """`clause 7`, `leaf 3`, `points of clause 2`, `to start with`."""
     approved: str
     deployed: str
+    kind: str = "changed"
+    """changed, loosened (it lets more rows through), tightened (fewer), added, removed or rebuilt."""
 
     def text(self) -> str:
         """One line: `clause 7: income >= 50000 is deployed as income > 50000`."""

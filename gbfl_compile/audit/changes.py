@@ -156,7 +156,7 @@ def _points_changes(program: Program, card: Scored, missing: list[Piece], extra:
     source = as_reading(program).decision
     assert isinstance(source, Scored)  # noqa: S101 - both are rule sets
     if source.bias != card.bias:
-        yield Change("to start with", _points_text(source.bias, program), _points_text(card.bias, program))
+        yield Change("to start with", points_text(source.bias, program), points_text(card.bias, program))
     if card.tie_to != "lower":
         yield Change("a tie", "goes to the earlier class", "one that goes to the later class")
     for old in list(missing):
@@ -164,11 +164,12 @@ def _points_changes(program: Program, card: Scored, missing: list[Piece], extra:
         if new is not None:
             missing.remove(old)
             extra.remove(new)
-            old_text, new_text = _points_text(old.points, program), _points_text(new.points, program)
+            old_text, new_text = points_text(old.points, program), points_text(new.points, program)
             yield Change(f"points of clause {old.number}", old_text, new_text)
 
 
-def _points_text(points: Points, program: Program) -> str:
+def points_text(points: Points, program: Program) -> str:
+    """Points class by class: `+3 yes, -1 no`."""
     return ", ".join(f"{worth:+d} {label}" for worth, label in zip(points, program.classes, strict=True))
 
 

@@ -54,13 +54,13 @@ def class_numbers(program: Program, rows: Matrix) -> NDArray[np.int64]:
 
 
 def explained(program: Program, rows: Matrix, deployed: Observed, only_signs: bool = False) -> Explained | None:
-    """The simplest slip that gives the `deployed` answers. With `only_signs` no larger one than a sign is told."""
+    """The simplest slip that gives the `deployed` answers. With `only_signs` no larger one is looked for."""
     case = case_of(program, rows, deployed, clock_of(SECONDS))
     if not case.differs.any():
         return None
     found: list[Slip] = []
     try:
-        for kind in KINDS:
+        for kind in KINDS[:1] if only_signs else KINDS:
             found.extend(kind(case))
     except OutOfTime:
         pass  # what was found until then fits, and is told

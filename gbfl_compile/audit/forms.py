@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from gbfl_compile.audit.answer import SCHEMA, Audited, AuditReport, Moved, Region
+from gbfl_compile.audit.answer import SCHEMA, Audited, AuditReport, Change, Moved, Region
 from gbfl_compile.audit.difference import Difference
 from gbfl_compile.ir.readable import printable
 
@@ -44,7 +46,13 @@ def audited_form(audited: Audited, source: str) -> dict[str, Any]:
         if pair is None
         else {"source": pair.source.as_dict(), "target": pair.target.as_dict()},
         "differences": [
-            {"where": change.where, "approved": change.approved, "deployed": change.deployed, "text": change.text()}
+            {
+                "where": change.where,
+                "approved": change.approved,
+                "deployed": change.deployed,
+                "kind": change.kind,
+                "text": change.text(),
+            }
             for change in audited.changes
         ],
         "region": None if audited.region is None else region_form(audited.region),
@@ -76,7 +84,8 @@ def difference_form(found: Difference, features: tuple[str, ...]) -> dict[str, A
         "new": found.new,
         "proof": found.proof.as_json(features),
         "differences": [
-            {"where": change.where, "old": change.approved, "new": change.deployed} for change in found.changes
+            {"where": change.where, "kind": change.kind, "old": change.approved, "new": change.deployed}
+            for change in found.changes
         ],
         "regions": [region_form(region) for region in found.regions],
         "moved": None if found.moved is None else moved_form(found.moved),
@@ -119,14 +128,34 @@ def _drift_lines(drift: Any) -> Iterator[str]:
 
 def region_lines(region: Region, old: str, new: str) -> Iterator[str]:
     """Where it differs, and a row there."""
-    row = ", ".join(
-        f"{printable(name)} = {'missing' if value is None else value}" for name, value in region.row.items()
-    )
+    rule = _shortened(region.rule)
     if region.approved == region.deployed and type(region.approved) is type(region.deployed):
-        yield f"  differs where {region.rule}: the label is {region.approved!r} in both, what stands beside it differs"
+        yield f"  differs where {rule}: the label is {region.approved!r} in both, what stands beside it differs"
     else:
-        yield f"  differs where {region.rule}: {old} {region.approved!r}, {new} {region.deployed!r}"
-    yield f"  for example {row}"
+        yield f"  differs where {rule}: {old} {region.approved!r}, {new} {region.deployed!r}"
+    yield f"  for example {row_text(region)}"
+
+
+def _shortened(rule: str) -> str:
+    """A rule of many conditions, the first few of them: a box of a rule set asks nearly every feature."""
+    parts = rule.split(" AND ")
+    if len(parts) <= CONDITIONS_TOLD + 1:
+        return rule
+    return f"{' AND '.join(parts[:CONDITIONS_TOLD])} AND {len(parts) - CONDITIONS_TOLD} more conditions"
+
+
+def row_text(region: Region) -> str:
+    """The region's row. Of a wide one only what its rule asks: the rest may be anything there."""
+    values = {printable(name): value for name, value in region.row.items()}
+    asked = {name for name in values if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", region.rule)}
+    shown = values if len(values) <= WIDE or not asked else {n: v for n, v in values.items() if n in asked}
+    text = ", ".join(f"{name} = {'missing' if value is None else value}" for name, value in shown.items())
+    return text if len(shown) == len(values) else f"{text}, the rest as you like"
+
+
+CONDITIONS_TOLD = 6
+WIDE = 8
+"""Features of a row that are all shown as text; the JSON has every one."""
 
 
 def moved_lines(moved: Moved) -> Iterator[str]:
@@ -137,17 +166,37 @@ def moved_lines(moved: Moved) -> Iterator[str]:
 
 
 def difference_lines(found: Difference) -> Iterator[str]:
-    """A difference of two versions as text."""
+    """A difference of two versions as text: what became of the clauses, rows that move, and the widest regions."""
     match found.verdict:
         case "identical":
             yield f"identical: both are {found.old}"
         case "equal":
-            yield "equal: proved on every input, though written differently"
+            yield f"equal: proved on every input, though written differently ({found.old} and {found.new})"
         case verdict:
             yield f"{verdict}: {found.old} to {found.new}"
-    for change in found.changes:
-        yield f"  {change.where}: {change.approved} becomes {change.deployed}"
-    for region in found.regions:
-        yield from region_lines(region, "old", "new")
+    counts = Counter(change.kind for change in found.changes)
+    if counts:
+        yield f"  {', '.join(f'{count} {kind}' for kind, count in counts.most_common())}"
+    for change in found.changes[:MOST_TOLD]:
+        yield f"  {_change_text(change)}"
+    if len(found.changes) > MOST_TOLD:
+        yield f"  and {len(found.changes) - MOST_TOLD} more: --json has them all"
     if found.moved is not None:
         yield from moved_lines(found.moved)
+    for region in found.regions[:REGIONS_TOLD]:
+        yield from region_lines(region, "old", "new")
+    if len(found.regions) > REGIONS_TOLD:
+        yield f"  other such regions that --json has: {len(found.regions) - REGIONS_TOLD}"
+
+
+MOST_TOLD, REGIONS_TOLD = 30, 4
+
+
+def _change_text(change: Change) -> str:
+    where = printable(change.where)
+    if change.kind == "removed":
+        return f"{where} removed: {printable(change.approved)}"
+    if change.kind == "added":
+        return f"{where} added: {printable(change.deployed)}"
+    kind = "" if change.kind == "changed" else f" {change.kind}"
+    return f"{where}{kind}: {printable(change.approved)} becomes {printable(change.deployed)}"

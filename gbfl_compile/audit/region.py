@@ -7,7 +7,8 @@ and the other class from the other. So the rule may be narrower than the truth, 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from gbfl_compile.audit.answer import Region
@@ -26,12 +27,13 @@ def region_of(program: Program, reading: Reading, shown: Counterexample) -> Regi
     """The widest box found around a row on which the labels differ."""
     source = as_reading(program)
     cells = cells_of((source, reading), reading.dtype)
+    masks = Masks(cells)
     box = {f: cell_at(cells, f, value) for f, value in enumerate(shown.row)}
     approved, deployed = shown.source.label, shown.target.label
     if approved != deployed:
         want = program.classes.index(approved), reading.classes.index(deployed)
         for feature in sorted(box, key=lambda f: len(cells.starts[f])):
-            box = _widened(cells, source, reading, box, feature, want)
+            box = _widened(masks, source, reading, box, feature, want)
     kept = tuple((f, mask) for f, mask in sorted(box.items()) if mask != cells.everything(f))
     row = [simple_value(cells, f, dict(kept), value) for f, value in enumerate(shown.row)]
     if approved == deployed:  # only something beside the label differs, and only this row is known to show it
@@ -54,15 +56,15 @@ def simple_value(cells: Cells, feature: int, box: Box, value: float) -> float:
 
 
 def _widened(
-    cells: Cells, source: Reading, reading: Reading, box: Box, feature: int, want: tuple[int, int]
+    masks: Masks, source: Reading, reading: Reading, box: Box, feature: int, want: tuple[int, int]
 ) -> dict[int, int]:
     """The box with more cells of one feature: all of them, or neighbour by neighbour."""
 
     def holds(mask: int) -> bool:
         tried = {**box, feature: mask}
-        return winners(cells, source, tried) == {want[0]} and winners(cells, reading, tried) == {want[1]}
+        return winners(masks, source, tried) == {want[0]} and winners(masks, reading, tried) == {want[1]}
 
-    mask = box[feature]
+    cells, mask = masks.cells, box[feature]
     if holds(cells.everything(feature)):
         return {**box, feature: cells.everything(feature)}
     if mask != cells.missing(feature):
@@ -91,56 +93,81 @@ def _neighbours(cells: Cells, feature: int, mask: int, down: bool = False) -> It
         cell += 1
 
 
-def truth(cells: Cells, condition: Condition, box: Box) -> Truth:
+@dataclass(slots=True)
+class Masks:
+    """The masks of the tests of some readings, each worked out once: a box is asked about them thousands of times."""
+
+    cells: Cells
+    known: dict[int, int] = field(default_factory=dict)
+    """By identity: the readings outlive this."""
+
+    def of(self, test: Test) -> int:
+        """The cells in which a test holds."""
+        found = self.known.get(id(test))
+        if found is None:
+            found = self.known[id(test)] = mask_of(self.cells, test)
+        return found
+
+
+def truth(masks: Masks, condition: Condition, box: Box) -> Truth:
     """Whether a condition holds for every row of a box, for none, or it depends."""
     match condition:
         case Test(feature, _):
-            mask, asked = box.get(feature, cells.everything(feature)), mask_of(cells, condition)
+            mask, asked = box.get(feature, masks.cells.everything(feature)), masks.of(condition)
             return True if mask & ~asked == 0 else False if mask & asked == 0 else None
         case All(parts):
-            found = [truth(cells, part, box) for part in parts]
-            return False if False in found else None if None in found else True
+            return _decided(masks, parts, box, False)
         case Any(parts):
-            found = [truth(cells, part, box) for part in parts]
-            return True if True in found else None if None in found else False
+            return _decided(masks, parts, box, True)
         case Not(part):
-            inner = truth(cells, part, box)
+            inner = truth(masks, part, box)
             return None if inner is None else not inner
         case _:
             assert_never(condition)
 
 
-def winners(cells: Cells, reading: Reading, box: Box) -> set[int]:
+def _decided(masks: Masks, parts: Sequence[Condition], box: Box, by: bool) -> Truth:
+    """One part that answers `by` decides; else it depends where one does."""
+    found: Truth = not by
+    for part in parts:
+        held = truth(masks, part, box)
+        if held is by:
+            return by
+        found = None if held is None else found
+    return found
+
+
+def winners(masks: Masks, reading: Reading, box: Box) -> set[int]:
     """The classes a row of the box may get: perhaps too many, never too few."""
     match reading.decision:
         case Decided():
-            return _reached(cells, reading.decision, box)
+            return _reached(masks, reading.decision, box)
         case Scored():
-            return _scored(cells, reading.decision, box)
+            return _scored(masks, reading.decision, box)
         case _:
             assert_never(reading.decision)
 
 
-def _reached(cells: Cells, decided: Decided, box: Box) -> set[int]:
+def _reached(masks: Masks, decided: Decided, box: Box) -> set[int]:
     seen, waiting, found = {0}, [0], set()
     while waiting:
         step = decided.steps[waiting.pop()]
         if not isinstance(step, Ask):
             found.add(step.winner)
             continue
-        held = truth(cells, step.condition, box)
+        held = truth(masks, step.condition, box)
         ways = {step.then} if held else {step.otherwise} if held is False else {step.then, step.otherwise}
         waiting += ways - seen
         seen |= ways
     return found
 
 
-def _scored(cells: Cells, scored: Scored, box: Box) -> set[int]:
+def _scored(masks: Masks, scored: Scored, box: Box) -> set[int]:
     """A class can win where no other is ahead of it for sure."""
     classes = range(len(scored.bias))
     known, open_points = list(scored.bias), []
     for condition, points in scored.terms:
-        held = truth(cells, condition, box)
+        held = truth(masks, condition, box)
         if held:
             known = [a + b for a, b in zip(known, points, strict=True)]
         elif held is None:

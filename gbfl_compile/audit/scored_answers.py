@@ -1,7 +1,8 @@
 """What the approved program answers on batch after batch: few rows by `evaluate_many`, many by its own C scorer.
 
-The C scorer is built once there are enough rows to pay for it, and where a compiler is. Before it is used it must
-answer as `evaluate_many` does on rows of the batch at hand.
+The C scorer is built once there are enough rows to pay for it, and where a compiler is. Before it is used its text is
+read back and proved to be the program, and what was built must answer as `evaluate_many` on rows of the batch at hand.
+Where it is not proved the reference goes on: slower, and the same.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from gbfl_compile.audit.scored_batches import Batch, part_of
 from gbfl_compile.backends import emit
 from gbfl_compile.backends.c_inputs import Columns, as_input
+from gbfl_compile.check.artifact_proof import prove_artifact
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files import temporary_folder
 from gbfl_compile.ir.batch import Matrix, evaluate_many
@@ -32,6 +34,8 @@ BUILD_AFTER_ATOMS = 20_000_000
 
 CHECKED_ROWS = 10_000
 """So many rows of a batch are answered by both before the C scorer is trusted."""
+
+PROOF_SECONDS = 5.0
 
 REFERENCE = "evaluate_many"
 
@@ -126,7 +130,10 @@ def _build(by: Answerer, batch: Batch) -> None:
         return
     with temporary_folder("audit") as folder:
         try:
-            for name, content in emit(by.program, "c", "approved").files.items():
+            files = emit(by.program, "c", "approved").files
+            if prove_artifact(by.program, "c", files, PROOF_SECONDS).answer != "proved":
+                return
+            for name, content in files.items():
                 (folder / name).write_bytes(content)
             scorer = load_scorer(folder / "approved.c")
         except (BadInput, CannotRun):
@@ -135,4 +142,4 @@ def _build(by: Answerer, batch: Batch) -> None:
     expected = _by_reference(by.program, matrix(some, by.program.features))
     if not np.array_equal(expected.decided, _by_scorer(by.program, scorer, some).decided):
         raise wrong_scorer(scorer.engine)
-    by.scorer, by.engine = scorer, f"C scorer, {scorer.engine}"
+    by.scorer, by.engine = scorer, f"C scorer, its text proved, {scorer.engine}"

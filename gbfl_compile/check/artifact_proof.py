@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,9 @@ ProofAnswer: TypeAlias = Literal[
 
 SYSTEM_HEADERS = {"stddef", "stdint", "float", "math", "gbfl"}
 """A file of this name beside a .c file would stand in for a header that it includes."""
+
+BUILT = re.compile(r".*\.(o|a|obj|dll|dylib|so(\.[0-9]+)*)", re.IGNORECASE)
+"""What a compiler leaves beside a .c file. No .c file that is read includes such a one."""
 
 OTHER_NAMES = "its features or classes are not the source's"
 
@@ -124,6 +128,7 @@ def artifact_files(path: Path, extension: str) -> dict[str, bytes]:
         name = file.relative_to(folder).as_posix()
         hidden = any(part.startswith(".") for part in name.split("/"))
         compiled = "__pycache__" in name.split("/") and not file.name.startswith(f"{path.stem}.")
+        compiled = compiled or (extension == ".c" and BUILT.fullmatch(file.name) is not None)
         if file.is_file() and not hidden and not compiled and name not in others:
             refuse_leading_out(file, folder)
             found[name] = read_whole(file, LARGEST - sum(len(content) for content in found.values()))

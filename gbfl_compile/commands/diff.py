@@ -23,15 +23,15 @@ def diff(old: Path, new: Path, data: Path | None, budget: float, as_json: bool) 
     Example: gbfl diff approved.json candidate.json --data loans.csv
     """
     from gbfl_compile import screen
-    from gbfl_compile.audit.difference import difference
+    from gbfl_compile.audit.difference import difference, with_features_of
     from gbfl_compile.audit.forms import difference_form, difference_lines
     from gbfl_compile.commands.given import rows_of
     from gbfl_compile.ir.json_form import load
 
     before, after = load(old), load(new)
-    found = difference(before, after, rows_of(data, before), budget)
+    found = difference(before, after, rows_of(data, with_features_of(before, after)), budget)
     if as_json:
-        screen.print_json(difference_form(found, before.features))
+        screen.print_json(difference_form(found, with_features_of(before, after).features))
     else:
         screen.print_lines(*difference_lines(found))
     return {"different": DIFFERENT, "undecided": COULD_NOT_RUN}.get(found.verdict, EQUAL)

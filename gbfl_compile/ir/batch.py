@@ -61,6 +61,7 @@ def _walk(program: Program, tree: Tree, rows: Matrix) -> Answers:
 
 
 def _add_up(program: Program, card: Scorecard, rows: Matrix) -> Answers:
+    rows = np.asfortranarray(rows)  # an atom reads one column: its values lie together then
     scores = np.tile(np.array(card.bias, dtype=np.int64), (len(rows), 1))
     for clause, points in zip(program.clauses, card.points, strict=True):
         scores[clause_column(clause, rows)] += np.array(points, dtype=np.int64)

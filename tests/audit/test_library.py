@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gbfl_compile.audit.files import Given, audit_file
 from gbfl_compile.audit.library import audit_library
 from gbfl_compile.audit.library_worker import flushes_denormals
 from gbfl_compile.backends import emit
@@ -214,6 +215,15 @@ def test_a_library_with_the_bytes_of_a_proved_source_is_proved(tmp_path):
     assert found.more["rebuild"].startswith("same bytes as a build of model.c by ")
     assert found.proved
     assert found.verdict == "equal"
+
+
+def test_a_library_that_stands_beside_its_source_does_not_keep_it_from_being_read(tmp_path):
+    library, source = emitted(tmp_path, TREE)
+    beside = source.parent / "libmodel.so.1"
+    beside.write_bytes(library.read_bytes())
+    subprocess.run(["cc", "-O2", "-c", "-fPIC", "model.c", "-o", "model.o"], cwd=source.parent, check=True)
+    assert audit_library(TREE, beside, "model", source).proved
+    assert audit_file(Given(TREE), source).proved
 
 
 def test_other_bytes_prove_nothing_and_are_called_so(tmp_path):

@@ -254,7 +254,7 @@ def test_the_c_scorer_and_the_reference_count_the_same(tmp_path, monkeypatch, pr
     monkeypatch.setattr(scored_answers, "BUILD_AFTER", 1500)
     by_scorer = audit_scored(program, path)
     assert by_reference.engine == "evaluate_many"
-    assert by_scorer.engine.startswith("C scorer, ")
+    assert by_scorer.engine.startswith("C scorer, its text proved, ")
     assert (by_reference.moved, by_reference.more) == (by_scorer.moved, by_scorer.more)
     assert by_reference.different_rows > 0
 
