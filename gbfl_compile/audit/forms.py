@@ -58,7 +58,11 @@ def region_form(region: Region) -> dict[str, Any]:
     row = {
         name: value if value is None or abs(value) != float("inf") else str(value) for name, value in region.row.items()
     }
-    return {"rule": region.rule, "row": row, "approved": region.approved, "deployed": region.deployed}
+    form = {"rule": region.rule, "row": row, "approved": region.approved, "deployed": region.deployed}
+    if region.beside is not None:
+        what, approved, deployed = region.beside
+        form["beside"] = {"what": what, "approved": approved, "deployed": deployed}
+    return form
 
 
 def moved_form(moved: Moved) -> dict[str, Any]:
@@ -122,7 +126,10 @@ def region_lines(region: Region, old: str, new: str) -> Iterator[str]:
     row = ", ".join(
         f"{printable(name)} = {'missing' if value is None else value}" for name, value in region.row.items()
     )
-    if region.approved == region.deployed and type(region.approved) is type(region.deployed):
+    if region.beside is not None:
+        what, before, after = region.beside
+        yield f"  {what} differ where {region.rule}: {old} {before}, {new} {after}, both {region.approved!r}"
+    elif region.approved == region.deployed and type(region.approved) is type(region.deployed):
         yield f"  differs where {region.rule}: the label is {region.approved!r} in both, what stands beside it differs"
     else:
         yield f"  differs where {region.rule}: {old} {region.approved!r}, {new} {region.deployed!r}"

@@ -56,6 +56,7 @@ HEADS = {"rules": "rules", "tree": "tree", "list": "rule_list"}
     help="End when the black box takes longer to answer a block.",
 )
 @click.option("--checkpoint", type=FILE, metavar="FOLDER", help="Keep explained rows here.  [default: OUT.parts]")
+@click.option("--baselines/--no-baselines", default=True, show_default=True, help="Fit three plain trees to compare.")
 @click.option("--triplets", type=FILE, help="Write the held-out rows with PP and PN here (NPZ), for check and show.")
 @click.option("--database", metavar="URL", help="Read a table of this database in place of a file.")
 @click.option("--table", help="The table, with --database.")
@@ -132,6 +133,7 @@ def _order(asked: dict[str, Any]) -> Order:
         black_box_timeout=asked["black_box_timeout"],
         codes=asked["codes"],
         immutable=asked["immutable"],
+        baselines=asked["baselines"],
     )
 
 
@@ -267,10 +269,24 @@ def summary(mined: Mined, name: str, seed: int, out: Path) -> list[str]:
         ("C_PN", found.c_pn, f"{found.c_pn_right} of {found.with_pn}"),
     ):
         lines.append(f"  {what:<28} {'-' if percent is None else f'{percent:.1f} %':>7}  {of}")
+    lines += _beside(mined.program.metadata["figures"].get("baselines", {}))
     different = f"{mined.compared_different} different of {mined.compared_rows} rows"
     return [
         *lines,
         f"program against classifier: {different}",
         f"digest {digest(mined.program)}",
         f"{out}: next, gbfl compile {out} --to python -o build",
+    ]
+
+
+def _beside(baselines: dict[str, Any]) -> list[str]:
+    """What plain trees reach on the same rows and explanations."""
+    if not baselines:
+        return []
+    found = [(name, form["c_tb"], 100 * form["accuracy"]) for name, form in baselines.items()]
+    width = max(len(name) for name, _, _ in found)
+    told = [(name, "-" if c_tb is None else f"{c_tb:.1f} %", f"{right:.1f} %") for name, c_tb, right in found]
+    return [
+        f"beside{'':<{width - 4}} {'C_TB':>7}  {'accuracy':>8}",
+        *(f"  {name:<{width}} {c_tb:>7}  {right:>8}" for name, c_tb, right in told),
     ]
