@@ -36,6 +36,8 @@ def load_artifact(folder: Path, name: str | None = None) -> Predictor:
     """The artifact in a target's folder, ready to answer."""
     target = target_of_folder(folder.resolve().name)
     if target is None:
-        raise BadInput(f"{folder}: no target is called {folder.resolve().name!r}, name an artifact's folder")
+        inside = [path.name for path in sorted(folder.glob("*/")) if target_of_folder(path.name) is not None]
+        here = f", there is {', '.join(str(folder / name) for name in inside)}" if inside else ""
+        raise BadInput(f"{folder}: no target is called {folder.resolve().name!r}, name an artifact's folder{here}")
     row = backend(target)
     return row.load(only_file(folder, row.extension, name))

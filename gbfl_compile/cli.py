@@ -16,6 +16,7 @@ import click
 from gbfl_compile.commands.audit import audit, audit_log
 from gbfl_compile.commands.check import check
 from gbfl_compile.commands.compile import compile_
+from gbfl_compile.commands.completion import completion
 from gbfl_compile.commands.demo import demo
 from gbfl_compile.commands.diff import diff
 from gbfl_compile.commands.doctor import doctor
@@ -33,34 +34,49 @@ from gbfl_compile.errors import GbflError
 from gbfl_compile.version import VERSION
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+class _InOrder(click.Group):
+    """Commands listed in the order they are used in, not by the alphabet."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names as they were added."""
+        return list(self.commands)
+
+
+@click.group(cls=_InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(VERSION, prog_name="gbfl")
 def gbfl() -> None:
     """Rules mined from a black box, compiled to where they run, and checked against their source.
 
     Start with: gbfl demo --out demo-out
+
+    Most commands take --json (JSON and nothing else), --quiet and --out. Exit codes: 0 done or equal, 1 different,
+    2 bad usage or input, 3 could not run. NO_COLOR=1 switches colours off, and they are off where there is no terminal.
+    Completion in your shell: gbfl completion --help.
     """
 
 
-COMMANDS = (
-    init,
-    demo,
-    mine,
-    show,
-    reasons,
-    compile_,
-    check,
-    lint,
-    score,
-    audit,
-    audit_log,
-    diff,
-    report,
-    sizes,
-    paper,
-    doctor,
-)
-for command in COMMANDS:
+COMMANDS = {
+    init: "make a small example to start from",
+    demo: "walk the whole way on breast cancer data",
+    mine: "rules from a table and a black box",
+    show: "a program's rules, or why one row gets its class",
+    reasons: "clauses by number, and your own words for them",
+    compile_: "write a program down for Python, C, ONNX and SQL",
+    check: "prove and run artifacts against their source",
+    lint: "what is odd about a program",
+    score: "score a table, or inside a database",
+    audit: "is what is deployed what was approved?",
+    audit_log: "verify a log of audits",
+    diff: "two versions of a program, by what they mean",
+    report: "one HTML page on a program",
+    sizes: "bytes that a C scorer takes",
+    paper: "the paper's experiment",
+    doctor: "what is installed, what can be run",
+    completion: "complete commands and targets in your shell",
+}
+"""Each with what the list of commands says of it, in the order they are used in."""
+for command, said in COMMANDS.items():
+    command.short_help = said
     gbfl.add_command(command)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ class Difference:
 
 def difference(old: Program, new: Program, data: Matrix | None = None, budget: float = BUDGET_SECONDS) -> Difference:
     """The new version against the old one, features and classes matched by name."""
-    reading = aligned(as_reading(new), old.features, old.classes)
+    reading = aligned(replace(as_reading(new), place="the new version"), old.features, old.classes)
     proof = prove(old, reading, budget)
     shown = next((f for f in proof.findings.values() if isinstance(f, Counterexample)), None)
     if shown is None:

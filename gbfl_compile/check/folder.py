@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
+from typing import TypeAlias
 
 from gbfl_compile.artifacts import artifact_folders, write_artifact
 from gbfl_compile.backends import backend, folder_name, target_of_folder
@@ -16,9 +17,16 @@ from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.version import GENERATOR
 
+Tell: TypeAlias = Callable[[str], None]
+"""Told the name of each target as it is begun."""
+
+
+def _nobody(_: str) -> None:
+    """Tell nobody."""
+
 
 def check_artifacts(
-    expected: Expectation, artifacts: Iterable[Artifact], budget_seconds: float = BUDGET_SECONDS
+    expected: Expectation, artifacts: Iterable[Artifact], budget_seconds: float = BUDGET_SECONDS, tell: Tell = _nobody
 ) -> Verdict:
     """One verdict over artifacts that are on no disk yet: they are put into a temporary folder to be run."""
     with tempfile.TemporaryDirectory(prefix="gbfl-") as made:
@@ -26,7 +34,7 @@ def check_artifacts(
         for artifact in given:
             write_artifact(artifact, Path(made))
         targets = [artifact.target for artifact in given]
-        return check_folder(expected, Path(made), targets=targets, budget_seconds=budget_seconds)
+        return check_folder(expected, Path(made), targets=targets, budget_seconds=budget_seconds, tell=tell)
 
 
 def check_folder(
@@ -35,6 +43,7 @@ def check_folder(
     name: str | None = None,
     targets: Collection[str] | None = None,
     budget_seconds: float = BUDGET_SECONDS,
+    tell: Tell = _nobody,
 ) -> Verdict:
     """One verdict over all that lies in `out`; what cannot be run is named, never left out.
 
@@ -43,8 +52,11 @@ def check_folder(
     folders = artifact_folders(out)
     if targets is not None:
         folders = {folder_name(target): out / folder_name(target) for target in targets}
-    verdicts = tuple(_verdict(expected, path, name, budget_seconds) for path in folders.values())
-    return Verdict(digest(expected.program), verdicts, expected.unwitnessed)
+    verdicts = []
+    for path in folders.values():
+        tell(target_of_folder(path.name) or path.name)
+        verdicts.append(_verdict(expected, path, name, budget_seconds))
+    return Verdict(digest(expected.program), tuple(verdicts), expected.unwitnessed)
 
 
 def _verdict(expected: Expectation, folder: Path, name: str | None, budget_seconds: float) -> TargetVerdict:

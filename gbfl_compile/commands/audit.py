@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from gbfl_compile.commands.flags import COULD_NOT_RUN, DIFFERENT, EQUAL, FILE, as_json
+from gbfl_compile.commands.flags import COULD_NOT_RUN, DIFFERENT, EQUAL, FILE, as_json, printed
 from gbfl_compile.commands.given import column_mapping, rows_of, triplets_of
 from gbfl_compile.errors import GbflError
 
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 @click.option("--log", type=FILE, help="An audit log to add a line to.")
 @click.option("--html", type=FILE, help="Write the report as a page.")
 @as_json
+@printed
 def audit(
     program: Path,
     files: tuple[Path, ...],
@@ -204,6 +205,7 @@ def audit_log() -> None:
 @click.argument("log", type=FILE)
 @click.option("--expect", metavar="HASH", help="A hash that some line must have: a cut-off end shows only so.")
 @as_json
+@printed
 def verify(log: Path, expect: str | None, as_json: bool) -> int:
     """Find the first line of LOG that was changed, removed or put in.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gbfl_compile.commands.flags import DIFFERENT, EQUAL, FILE, as_json, code_of, quiet, told_of
+from gbfl_compile.commands.flags import DIFFERENT, EQUAL, FILE, as_json, code_of, quiet, seed, told_of
 from gbfl_compile.errors import BadInput
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ HEADS = {"rules": "rules", "tree": "tree", "list": "rule_list"}
 @click.option("--depth", type=click.IntRange(1, 5), help="At most so deep, for a tree.  [default: 5]")
 @click.option("--explainer", type=click.Choice(["greedy", "macem"]), default="greedy", show_default=True)
 @click.option("--rows", type=click.IntRange(1), default=20_000, show_default=True, help="Rows at most, drawn by seed.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of everything drawn.")
+@seed
 @click.option("--jobs", type=click.IntRange(1, 1024), default=1, show_default=True, help="Processes that explain rows.")
 @click.option("--memory", metavar="SIZE", help="All processes together, such as 2GB; what takes more is refused.")
 @click.option(

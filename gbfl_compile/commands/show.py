@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gbfl_compile.commands.flags import EQUAL, FILE, as_json
+from gbfl_compile.commands.flags import EQUAL, FILE, as_json, printed
 from gbfl_compile.errors import BadInput
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @click.option("--row-number", type=click.IntRange(1), default=1, show_default=True, help="Which row of it.")
 @click.option("--triplets", type=FILE, help="An NPZ file of x, PP and PN: say what the black box says of the row.")
 @as_json
+@printed
 def show(program: Path, table: Path | None, row_number: int, triplets: Path | None, as_json: bool) -> int:
     """Print a program's rules as people read them; with --row, why one row gets its class and what would change it.
 
