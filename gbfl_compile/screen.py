@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -54,6 +55,24 @@ def print_lines(*lines: str) -> None:
     """Text as it is: names in it are never taken for markup, nor for what a terminal does at an escape."""
     for line in lines:
         _console().print("\n".join(printable(part) for part in line.split("\n")), markup=False)
+
+
+def print_wrapped(*lines: str) -> None:
+    """Lines as they are; on a terminal those too long for it go on below, indented further than they began."""
+    console = _console()
+    for line in lines:
+        if not console.is_terminal or len(line) <= console.width:
+            console.print(line, markup=False)
+            continue
+        start = HANGING + " " * (len(line) - len(line.lstrip()))
+        wrapped = textwrap.wrap(
+            line, console.width, subsequent_indent=start, break_long_words=False, break_on_hyphens=False
+        )
+        for part in wrapped:
+            console.print(part, markup=False)
+
+
+HANGING = " " * 8
 
 
 @contextlib.contextmanager

@@ -176,7 +176,7 @@ def _tell(report: AuditReport, log: Path | None, html: Path | None, as_json: boo
         screen.print_json({**form, "log": logged} if logged else form)
     else:
         for each in report.audited:
-            screen.print_lines(*audited_lines(each, report.source))
+            screen.print_wrapped(*audited_lines(each, report.source))
         screen.print_lines(f"verdict: {report.verdict}")
         if logged:
             screen.print_lines(f"logged in {log} with the hash {logged}")

@@ -34,5 +34,5 @@ def diff(old: Path, new: Path, data: Path | None, budget: float, as_json: bool) 
     if as_json:
         screen.print_json(difference_form(found, before.features))
     else:
-        screen.print_lines(*difference_lines(found))
+        screen.print_wrapped(*difference_lines(found))
     return {"different": DIFFERENT, "undecided": COULD_NOT_RUN}.get(found.verdict, EQUAL)

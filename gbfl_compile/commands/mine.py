@@ -110,7 +110,7 @@ def mine(as_json: bool, quiet: bool, **asked: Any) -> int:
     if as_json:
         screen.print_json(as_form(mined, out, asked["triplets"]))
     elif not quiet:
-        screen.print_lines(*summary(mined, name, order.seed, out))
+        screen.print_wrapped(*(part for line in summary(mined, name, order.seed, out) for part in line.split("\n")))
     return DIFFERENT if mined.compared_different else EQUAL
 
 

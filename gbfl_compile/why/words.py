@@ -149,12 +149,12 @@ def _goes_up(before: float | None, after: float) -> bool:
 def _few_digits(value: float) -> float:
     """The least number of six digits that is not below.
 
-    >>> _few_digits(951.3001974984011), _few_digits(-0.12345678), _few_digits(40.0)
-    (951.301, -0.123456, 40.0)
+    >>> _few_digits(951.3001974984011), _few_digits(-0.12345678), _few_digits(54.582)
+    (951.301, -0.123456, 54.582)
     """
-    text = Decimal(value)
-    if not text:
+    if float(number_text(value)) == value:
         return value
+    text = Decimal(value)
     places = text.adjusted() - FEW_DIGITS + 1
     found = float(text.quantize(Decimal(1).scaleb(places), rounding=ROUND_CEILING))
     return found if found >= value and math.isfinite(found) else value
