@@ -60,7 +60,7 @@ def print_lines(*lines: str) -> None:
 def print_wrapped(*lines: str) -> None:
     """Lines as they are; on a terminal those too long for it go on below, indented further than they began."""
     console = _console()
-    for line in lines:
+    for line in map(printable, lines):
         if not console.is_terminal or len(line) <= console.width:
             console.print(line, markup=False)
             continue
@@ -84,10 +84,12 @@ def said_to(path: Path | None, *, quiet: bool) -> Iterator[None]:
     from gbfl_compile.files import write_whole
 
     said = io.StringIO()
-    with contextlib.redirect_stdout(said):
-        yield
-    if path is not None:
-        write_whole(path, said.getvalue().encode("utf-8", "backslashreplace"))
+    try:
+        with contextlib.redirect_stdout(said):
+            yield
+    finally:  # what was found is kept, whatever else went wrong
+        if path is not None and said.getvalue():
+            write_whole(path, said.getvalue().encode("utf-8", "backslashreplace"))
 
 
 def print_json(form: Any) -> None:
