@@ -107,7 +107,8 @@ def view_readings(
     program = given.program
     columns = tuple((i, given.columns.get(name, name)) for i, name in enumerate(program.features))
     every = _outputs(program.classes, label)
-    outputs = [output for output in every if output[0] == "label" or _names(definition, output[1])]
+    unnamed = {kind for kind, name in every if kind != "label" and not _names(definition, name)}
+    outputs = [output for output in every if output[0] not in unnamed]
     while True:
         told = Told(program.features, program.classes, columns, tuple(outputs))
         try:

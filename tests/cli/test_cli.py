@@ -342,7 +342,7 @@ BAD = {
         ["score", "build/python", "blank.csv", "-o", "s.csv"],
         "column 'age' stands 2 times",
     ),
-    "score an empty file": (["score", "build/python", "empty.csv", "-o", "s.csv"], "is empty"),
+    "score an empty file": (["score", "build/python", "empty.csv", "-o", "s.csv"], "cannot be read as csv"),
     "score an unknown ending": (["score", "build/python", "text.json", "-o", "s.csv"], "ending"),
     "score to an unknown ending": (["score", "build/python", "good.csv", "-o", "s.xlsx"], "ending"),
     "score to a folder": (["score", "build/python", "good.csv", "-o", "folder.csv"], "is a folder"),
