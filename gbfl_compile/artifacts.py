@@ -55,7 +55,9 @@ def load_artifact(folder: Path, name: str | None = None, *, database: Database |
     folder = Path(folder)
     target = target_of_folder(folder.resolve().name)
     if target is None:
-        raise BadInput(f"{folder}: no target is called {folder.resolve().name!r}, name an artifact's folder")
+        inside = [path.name for path in sorted(folder.glob("*/")) if target_of_folder(path.name) is not None]
+        here = f", there is {', '.join(str(folder / name) for name in inside)}" if inside else ""
+        raise BadInput(f"{folder}: no target is called {folder.resolve().name!r}, name an artifact's folder{here}")
     row = backend(target)
     path = only_file(folder, row.extension, name)
     return row.load(path) if database is None else load_in_database(path, target, database)

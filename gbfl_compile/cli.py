@@ -16,6 +16,7 @@ import click
 from gbfl_compile.commands.audit import audit, audit_log
 from gbfl_compile.commands.check import check
 from gbfl_compile.commands.compile import compile_
+from gbfl_compile.commands.completion import completion
 from gbfl_compile.commands.demo import demo
 from gbfl_compile.commands.diff import diff
 from gbfl_compile.commands.doctor import doctor
@@ -36,9 +37,10 @@ from gbfl_compile.version import VERSION
 
 
 class _InOrder(click.Group):
-    """Lists its commands as they were added: in the order they are used."""
+    """Commands listed in the order they are used in, not by the alphabet."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names as they were added."""
         return list(self.commands)
 
 
@@ -48,31 +50,35 @@ def gbfl() -> None:
     """Rules mined from a black box, compiled to where they run, and checked against their source.
 
     Start with: gbfl demo --out demo-out
+
+    Most commands take --json (JSON and nothing else), --quiet and --out. Exit codes: 0 done or equal, 1 different,
+    2 bad usage or input, 3 could not run. NO_COLOR=1 switches colours off, and they are off where there is no terminal.
+    Completion in your shell: gbfl completion --help.
     """
 
 
 COMMANDS = {
-    demo: "The whole walk on breast cancer data.",
-    init: "A small example to start from.",
-    mine: "A table and a black box to a program of rules.",
-    show: "The rules, or why a row gets its class.",
-    reasons: "Your own words for clauses.",
-    compile_: "Write a program for Python, C, ONNX and SQL.",
-    check: "Prove and run artifacts against their program.",
-    score: "Score a table, or inside a database.",
-    audit: "Is what is deployed what was approved?",
-    audit_log: "Look after an audit log.",
-    diff: "Two versions of a program by what they mean.",
-    lint: "What is odd about a program.",
-    report: "A program and what is known of it on one page.",
-    sizes: "Bytes of a C scorer.",
-    paper: "The paper's experiment.",
-    doctor: "What is installed, what can be run.",
+    init: "make a small example to start from",
+    demo: "walk the whole way on breast cancer data",
+    mine: "rules from a table and a black box",
+    show: "a program's rules, or why one row gets its class",
+    reasons: "clauses by number, and your own words for them",
+    compile_: "write a program down for Python, C, ONNX and SQL",
+    check: "prove and run artifacts against their source",
+    lint: "what is odd about a program",
+    score: "score a table, or inside a database",
+    audit: "is what is deployed what was approved?",
+    audit_log: "verify a log of audits",
+    diff: "two versions of a program, by what they mean",
+    report: "one HTML page on a program",
+    sizes: "bytes that a C scorer takes",
+    paper: "the paper's experiment",
+    doctor: "what is installed, what can be run",
+    completion: "complete commands and targets in your shell",
 }
-"""Each command, and the line it has in `gbfl --help`; in the order they are used."""
-
-for command, line in COMMANDS.items():
-    command.short_help = line
+"""Each with what the list of commands says of it, in the order they are used in."""
+for command, said in COMMANDS.items():
+    command.short_help = said
     gbfl.add_command(command)
 
 

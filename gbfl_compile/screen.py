@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
+import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -53,6 +55,41 @@ def print_lines(*lines: str) -> None:
     """Text as it is: names in it are never taken for markup, nor for what a terminal does at an escape."""
     for line in lines:
         _console().print("\n".join(printable(part) for part in line.split("\n")), markup=False)
+
+
+def print_wrapped(*lines: str) -> None:
+    """Lines as they are; on a terminal those too long for it go on below, indented further than they began."""
+    console = _console()
+    for line in map(printable, lines):
+        if not console.is_terminal or len(line) <= console.width:
+            console.print(line, markup=False)
+            continue
+        start = HANGING + " " * (len(line) - len(line.lstrip()))
+        wrapped = textwrap.wrap(
+            line, console.width, subsequent_indent=start, break_long_words=False, break_on_hyphens=False
+        )
+        for part in wrapped:
+            console.print(part, markup=False)
+
+
+HANGING = " " * 8
+
+
+@contextlib.contextmanager
+def said_to(path: Path | None, *, quiet: bool) -> Iterator[None]:
+    """What is printed meanwhile goes to a file, written whole at the end; nowhere where it is to be quiet."""
+    if path is None and not quiet:
+        yield
+        return
+    from gbfl_compile.files import write_whole
+
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(said):
+            yield
+    finally:  # what was found is kept, whatever else went wrong
+        if path is not None and said.getvalue():
+            write_whole(path, said.getvalue().encode("utf-8", "backslashreplace"))
 
 
 def print_json(form: Any) -> None:
@@ -201,16 +238,30 @@ def print_sizes(rows: list[dict[str, Any]]) -> None:
 
 
 def print_doctor(found: dict[str, Any]) -> None:
-    """What is here, what is not and how to get it."""
+    """What is here, what is not and how to get it: one line a target, each reason once."""
     print_lines(f"{found['generator']}, {found['python']}, {found['platform']}")
     print_lines(f"C compiler: {found['compiler'] or 'none found (install gcc or clang for the C target)'}", "")
-    libraries = Table("library", "version", box=None, pad_edge=False)
-    for name, row in found["libraries"].items():
-        where = "gbfl-compile" if row["extra"] == "core" else f"gbfl-compile[{row['extra']}]"
-        libraries.add_row(name, row["version"] or Text(f"not installed: pip install '{where}'", style="yellow"))
-    targets = Table("target", "emit", "run", "engine", "", box=None, pad_edge=False)
+    console = Console(highlight=False)
+    libraries = found["libraries"].items()
+    have = ", ".join(f"{name} {row['version']}" for name, row in libraries if row["version"])
+    console.print(Text(f"libraries: {have}"))
+    lacking: dict[str, list[str]] = {}
+    for name, row in libraries:
+        if not row["version"]:
+            lacking.setdefault("" if row["extra"] == "core" else f"[{row['extra']}]", []).append(name)
+    for extra, names in lacking.items():
+        console.print(Text(f"not installed: {', '.join(names)}: pip install 'gbfl-compile{extra}'", style="yellow"))
+    targets = Table("target", "emit", "run", "engine", box=None, pad_edge=False)
+    reasons: dict[str, list[str]] = {}
     for name, row in found["targets"].items():
-        targets.add_row(name, Text(row["emit"]), Text(row["run"]), Text(row["engine"]), Text(row["summary"]))
-    _print_table(libraries)
+        cells = [Text("yes", "green") if row[what] == "yes" else Text("no", "yellow") for what in ("emit", "run")]
+        targets.add_row(name, *cells, Text(row["engine"]))
+        for why in {row["emit"], row["run"]} - {"yes"}:
+            reasons.setdefault(why.replace(row["engine"], "it"), []).append(name)
     print_lines("")
     _print_table(targets)
+    print_lines("")
+    for why, names in reasons.items():
+        console.print(Text(f"{', '.join(names)}: {why}"))
+    run = [name for name, row in found["targets"].items() if row["run"] == "yes"]
+    console.print(Text(f"{len(run)} of {len(found['targets'])} targets can be proved and run here"))

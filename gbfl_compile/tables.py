@@ -38,6 +38,8 @@ def read_table(path: Path, text: tuple[str, ...] = ()) -> Any:
 
     ending = file_ending(path)
     with reading(path):
+        if path.stat().st_size == 0:
+            raise BadInput(f"{path}: is empty")
         if ending == ".parquet":
             _refuse_parquet_bomb(path)
             return _with_pyarrow(pd.read_parquet, path)

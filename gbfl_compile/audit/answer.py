@@ -44,6 +44,8 @@ class Region:
     row: Mapping[str, float | None]
     approved: Any
     deployed: Any
+    beside: tuple[str, Any, Any] | None = None
+    """Where both give the same class: what else differs (scores, leaf, probabilities), approved and deployed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ def difference(old: Program, new: Program, data: Matrix | None = None, budget: f
     """
     names = digest(old), digest(new)
     old = with_features_of(old, new)
-    reading = aligned(as_reading(new), old.features, old.classes)
+    reading = aligned(replace(as_reading(new), place="the new version"), old.features, old.classes)
     proof = prove(old, reading, budget)
     shown = next((f for f in proof.findings.values() if isinstance(f, Counterexample)), None)
     if shown is None:

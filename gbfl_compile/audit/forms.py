@@ -66,7 +66,11 @@ def region_form(region: Region) -> dict[str, Any]:
     row = {
         name: value if value is None or abs(value) != float("inf") else str(value) for name, value in region.row.items()
     }
-    return {"rule": region.rule, "row": row, "approved": region.approved, "deployed": region.deployed}
+    form = {"rule": region.rule, "row": row, "approved": region.approved, "deployed": region.deployed}
+    if region.beside is not None:
+        what, approved, deployed = region.beside
+        form["beside"] = {"what": what, "approved": approved, "deployed": deployed}
+    return form
 
 
 def moved_form(moved: Moved) -> dict[str, Any]:
@@ -129,7 +133,10 @@ def _drift_lines(drift: Any) -> Iterator[str]:
 def region_lines(region: Region, old: str, new: str) -> Iterator[str]:
     """Where it differs, and a row there."""
     rule = _shortened(region.rule)
-    if region.approved == region.deployed and type(region.approved) is type(region.deployed):
+    if region.beside is not None:
+        what, before, after = region.beside
+        yield f"  {what} differ where {rule}: {old} {before}, {new} {after}, both {region.approved!r}"
+    elif region.approved == region.deployed and type(region.approved) is type(region.deployed):
         yield f"  differs where {rule}: the label is {region.approved!r} in both, what stands beside it differs"
     else:
         yield f"  differs where {rule}: {old} {region.approved!r}, {new} {region.deployed!r}"

@@ -39,7 +39,20 @@ def region_of(program: Program, reading: Reading, shown: Counterexample) -> Regi
     if approved == deployed:  # only something beside the label differs, and only this row is known to show it
         row = list(shown.row)
     values = {name: None if math.isnan(value) else value for name, value in zip(program.features, row, strict=True)}
-    return Region(atoms_text(cells, kept, program.features), values, approved, deployed)
+    beside = _beside(shown) if approved == deployed else None
+    return Region(atoms_text(cells, kept, program.features), values, approved, deployed, beside)
+
+
+def _beside(shown: Counterexample) -> tuple[str, list[float] | int, list[float] | int] | None:
+    """What differs beside the label, the plainest first."""
+    source, target = shown.source, shown.target
+    if target.scores is not None and source.scores is not None and source.scores != target.scores:
+        return "scores", list(source.scores), list(target.scores)
+    if target.leaf is not None and source.leaf is not None and source.leaf != target.leaf:
+        return "leaves", source.leaf, target.leaf
+    if target.probabilities is not None and source.probabilities != target.probabilities:
+        return "probabilities", list(source.probabilities), list(target.probabilities)
+    return None
 
 
 def simple_value(cells: Cells, feature: int, box: Box, value: float) -> float:

@@ -7,6 +7,7 @@ query is asked of it in place of the table it stands on.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -99,24 +100,39 @@ def view_definition(database: Database, view: str) -> str:
 def view_readings(
     given: Given, dialect: str, definition: str, label: str = LABEL
 ) -> tuple[tuple[Reading, ...], tuple[str, ...]]:
-    """What the view answers (the label, and probabilities and scores where it has their columns), and other columns."""
+    """What the view answers, and its other columns.
+
+    The label; and probabilities, scores, leaf and reason where it has their columns.
+    """
     program = given.program
     columns = tuple((i, given.columns.get(name, name)) for i, name in enumerate(program.features))
-    everything = _outputs(program.classes, label)
-    wanted = [everything, [o for o in everything if o[0] != "score"], [o for o in everything if o[0] == "label"]]
-    refused: Unread | None = None
-    for outputs in wanted:
+    every = _outputs(program.classes, label)
+    unnamed = {kind for kind, name in every if kind != "label" and not _names(definition, name)}
+    outputs = [output for output in every if output[0] not in unnamed]
+    while True:
         told = Told(program.features, program.classes, columns, tuple(outputs))
         try:
             return read_sql(definition, dialect, told), other_columns(definition, dialect, told)
         except Unread as error:
-            refused = error
-            if "has no column" not in str(error):
+            if f"has no column {label!r}" in str(error):
+                raise Unread(f"{error}: say which holds the labels with --label COLUMN") from None
+            kind = _not_its_own(str(error), outputs)
+            if kind is None:
                 raise
-    assert refused is not None  # noqa: S101 - the loop ran
-    if f"has no column {label!r}" in str(refused):
-        raise Unread(f"{refused}: say which holds the labels with --label COLUMN") from None
-    raise refused
+            outputs = [output for output in outputs if output[0] != kind]
+
+
+def _names(definition: str, column: str) -> bool:
+    """Whether a view's text has a name at all: reading it in vain costs as much as reading it."""
+    return re.search(rf"(?<!\w){re.escape(column)}(?!\w)", definition, re.IGNORECASE) is not None
+
+
+def _not_its_own(refused: str, outputs: list[tuple[str, str]]) -> str | None:
+    """The kind of answer that a view does not give: it has no such column, or one of the table's own by that name."""
+    for kind, name in outputs:
+        if kind != "label" and (f"has no column {name!r}" in refused or f"the {kind} is the column" in refused):
+            return kind
+    return None
 
 
 def _outputs(classes: tuple[Label, ...], label: str) -> list[tuple[str, str]]:
@@ -124,7 +140,9 @@ def _outputs(classes: tuple[Label, ...], label: str) -> list[tuple[str, str]]:
     from gbfl_compile.backends.sql_layout import class_names
 
     named = [("probabilities", name) for name in class_names("p", classes)]
-    return [("label", label), *named, *(("score", name) for name in class_names("score", classes))]
+    points = [("score", name) for name in class_names("score", classes)]
+    others = [*named, *points, ("leaf", "leaf"), ("reason", "reason")]
+    return [("label", label), *(output for output in others if output[1] != label)]
 
 
 def _run_too(found: Audited, given: Given, database: Database, definition: str, label: str) -> Audited:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 
 from gbfl_compile.backends.base import Artifact, Backend, Options, artifact_name
@@ -21,10 +22,20 @@ BACKENDS: Mapping[str, Backend] = {
 }
 
 
+def _meant(target: str) -> str:
+    """What a mistyped target may have been."""
+    near = difflib.get_close_matches(target, BACKENDS, 1, 0.6)
+    if target in (name.partition(":")[2] for name in BACKENDS):
+        near = [f"sql:{target}"]
+    if target == "sql":
+        return " (which database? sql:duckdb, say)"
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
 def backend(target: str) -> Backend:
     """The row of a target, or an error that lists those there are."""
     if target not in BACKENDS:
-        raise BadInput(f"unknown target {target!r}: there is {', '.join(BACKENDS)}")
+        raise BadInput(f"unknown target {target!r}{_meant(target)}: there is {', '.join(BACKENDS)}")
     return BACKENDS[target]
 
 

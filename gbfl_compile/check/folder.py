@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
+from typing import TypeAlias
 
 from gbfl_compile.artifacts import artifact_folders, write_artifacts
 from gbfl_compile.backends import backend, folder_name, target_of_folder
@@ -16,16 +17,23 @@ from gbfl_compile.files import temporary_folder, while_unchanged
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.version import GENERATOR
 
+Tell: TypeAlias = Callable[[str], None]
+"""Told the name of each target as it is begun."""
+
+
+def _nobody(_: str) -> None:
+    """Tell nobody."""
+
 
 def check_artifacts(
-    expected: Expectation, artifacts: Iterable[Artifact], budget_seconds: float = BUDGET_SECONDS
+    expected: Expectation, artifacts: Iterable[Artifact], budget_seconds: float = BUDGET_SECONDS, tell: Tell = _nobody
 ) -> Verdict:
     """One verdict over artifacts that are on no disk yet: they are put into a temporary folder to be run."""
     with temporary_folder("check") as made:
         given = tuple(artifacts)
         write_artifacts(given, made)
         targets = [artifact.target for artifact in given]
-        return check_folder(expected, made, targets=targets, budget_seconds=budget_seconds)
+        return check_folder(expected, made, targets=targets, budget_seconds=budget_seconds, tell=tell)
 
 
 def check_folder(
@@ -34,6 +42,7 @@ def check_folder(
     name: str | None = None,
     targets: Collection[str] | None = None,
     budget_seconds: float = BUDGET_SECONDS,
+    tell: Tell = _nobody,
 ) -> Verdict:
     """One verdict over all that lies in `out`; what cannot be run is named, never left out.
 
@@ -42,8 +51,11 @@ def check_folder(
     folders = artifact_folders(out)
     if targets is not None:
         folders = {folder_name(target): out / folder_name(target) for target in targets}
-    verdicts = tuple(_verdict(expected, path, name, budget_seconds) for path in folders.values())
-    return Verdict(digest(expected.program), verdicts, expected.unwitnessed)
+    verdicts = []
+    for path in folders.values():
+        tell(target_of_folder(path.name) or path.name)
+        verdicts.append(_verdict(expected, path, name, budget_seconds))
+    return Verdict(digest(expected.program), tuple(verdicts), expected.unwitnessed)
 
 
 def _verdict(expected: Expectation, folder: Path, name: str | None, budget_seconds: float) -> TargetVerdict:

@@ -196,13 +196,12 @@ def as_text(program: Program, found: Sequence[Oddity]) -> str:
         lines.append(f"{oddity.kind}: {oddity.where}: {oddity.text}")
         if oddity.row is not None:
             asked = {atom.feature for clause in program.clauses for atom in clause.atoms}
-            shown = (f"{program.features[f]!r}={_shown(oddity.row[f])}" for f in sorted(asked))
+            present = [f for f in sorted(asked) if not math.isnan(oddity.row[f])]
+            shown = [f"{program.features[f]!r}={oddity.row[f]!r}" for f in present]
+            if len(present) < len(asked):
+                shown.append("the rest missing" if present else "all missing")
             lines.append("    row: " + ", ".join(shown))
     return "\n".join(lines or ["nothing odd found"]) + "\n"
-
-
-def _shown(value: float) -> str:
-    return "missing" if math.isnan(value) else repr(value)
 
 
 def as_json(program: Program, found: Sequence[Oddity]) -> list[dict[str, Any]]:

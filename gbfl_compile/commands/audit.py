@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from gbfl_compile.commands.flags import COULD_NOT_RUN, DIFFERENT, EQUAL, FILE, as_json
+from gbfl_compile.commands.flags import COULD_NOT_RUN, DIFFERENT, EQUAL, FILE, as_json, printed
 from gbfl_compile.commands.given import column_mapping, rows_of, triplets_of
 from gbfl_compile.errors import GbflError
 
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
 @click.option("--log", type=FILE, help="An audit log to add a line to.")
 @click.option("--html", type=FILE, help="Write the report as a page.")
 @as_json
+@printed
 def audit(
     program: Path,
     files: tuple[Path, ...],
@@ -175,7 +176,7 @@ def _tell(report: AuditReport, log: Path | None, html: Path | None, as_json: boo
         screen.print_json({**form, "log": logged} if logged else form)
     else:
         for each in report.audited:
-            screen.print_lines(*audited_lines(each, report.source))
+            screen.print_wrapped(*audited_lines(each, report.source))
         screen.print_lines(f"verdict: {report.verdict}")
         if logged:
             screen.print_lines(f"logged in {log} with the hash {logged}")
@@ -207,6 +208,7 @@ def audit_log() -> None:
 @click.argument("log", type=FILE)
 @click.option("--expect", metavar="HASH", help="A hash that some line must have: a cut-off end shows only so.")
 @as_json
+@printed
 def verify(log: Path, expect: str | None, as_json: bool) -> int:
     """Find the first line of LOG that was changed, removed or put in.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from gbfl_compile.commands.flags import COULD_NOT_RUN, DIFFERENT, EQUAL, FILE
+from gbfl_compile.commands.flags import COULD_NOT_RUN, DIFFERENT, EQUAL, FILE, printed
 
 
 @click.command()
@@ -22,6 +22,7 @@ from gbfl_compile.commands.flags import COULD_NOT_RUN, DIFFERENT, EQUAL, FILE
 @click.option(
     "--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]", help="JSON to a file, or instead of text."
 )
+@printed
 def check(
     program: Path,
     out: Path | None,
@@ -45,6 +46,7 @@ def check(
     import json
 
     from gbfl_compile import screen
+    from gbfl_compile.artifacts import artifact_folders
     from gbfl_compile.check.equivalence import expectation
     from gbfl_compile.check.folder import check_folder
     from gbfl_compile.commands.given import rows_of, triplets_of
@@ -53,8 +55,10 @@ def check(
     from gbfl_compile.ir.readable import printable
 
     loaded = load(program)
-    expected = expectation(loaded, rows_of(data, loaded), triplets_of(triplets, loaded))
-    verdict = check_folder(expected, out, name, budget_seconds=budget)
+    rows, given = rows_of(data, loaded), triplets_of(triplets, loaded)
+    with screen.progress(1 + len(artifact_folders(out)), quiet=json_to == "-") as tell:
+        tell("looking for witnesses")
+        verdict = check_folder(expectation(loaded, rows, given), out, name, budget_seconds=budget, tell=tell)
     if json_to not in (None, "-"):
         write_whole(
             Path(str(json_to)), (json.dumps(verdict.as_json(), indent=1, allow_nan=False) + "\n").encode("ascii")

@@ -7,18 +7,28 @@ from typing import Any
 
 import click
 
-from gbfl_compile.commands.flags import DIFFERENT, EQUAL, FILE, as_json
+from gbfl_compile.commands.flags import DIFFERENT, EQUAL, FILE, as_json, silenced
 from gbfl_compile.errors import BadInput
+
+
+def _targets(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """The targets that the last one typed may become, for a shell; what stands before the last comma stays."""
+    del context, parameter
+    from gbfl_compile.backends import BACKENDS
+
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{target}" for target in BACKENDS if target.startswith(last)]
 
 
 @click.command("compile")
 @click.argument("program", type=FILE)
-@click.option("--to", "targets", required=True, help="Targets, separated by commas.")
+@click.option("--to", "targets", required=True, shell_complete=_targets, help="Targets, separated by commas.")
 @click.option("--out", "-o", type=FILE, required=True, help="The folder that gets a folder a target.")
 @click.option("--name", default="model", show_default=True, help="What the artifacts are called.")
 @click.option("--set", "settings", multiple=True, metavar="TARGET.OPTION=VALUE", help="An option of one target.")
 @click.option("--no-check", "unchecked", is_flag=True, help="Write the artifacts without proving and running them.")
 @as_json
+@silenced
 def compile_(
     program: Path, targets: str, out: Path, name: str, settings: tuple[str, ...], unchecked: bool, as_json: bool
 ) -> int:
@@ -38,7 +48,7 @@ def compile_(
     options = _target_options(wanted, settings)
     loaded = load(program)
     artifacts = [emit(loaded, target, name, options[target]) for target in wanted]  # all of them, before any is written
-    verdict = None if unchecked else _checked(loaded, artifacts)
+    verdict = None if unchecked else _checked(loaded, artifacts, as_json)
     passed = verdict is None or verdict.verdict != "different"
     placed = write_artifacts(artifacts, out) if passed else []
     written = {
@@ -58,11 +68,14 @@ def compile_(
     return EQUAL if passed else DIFFERENT
 
 
-def _checked(program: Any, artifacts: Any) -> Any:
+def _checked(program: Any, artifacts: Any, quiet: bool) -> Any:
+    from gbfl_compile import screen
     from gbfl_compile.check.equivalence import expectation
     from gbfl_compile.check.folder import check_artifacts
 
-    return check_artifacts(expectation(program), artifacts)
+    with screen.progress(1 + len(artifacts), quiet=quiet) as tell:
+        tell("looking for witnesses")
+        return check_artifacts(expectation(program), artifacts, tell=tell)
 
 
 def _target_options(targets: list[str], settings: tuple[str, ...]) -> dict[str, dict[str, str]]:

@@ -6,19 +6,14 @@ from pathlib import Path
 
 import click
 
-from gbfl_compile.commands.flags import DIFFERENT, EQUAL, FILE, as_json
+from gbfl_compile.commands.flags import DIFFERENT, EQUAL, FILE, as_json, seed, silenced
 
 
 @click.command()
 @click.option("--out", "-o", type=FILE, default=Path("demo-out"), show_default=True, help="Where the results go.")
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**32 - 1),
-    default=0,
-    show_default=True,
-    help="Of the split, the black box and the tree.",
-)
+@seed
 @as_json
+@silenced
 def demo(out: Path, seed: int, as_json: bool) -> int:
     """Walk the whole way on breast cancer data: mine, fit, compile to every target, check.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from gbfl_compile.commands.flags import COULD_NOT_RUN, DIFFERENT, EQUAL, FILE, as_json
+from gbfl_compile.commands.flags import COULD_NOT_RUN, DIFFERENT, EQUAL, FILE, as_json, printed
 
 
 @click.command()
@@ -15,6 +15,7 @@ from gbfl_compile.commands.flags import COULD_NOT_RUN, DIFFERENT, EQUAL, FILE, a
 @click.option("--data", type=FILE, help="Rows (CSV or Parquet): how many get another class.")
 @click.option("--budget", type=float, default=10.0, show_default=True, help="Seconds the proof may take.")
 @as_json
+@printed
 def diff(old: Path, new: Path, data: Path | None, budget: float, as_json: bool) -> int:
     """Compare two versions of a program by what they mean: proved equal, or where and how they differ.
 
@@ -33,5 +34,5 @@ def diff(old: Path, new: Path, data: Path | None, budget: float, as_json: bool) 
     if as_json:
         screen.print_json(difference_form(found, with_features_of(before, after).features))
     else:
-        screen.print_lines(*difference_lines(found))
+        screen.print_wrapped(*difference_lines(found))
     return {"different": DIFFERENT, "undecided": COULD_NOT_RUN}.get(found.verdict, EQUAL)

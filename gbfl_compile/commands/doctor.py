@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import click
 
-from gbfl_compile.commands.flags import EQUAL, as_json
+from gbfl_compile.commands.flags import EQUAL, as_json, printed
 
 
 @click.command()
 @as_json
+@printed
 def doctor(as_json: bool) -> int:
     """Say what is installed, which targets can be emitted and which can be run.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from gbfl_compile.commands.flags import DIFFERENT, EQUAL, FILE, as_json
+from gbfl_compile.commands.flags import DIFFERENT, EQUAL, FILE, as_json, printed
 
 
 @click.command()
@@ -14,6 +14,7 @@ from gbfl_compile.commands.flags import DIFFERENT, EQUAL, FILE, as_json
 @click.option("--data", type=FILE, help="Rows (CSV or Parquet) that the rules should cover.")
 @click.option("--budget", type=float, default=10.0, show_default=True, help="Seconds the search may take.")
 @as_json
+@printed
 def lint(program: Path, data: Path | None, budget: float, as_json: bool) -> int:
     """Point out leaves no row reaches, clauses that never or always hold, and rules that say the same.
 
@@ -31,5 +32,5 @@ def lint(program: Path, data: Path | None, budget: float, as_json: bool) -> int:
     if as_json:
         screen.print_json(linter.as_json(loaded, found))
     else:
-        screen.print_lines(linter.as_text(loaded, found) or "nothing odd")
+        screen.print_wrapped(*(linter.as_text(loaded, found) or "nothing odd").split("\n"))
     return DIFFERENT if found else EQUAL

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gbfl_compile.commands.flags import DIFFERENT, EQUAL, FILE, INTERRUPTED, as_json, quiet
+from gbfl_compile.commands.flags import DIFFERENT, EQUAL, FILE, INTERRUPTED, as_json, quiet, seed
 from gbfl_compile.errors import BadInput
 from gbfl_compile.interrupts import told_of
 
@@ -47,7 +47,7 @@ HEADS = {"rules": "rules", "tree": "tree", "list": "rule_list"}
 @click.option("--depth", type=click.IntRange(1, 5), help="At most so deep, for a tree.  [default: 5]")
 @click.option("--explainer", type=click.Choice(["greedy", "macem"]), default="greedy", show_default=True)
 @click.option("--rows", type=click.IntRange(1), default=20_000, show_default=True, help="Rows at most, drawn by seed.")
-@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Of everything drawn.")
+@seed
 @click.option("--jobs", type=click.IntRange(1, 1024), default=1, show_default=True, help="Processes that explain rows.")
 @click.option("--memory", metavar="SIZE", help="All processes together, such as 2GB; what takes more is refused.")
 @click.option(
@@ -57,6 +57,7 @@ HEADS = {"rules": "rules", "tree": "tree", "list": "rule_list"}
     help="End when the black box takes longer to answer a block.",
 )
 @click.option("--checkpoint", type=FILE, metavar="FOLDER", help="Keep explained rows here.  [default: OUT.parts]")
+@click.option("--baselines/--no-baselines", default=True, show_default=True, help="Fit three plain trees to compare.")
 @click.option("--triplets", type=FILE, help="Write the held-out rows with PP and PN here (NPZ), for check and show.")
 @click.option("--database", metavar="URL", help="Read a table of this database in place of a file.")
 @click.option("--table", help="The table, with --database.")
@@ -110,7 +111,7 @@ def mine(as_json: bool, quiet: bool, **asked: Any) -> int:
     if as_json:
         screen.print_json(as_form(mined, out, asked["triplets"]))
     elif not quiet:
-        screen.print_lines(*summary(mined, name, order.seed, out))
+        screen.print_wrapped(*(part for line in summary(mined, name, order.seed, out) for part in line.split("\n")))
     return DIFFERENT if mined.compared_different else EQUAL
 
 
@@ -133,6 +134,7 @@ def _order(asked: dict[str, Any]) -> Order:
         black_box_timeout=asked["black_box_timeout"],
         codes=asked["codes"],
         immutable=asked["immutable"],
+        baselines=asked["baselines"],
     )
 
 
@@ -268,10 +270,24 @@ def summary(mined: Mined, name: str, seed: int, out: Path) -> list[str]:
         ("C_PN", found.c_pn, f"{found.c_pn_right} of {found.with_pn}"),
     ):
         lines.append(f"  {what:<28} {'-' if percent is None else f'{percent:.1f} %':>7}  {of}")
+    lines += _beside(mined.program.metadata["figures"].get("baselines", {}))
     different = f"{mined.compared_different} different of {mined.compared_rows} rows"
     return [
         *lines,
         f"program against classifier: {different}",
         f"digest {digest(mined.program)}",
         f"{out}: next, gbfl compile {out} --to python -o build",
+    ]
+
+
+def _beside(baselines: dict[str, Any]) -> list[str]:
+    """What plain trees reach on the same rows and explanations."""
+    if not baselines:
+        return []
+    found = [(name, form["c_tb"], 100 * form["accuracy"]) for name, form in baselines.items()]
+    width = max(len(name) for name, _, _ in found)
+    told = [(name, "-" if c_tb is None else f"{c_tb:.1f} %", f"{right:.1f} %") for name, c_tb, right in found]
+    return [
+        f"beside{'':<{width - 4}} {'C_TB':>7}  {'accuracy':>8}",
+        *(f"  {name:<{width}} {c_tb:>7}  {right:>8}" for name, c_tb, right in told),
     ]

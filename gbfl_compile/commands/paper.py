@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from gbfl_compile.commands.flags import COULD_NOT_RUN, EQUAL, FILE
+from gbfl_compile.commands.flags import COULD_NOT_RUN, EQUAL, FILE, silenced
 
 
 @click.command()
@@ -14,12 +14,21 @@ from gbfl_compile.commands.flags import COULD_NOT_RUN, EQUAL, FILE
 @click.option("--sets", help="Data sets, separated by commas; all six when left out.")
 @click.option("--seeds", type=int, default=5, show_default=True, help="How often each set is split anew.")
 @click.option("--rows", type=int, default=4000, show_default=True, help="Rows of a set at most.")
-@click.option("--workers", type=int, default=2, show_default=True, help="Units run side by side; results are the same.")
+@click.option(
+    "--jobs",
+    "--workers",
+    "workers",
+    type=int,
+    default=2,
+    show_default=True,
+    help="Units run side by side; results are the same.",
+)
 @click.option("--work", type=FILE, help="A folder that keeps finished units, to go on from after an interruption.")
 @click.option("--out", "-o", type=FILE, help="Where the document goes (Markdown).")
 @click.option(
     "--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]", help="JSON to a file, or instead of text."
 )
+@silenced
 def paper(
     data: Path | None,
     sets: str | None,

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gbfl_compile.commands.flags import EQUAL, FILE, as_json
+from gbfl_compile.commands.flags import EQUAL, FILE, as_json, silenced
 from gbfl_compile.commands.given import column_mapping
 
 
@@ -25,6 +25,7 @@ from gbfl_compile.commands.given import column_mapping
 @click.option("--column", "columns", multiple=True, metavar="FEATURE=COLUMN", help="Where they are called differently.")
 @click.option("--replace", is_flag=True, help="Drop TO_TABLE, if it is there, once the new one is complete.")
 @as_json
+@silenced
 def score(
     source: Path,
     data: Path | None,

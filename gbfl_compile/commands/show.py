@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gbfl_compile.commands.flags import EQUAL, FILE, as_json
+from gbfl_compile.commands.flags import EQUAL, FILE, as_json, printed
 from gbfl_compile.errors import BadInput
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @click.option("--row-number", type=click.IntRange(1), default=1, show_default=True, help="Which row of it.")
 @click.option("--triplets", type=FILE, help="An NPZ file of x, PP and PN: say what the black box says of the row.")
 @as_json
+@printed
 def show(program: Path, table: Path | None, row_number: int, triplets: Path | None, as_json: bool) -> int:
     """Print a program's rules as people read them; with --row, why one row gets its class and what would change it.
 
@@ -40,7 +41,7 @@ def show(program: Path, table: Path | None, row_number: int, triplets: Path | No
     elif as_json:
         screen.print_json({"digest": digest(loaded), "rules": readable(loaded).split("\n")})
     else:
-        screen.print_lines(readable(loaded), "", f"digest {digest(loaded)}")
+        screen.print_wrapped(*readable(loaded).split("\n"), "", f"digest {digest(loaded)}")
     return EQUAL
 
 
@@ -61,9 +62,9 @@ def _show_row(program: Program, table: Path, row_number: int, triplets: Path | N
         screen.print_json(form)
         return
     first, *others = words.lines(told)
-    screen.print_lines(f"row {row_number} of {len(rows)}: {first}", *others)
+    screen.print_wrapped(f"row {row_number} of {len(rows)}: {first}", *others)
     if own is not None:
-        screen.print_lines("", *_black_box_lines(program, row, own))
+        screen.print_wrapped("", *_black_box_lines(program, row, own))
 
 
 def _of_black_box(program: Program, row: list[float], path: Path) -> dict[str, Any]:

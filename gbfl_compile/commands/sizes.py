@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from gbfl_compile.commands.flags import EQUAL, FILE, as_json
+from gbfl_compile.commands.flags import EQUAL, FILE, as_json, printed
 
 
 @click.command()
 @click.argument("source", type=FILE)
 @as_json
+@printed
 def sizes(source: Path, as_json: bool) -> int:
     """Say how many bytes a C scorer takes, as the compiler reports them: here, and on a Cortex-M4 where gcc can.
 

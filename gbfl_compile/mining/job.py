@@ -30,6 +30,7 @@ from gbfl_compile.learn.options import check_parameters, explainer_of
 from gbfl_compile.learn.recipe import HeadKind
 from gbfl_compile.learn.units import rows_in_a_unit, units_of
 from gbfl_compile.lowering import lower
+from gbfl_compile.mining.beside import baseline_figures
 from gbfl_compile.mining.distributions import distributions
 from gbfl_compile.mining.memory import jobs_within
 from gbfl_compile.mining.rows import Split
@@ -58,6 +59,8 @@ class Order:
     """Features whose values are codes: explanations use no others."""
     immutable: tuple[str, ...] = ()
     """Features a pertinent negative may not change."""
+    baselines: bool = True
+    """Whether the three baseline trees are fitted too, for the figures to stand beside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ Tell = Callable[[str], None]
 
 def steps(split: Split) -> int:
     """How often `mine` tells where it is, at most."""
-    return sum(len(units_of(len(x), rows_in_a_unit(len(x)))) for x in (split.x, split.x_test)) + 3
+    return sum(len(units_of(len(x), rows_in_a_unit(len(x)))) for x in (split.x, split.x_test)) + 4
 
 
 def mine(
@@ -108,8 +111,13 @@ def mine(
         tell(f"fitting {order.head}")
         model.fit(pd.DataFrame(split.x, columns=list(features)), split.y, explanations=explanations)
         held_out = explain(split.x_test, part="test")
+        beside = {}
+        if order.baselines:
+            tell("fitting the baselines")
+            triplets = triplets_of(held_out, model.classes_)
+            beside = baseline_figures(given.model, split, explanations, triplets, order.seed)
         tell("lowering, simplifying, measuring")
-        return _measured(model, split, given, held_out, order, about or {})
+        return _measured(model, split, given, held_out, order, beside, about or {})
 
 
 def _model(order: Order, given: Given, split: Split, features: tuple[str, ...]) -> GBFLClassifier:
@@ -156,7 +164,13 @@ def _explained(
 
 
 def _measured(
-    model: GBFLClassifier, split: Split, given: Given, held_out: Explanations, order: Order, about: dict[str, Any]
+    model: GBFLClassifier,
+    split: Split,
+    given: Given,
+    held_out: Explanations,
+    order: Order,
+    beside: dict[str, Any],
+    about: dict[str, Any],
 ) -> Mined:
     columns = list(model.feature_names_in_)
 
@@ -168,7 +182,9 @@ def _measured(
     accuracy = float((predict(split.x_test) == split.y_test).mean())
     own = np.asarray(model.classes_)[classes_of(model.black_box_, split.x_test)]
     own_accuracy = float((own == split.y_test).mean())
-    figures = {"test": {"accuracy": accuracy, "black_box_accuracy": own_accuracy, **measured.as_dict()}}
+    figures: dict[str, Any] = {"test": {"accuracy": accuracy, "black_box_accuracy": own_accuracy, **measured.as_dict()}}
+    if beside:
+        figures["baselines"] = beside
     program = optimise(lower(model, figures), split.x)
     mining = {
         **about,

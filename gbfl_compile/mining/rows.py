@@ -112,6 +112,8 @@ def _classes(column: Any, target: str, where: str) -> NDArray[Any]:
             f"{where}: the target {target!r} has {len(counts)} different values: it must hold classes, "
             f"at most {MOST_CLASSES} of them, and no fractions"
         )
+    if not counts:
+        raise BadInput(f"{where}: has columns and no rows")
     if len(counts) < 2:
         raise BadInput(f"{where}: the target {target!r} has only one class: there is nothing to tell apart")
     if odd := next((label for label in counts if isinstance(label, str) and "\0" in label), None):

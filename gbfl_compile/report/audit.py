@@ -120,7 +120,12 @@ def _region(region: Any, moved: Any) -> list[Difference]:
     row = region.get("row")
     values = row_values(row) if isinstance(row, Mapping) else ()
     approved, deployed = (exact_label(region.get(side)) for side in ("approved", "deployed"))
-    return [Difference(f"Answers differ where {told(region.get('rule'), 300)}", approved, deployed, values, more)]
+    what, beside = "Answers", region.get("beside")
+    if isinstance(beside, Mapping):  # the same class, with something else to it
+        what = told(beside.get("what"), 30).capitalize()
+        sides = (approved, beside.get("approved")), (deployed, beside.get("deployed"))
+        approved, deployed = (f"{label}, {what.lower()} {told(value, 120)}" for label, value in sides)
+    return [Difference(f"{what} differ where {told(region.get('rule'), 300)}", approved, deployed, values, more)]
 
 
 def _moves(moved: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

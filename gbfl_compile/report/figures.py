@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gbfl_compile.ir.nodes import Program
+from gbfl_compile.ir.nodes import Program, Scorecard
 from gbfl_compile.report.drawing import Bar, Dot, Drawing, Shape, Stroke, px, share_bar, words
 from gbfl_compile.report.wording import is_number, percent, told
 
@@ -26,6 +26,9 @@ MEASURES = (
 )
 
 CURVES = (("c_tb", "C_TB", "curve0"), ("accuracy", "accuracy", "curve1"))
+
+MOST_DOTS = 40
+"""With more points than this a curve is a line alone, with a dot at each end."""
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 320.0, 190.0, 30.0, 8.0, 14.0, 24.0
 
@@ -73,7 +76,7 @@ def figures(program: Program) -> Figures:
         missing.append("The program's metadata has no figures of consistency or accuracy.")
     if not baselines:
         missing.append("The metadata has no baselines to stand beside: figures.baselines is where they would be.")
-    if curve is None:
+    if curve is None and isinstance(program.decision, Scorecard):
         missing.append(
             "The metadata does not say how the figures grow with the number of clauses (figures.by_clauses)."
         )
@@ -106,7 +109,8 @@ def _beside_baselines(known: Mapping[str, Any]) -> Iterator[FigureTable]:
     if not isinstance(ours, Mapping) or not isinstance(baselines, Mapping):
         return
     models = [("these rules", ours)]
-    models += [(told(name, 60), form) for name, form in baselines.items() if isinstance(form, Mapping)]
+    others = [(told(name, 60), form) for name, form in baselines.items() if isinstance(form, Mapping)]
+    models += sorted(others, key=lambda model: -(in_percent(model[1], "c_tb") or 0.0))
     for key, name, _ in MEASURES:
         values = [(model, in_percent(form, key)) for model, form in models]
         if sum(value is not None for _, value in values) > 1:
@@ -157,7 +161,7 @@ def _axes(most: float) -> Iterator[Shape]:
 def _curve_shapes(name: str, role: str, line: list[tuple[float, float]], most: float) -> Iterator[Shape]:
     path = "L".join(f"{px(_x(at, most))} {px(_y(value))}" for at, value in line)
     yield Stroke(f"M{path}", role, "2")
-    for at, value in line:
+    for at, value in line if len(line) <= MOST_DOTS else line[:1] + line[-1:]:
         yield Dot(px(_x(at, most)), px(_y(value)), role)
     # the key stands in the corner where a curve that rises leaves room
     level = _y(0) - (22 if role == "curve0" else 8)

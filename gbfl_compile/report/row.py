@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MOST_REASONS = 60
 MOST_CHANGES = 6
+MOST_CONDITIONS = 40
 MOST_VALUES = 400
 MOST_SEARCHED = 2_000
 """Clauses of a program that is searched for what suffices."""
@@ -215,13 +216,11 @@ def _exactly(program: Program, row: Sequence[float]) -> tuple[tuple[str, tuple[s
     enough, other = sufficient(program, plain), changes(program, plain)
     fewest = "no fewer features do" if enough.smallest else "fewer may do, this was not decided"
     suffices = tuple(values_text(feature, values, names) for feature, values in enough.conditions)
-    moves = tuple(change_text(change, plain, names).replace("->", "→") for change in other.found)
+    moves = tuple(change_text(program, change, plain, names).replace("->", "→") for change in other.found)
     none = f"no change of {'one feature' if other.searched == 1 else 'one or two features'} does"
-    what = (
-        "Nearest changes that change the class"
-        if other.smallest
-        else "A change that changes it, maybe not the smallest"
-    )
+    what = "Nearest changes that change the class" if other.smallest else "A change that does, maybe not the smallest"
+    if len(suffices) > MOST_CONDITIONS:
+        suffices = (*suffices[:MOST_CONDITIONS], f"and {len(suffices) - MOST_CONDITIONS} features more")
     return (
         (f"Enough for the class, whatever the rest ({fewest})", suffices or ("nothing: every row gets this class",)),
         (what, moves[:MOST_CHANGES] or (none,)),

@@ -43,7 +43,7 @@ class PointsLine:
     text: str
     details: tuple[str, ...]
     """The owner's reason, and on how many training rows it holds."""
-    cells: tuple[tuple[str, Bar], ...]
+    cells: tuple[tuple[str, Bar | None], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,11 +141,15 @@ def _answer(leaf: Leaf, labels: tuple[str, ...], most: int) -> tuple[str, str, s
 def _card(program: Program, card: Scorecard) -> Rules:
     classes, names = class_names(program.classes), distinct(program.features)
     columns, table, note = _columns(card, classes)
-    largest = max((abs(points) for row in table for points in row), default=0)
+    largest = max((abs(points) for row in table[1:] for points in row), default=0)
     order = sorted(range(1, len(table)), key=lambda i: (-max(map(abs, table[i]), default=0), i))
 
     def line(index: int) -> PointsLine:
-        cells = tuple((signed(points), signed_bar(points, largest)) for points in table[index])
+        cells = tuple(
+            # what a class starts with may be many times what any clause is worth: then a bar would say less than it is
+            (signed(points), signed_bar(points, largest) if abs(points) <= largest else None)
+            for points in table[index]
+        )
         if index == 0:
             return PointsLine("", "to start with", (), cells)
         clause = index - 1

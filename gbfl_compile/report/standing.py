@@ -45,14 +45,14 @@ def proof_cell(form: Any) -> Cell:
     seconds = [float(each["seconds"]) for each in readings if is_number(each.get("seconds"))]
     took = f" in {sum(seconds):.3g} s" if seconds else ""
     said = [told(form[key]) for key in ("reason", "why") if form.get(key) is not None]
-    why = "; ".join(dict.fromkeys([*said, *(line for each in readings for line in _aspects(each))]))
+    why = "; ".join(dict.fromkeys([*said, *(line for each in readings for line in _aspects(each)), *_silent(readings)]))
     match told(form.get("answer"), 20).lower():
         case "proved":
             return Cell("proved", "proved", "; ".join(filter(None, (f"for every input{took}", why))))
         case "counterexample":
             return Cell("counterexample", "different", why)
-        case "other names":
-            return Cell("other names", "different", why)
+        case "other names" | "other reasons" as other:
+            return Cell(other, "different", why)
         case "unread":
             return Cell("not proved", "not run", f"could not be read back: {why or 'no reason given'}")
         case "undecided":
@@ -72,8 +72,14 @@ def _aspects(form: Mapping[str, Any]) -> Iterator[str]:
         for aspect, found in aspects.items():
             answer = found.get("answer") if isinstance(found, Mapping) else found
             yield f"{told(aspect, 30)} {told(answer, 30).lower()}"
-    if silent := _list(form, "not_said"):
-        yield f"not said by the artifact: {', '.join(told(aspect, 30) for aspect in silent)}"
+
+
+def _silent(readings: list[Mapping[str, Any]]) -> Iterator[str]:
+    """What no way of answering says; what one of several leaves out, another says."""
+    said = {aspect for each in readings if isinstance(each.get("aspects"), Mapping) for aspect in each["aspects"]}
+    unsaid = dict.fromkeys(told(aspect, 30) for each in readings for aspect in _list(each, "not_said"))
+    if silent := [aspect for aspect in unsaid if aspect not in said]:
+        yield f"not said by the artifact: {', '.join(silent)}"
 
 
 def witnesses(target: str, form: Mapping[str, Any]) -> list[Witness]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
 from typing import Any, assert_never
 
 from gbfl_compile.ir.evaluate import Answer, atom_holds, evaluate
@@ -14,6 +15,8 @@ from gbfl_compile.ir.regions import Values, above
 from gbfl_compile.reasons import reason_of
 from gbfl_compile.why.changes import Change, Changes, changes
 from gbfl_compile.why.sufficient import Sufficient, sufficient
+
+FEW_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,16 +121,43 @@ def value_text(value: float | None) -> str:
     return number_text(value) if float(number_text(value)) == value else repr(value)
 
 
-def change_text(change: Change, row: Sequence[float | None], features: tuple[str, ...]) -> str:
+def change_text(program: Program, change: Change, row: Sequence[float | None], names: tuple[str, ...]) -> str:
     """`income 20000 -> 26994 gives no`."""
     moves = []
-    for feature, value in change.values:
+    for feature, value in _rounded(program, change, row):
         before = row[feature]
         # below a cut stands a number that nobody would write; a whole one is fine as it is
         is_odd = before is not None and value < before and math.isfinite(value) and value != round(value)
         goal = f"just below {number_text(above(value))}" if is_odd else value_text(value)
-        moves.append(f"{printable(features[feature])} {value_text(before)} -> {goal}")
+        moves.append(f"{printable(names[feature])} {value_text(before)} -> {goal}")
     return f"{' and '.join(moves)} gives {label_text(change.label)}"
+
+
+def _rounded(program: Program, change: Change, row: Sequence[float | None]) -> tuple[tuple[int, float], ...]:
+    """The change with values that go up rounded up to a few digits, where the row then still gets that class."""
+    rounded = tuple((f, _few_digits(v) if _goes_up(row[f], v) else v) for f, v in change.values)
+    tried = list(row)
+    for feature, value in rounded:
+        tried[feature] = value
+    return rounded if evaluate(program, tried).label == change.label else change.values
+
+
+def _goes_up(before: float | None, after: float) -> bool:
+    return before is not None and math.isfinite(after) and after > before
+
+
+def _few_digits(value: float) -> float:
+    """The least number of six digits that is not below.
+
+    >>> _few_digits(951.3001974984011), _few_digits(-0.12345678), _few_digits(54.582)
+    (951.301, -0.123456, 54.582)
+    """
+    if float(number_text(value)) == value:
+        return value
+    text = Decimal(value)
+    places = text.adjusted() - FEW_DIGITS + 1
+    found = float(text.quantize(Decimal(1).scaleb(places), rounding=ROUND_CEILING))
+    return found if found >= value and math.isfinite(found) else value
 
 
 def lines(told: Account) -> list[str]:
@@ -186,11 +216,11 @@ def _change_lines(told: Account, features: tuple[str, ...]) -> list[str]:
             fewer = "no change of one does" if found.searched == 1 else "none of one or two does"
             return [
                 f"Would change it: a change of {count} features, not shown to be the smallest ({fewer})",
-                *(f"  {change_text(change, told.row, features)}" for change in found.found),
+                *(f"  {change_text(told.program, change, told.row, features)}" for change in found.found),
             ]
         return [
             f"Would change it: the nearest change of {what}",
-            *(f"  {change_text(change, told.row, features)}" for change in found.found),
+            *(f"  {change_text(told.program, change, told.row, features)}" for change in found.found),
         ]
     many = "one feature" if found.searched == 1 else "one or two features"
     return [f"Would change it: no change of {many} does"]
@@ -222,7 +252,7 @@ def as_json(told: Account) -> dict[str, Any]:
                 {
                     "values": {features[f]: _number(value) for f, value in change.values},
                     "label": change.label,
-                    "text": change_text(change, told.row, features),
+                    "text": change_text(told.program, change, told.row, features),
                 }
                 for change in told.changes.found
             ],

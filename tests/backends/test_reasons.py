@@ -8,7 +8,10 @@ import sys
 import numpy as np
 import pytest
 
+from gbfl_compile.audit.files import Given
+from gbfl_compile.audit.views import audit_view
 from gbfl_compile.backends import BACKENDS, emit
+from gbfl_compile.backends.sql_run import read_script
 from gbfl_compile.check.artifact_proof import prove_artifact
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import BadInput
@@ -210,3 +213,20 @@ def test_an_emitted_module_with_reasons_runs_alone(tmp_path):
     code = "import model, json; print(json.dumps(model.explain([30.0, 2e5])['reasons']))"
     run = subprocess.run([sys.executable, "-S", "-c", code], cwd=tmp_path, capture_output=True, check=True)
     assert json.loads(run.stdout) == [reasons_of(REASONED["tree"])[0]]
+
+
+@pytest.mark.parametrize("name", ["tree", "rules"])
+def test_a_deployed_view_that_tells_another_reason_is_found(name, database, tmp_path):
+    if database.dialect == "datafusion":
+        pytest.skip("views of DataFusion are not read: they live in a session")
+    told, table = with_reasons(EACH[name], {0: "Income's low"}), f"people_{name}"
+    database.insert(table, ["age", "income"], REASON_ROWS)
+    path = tmp_path / "view.sql"
+    options = {"form": "view", "table": table, "view": f"scores_{name}", "outputs": "label,reason"}
+    path.write_bytes(emit(told, f"sql:{database.dialect}", options=options).files["model.sql"])
+    for statement in read_script(path).statements:
+        database.execute(statement)
+    for program, verdict in ((told, "equal"), (with_reasons(told, {0: "Income's high"}), "different")):
+        found = audit_view(Given(program, None, None, 10.0, {}), database, f"scores_{name}", "the view")
+        assert found.verdict == verdict, found.reason
+    database.execute(f"DROP VIEW scores_{name}")

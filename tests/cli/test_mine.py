@@ -14,9 +14,11 @@ import pandas as pd
 import pytest
 
 from gbfl_compile.cli import main
+from gbfl_compile.consistency import consistency_on
 from gbfl_compile.ir.batch import clause_column, evaluate_many
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.json_form import load
+from gbfl_compile.learn.baselines import StandardTree
 from gbfl_compile.provenance import histogram
 from gbfl_compile.starter import FEATURES, loans
 from gbfl_compile.tables import feature_matrix, read_table
@@ -418,3 +420,23 @@ def test_an_interrupted_run_goes_on_and_ends_in_the_same_program(folder, capsys)
     assert resumed["program"] == whole["program"]
     assert sum(map(int, (folder / "asked").read_text().split())) < asked_whole
     assert not parts.exists()
+
+
+def test_plain_trees_stand_beside_the_rules_unless_they_are_not_wanted(folder, capsys):
+    """Their figures are those of trees fitted here, on the rows and explanations that the rules had."""
+    _, program = mined(capsys, "loans.csv", *SMALL, "--train", "gbm", "--triplets", "t.npz", "--seed", "4")
+    triplets, rows = load_triplets(folder / "t.npz"), table()
+    x = feature_matrix(rows, FEATURES, "loans.csv")
+    held_out = {tuple(row) for row in triplets.x.tolist()}
+    learned = np.array([tuple(row) not in held_out for row in x.tolist()])
+    y = rows["default"].to_numpy()
+    tree = StandardTree(max_depth=5, random_state=4).fit(x[learned], y[learned])
+    found = program.metadata["figures"]["baselines"]
+    assert len(found) == 3
+    told = found["tree on the data, depth 5"]
+    assert told["accuracy"] == float((tree.predict(x[~learned]) == y[~learned]).mean())
+    assert told["c_tb"] == consistency_on(triplets, tree.predict).c_tb
+    capsys.readouterr()
+    assert main(["mine", "loans.csv", *SMALL, "--train", "gbm", "--no-baselines"]) == 0
+    assert "beside" not in capsys.readouterr().out
+    assert "baselines" not in load(Path("model.gbfl.json")).metadata["figures"]

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -294,9 +295,12 @@ def test_a_row_that_is_not_among_the_triplets_has_no_pp():
 
 
 def test_what_the_metadata_lacks_is_said():
-    text = report(small_tree())
-    for said in ("no figures of consistency", "no baselines", "with the number of clauses", "no histograms"):
+    text, rules = report(small_tree()), report(replace(rule_set(3), metadata={}))
+    for said in ("no figures of consistency", "no baselines", "no histograms"):
         assert said in text
+        assert said in rules
+    assert "with the number of clauses" in rules
+    assert "with the number of clauses" not in text  # a tree does not grow clause by clause
     full = report(rule_set())
     assert "Beside the baselines" in full
     assert "Against the number of clauses" in full
@@ -394,3 +398,21 @@ def test_bad_files_are_named_and_nothing_is_written(tmp_path, capsys, name, cont
     assert main(["report", str(tmp_path / "p.json"), name, str(bad), "-o", str(out)]) == 2
     assert said in capsys.readouterr().err
     assert not out.exists()
+
+
+def test_reasons_that_are_not_the_programs_are_a_difference():
+    program = small_tree()
+    proof = {"answer": "other reasons", "reason": "gives clause 0 the reason 'x', it has None", "readings": []}
+    text = report(program, Given(verdict_of(program, c=target(program, "different", proof))))
+    assert "other reasons" in text
+    assert "gives clause 0 the reason" in text
+
+
+def test_scores_that_differ_are_told_where_the_class_is_the_same():
+    program = rule_set(5)
+    found = audit_of(program)
+    beside = {"what": "scores", "approved": [0, -691, 2], "deployed": [0, -692, 2]}
+    found["audited"][0]["region"] |= {"approved": "star", "deployed": "star", "beside": beside}
+    text = report(program, Given(audit=found))
+    assert "Scores differ where" in text
+    assert "[0, -692, 2]" in text

@@ -1,0 +1,152 @@
+"""The flags that mean the same everywhere, and what a terminal gets that a file does not."""
+
+import json
+import os
+import pty
+import re
+import shutil
+import subprocess
+import sys
+
+import click
+import pytest
+
+from gbfl_compile.cli import gbfl, main
+from gbfl_compile.ir.json_form import to_json
+from gbfl_compile.ir.nodes import Clause, Interval, Program
+from gbfl_compile.ir.trees import leaf, split
+
+LONG = tuple(f"a_feature_with_a_rather_long_name_{number}" for number in range(6))
+PROGRAM = Program(
+    LONG,
+    ("no", "yes"),
+    (Clause(tuple(Interval(f, 0.5, 1.5) for f in range(6))), Clause((Interval(0, 0.5),))),
+    split(0, leaf(0.25, 0.75), split(1, leaf(1.0, 0.0), leaf(0.0, 1.0))),
+)
+ODD = Program(("x",), ("no", "yes"), (Clause(()),), split(0, leaf(0.25, 0.75), leaf(1.0, 0.0)))
+
+COMMANDS = sorted(name for name, one in gbfl.commands.items() if not isinstance(one, click.Group))
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p.json").write_text(to_json(PROGRAM))
+    (tmp_path / "odd.json").write_text(to_json(ODD))
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "completion"])
+def test_every_command_can_be_quiet_and_speak_json(name):
+    flags = {flag for parameter in gbfl.commands[name].params for flag in parameter.opts}
+    assert {"--json", "--quiet"} <= flags
+    assert name == "init" or "--out" in flags  # init makes a folder, which it is given by name
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (["show", "p.json"], 0),
+        (["lint", "odd.json"], 1),
+        (["diff", "p.json", "p.json"], 0),
+        (["compile", "p.json", "--to", "python", "-o", "b"], 0),
+        (["doctor"], 0),
+    ],
+)
+def test_quiet_leaves_the_exit_code_alone(folder, capsys, command, code):
+    assert main([*command, "--quiet"]) == code
+    assert capsys.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("command", [["show", "p.json"], ["lint", "odd.json", "--json"], ["diff", "p.json", "p.json"]])
+def test_out_has_what_would_be_printed(folder, capsys, command):
+    code = main(command)
+    printed = capsys.readouterr().out
+    assert main([*command, "--out", "said.txt"]) == code
+    assert capsys.readouterr() == ("", "")
+    assert printed
+    assert (folder / "said.txt").read_text() == printed
+
+
+def test_out_of_a_check_is_its_verdict(folder, capsys):
+    assert main(["compile", "p.json", "--to", "python", "-o", "b", "-q"]) == 0
+    assert main(["check", "p.json", "b", "--json", "--out", "verdict.json"]) == 0
+    assert capsys.readouterr().out == ""
+    assert json.loads((folder / "verdict.json").read_text())["verdict"] == "equal"
+
+
+def test_what_fails_leaves_no_file(folder):
+    assert main(["show", "nowhere.json", "--out", "said.txt"]) == 2
+    assert not (folder / "said.txt").exists()
+
+
+def on_a_terminal(*arguments, width=80, **variables):
+    """What a command prints on a terminal so wide."""
+    environment = {**os.environ, "COLUMNS": str(width), "TERM": "xterm-256color", **variables}
+    environment.pop("NO_COLOR", None) if "NO_COLOR" not in variables else None
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "gbfl_compile.cli", *arguments],
+        stdout=theirs,
+        stderr=subprocess.DEVNULL,
+        env=environment,
+    ) as running:
+        os.close(theirs)
+        said = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # how a terminal ends
+                break
+            if not part:
+                break
+            said += part
+        running.wait(timeout=60)
+    os.close(ours)
+    return said.decode("utf-8").replace("\r\n", "\n")
+
+
+def test_colours_are_for_terminals_that_want_them(folder, capsys):
+    assert main(["compile", "p.json", "--to", "python", "-o", "b", "-q"]) == 0
+    assert "\x1b[32m" in on_a_terminal("check", "p.json", "b")
+    assert "\x1b[32m" not in on_a_terminal("check", "p.json", "b", NO_COLOR="1")
+    assert main(["check", "p.json", "b"]) == 0
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_long_rules_are_wrapped_on_a_terminal_and_nowhere_else(folder, capsys):
+    assert main(["show", "p.json"]) == 0
+    whole = capsys.readouterr().out
+    assert max(map(len, whole.split("\n"))) > 200
+    wrapped = on_a_terminal("show", "p.json")
+    assert max(map(len, wrapped.split("\n"))) <= 80
+    assert wrapped.split() == whole.split()
+    assert re.search("\n {8}[a-z]", wrapped)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_shell_takes_its_completion(shell, capsys, tmp_path):
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert f"_GBFL_COMPLETE={shell}_complete" in script
+    if shutil.which(shell) is None:
+        pytest.skip(f"{shell} is not installed")
+    (tmp_path / "script").write_text(script)
+    run = subprocess.run([shell, "-n", tmp_path / "script"], capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+def test_targets_are_completed_after_a_comma():
+    environment = {**os.environ, "_GBFL_COMPLETE": "zsh_complete", "COMP_CWORD": "4"}
+    environment["COMP_WORDS"] = "gbfl compile p.json --to python,sql:du"
+    run = subprocess.run(
+        [sys.executable, "-m", "gbfl_compile.cli"], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert run.stdout.split("\n")[:2] == ["plain", "python,sql:duckdb"]
+
+
+def test_the_list_of_commands_fits_a_terminal(capsys):
+    assert main(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert "..." not in out.partition("Commands:")[2]
+    assert out.index("  mine") < out.index("  compile") < out.index("  audit")
