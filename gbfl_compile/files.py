@@ -116,9 +116,8 @@ OUT_OF_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE,
 def unwritable(path: Path, error: OSError) -> GbflError:
     """The error to raise where something could not be written at `path`."""
     said = os.strerror(error.errno) if error.errno else str(error)
-    if error.errno in OUT_OF_ROOM:
-        return CannotRun(f"{path}: cannot be written: {said}, nothing was left behind: make room and try again")
-    return BadInput(f"{path}: cannot be written: {said}")
+    kind = CannotRun if error.errno in OUT_OF_ROOM else BadInput
+    return kind(f"{path}: cannot be written: {said}")
 
 
 @contextlib.contextmanager

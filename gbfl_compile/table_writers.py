@@ -94,12 +94,27 @@ def _as_pandas(column: Any) -> Any:
     if isinstance(column, pd.Series):
         return column.to_numpy()
     if not hasattr(column, "to_pandas"):
-        return column
+        return _spelled(column)
     # Integers beside a null stay integers; a time is written in full even where a whole batch falls on midnight.
     plain = decoded(column).to_pandas(integer_object_nulls=True)
     if plain.dtype.kind in "Mm":
         return plain.astype(object).map(str, na_action="ignore").to_numpy()
     return plain.to_numpy()
+
+
+def _spelled(doubles: NDArray[np.float64]) -> NDArray[Any]:
+    """Doubles as text, each distinct one spelled once: a tree has as many probabilities as leaves."""
+    import numpy as np
+    import pandas as pd
+
+    if np.signbit(doubles).any() or np.isnan(doubles).any():  # -0.0 would pass for 0.0, and NaN is written as nothing
+        return doubles
+    codes, distinct = pd.factorize(doubles)
+    return distinct.astype(str).astype(object)[codes] if len(distinct) * FEW <= len(doubles) else doubles
+
+
+FEW = 8
+"""Values a distinct one, from which on spelling each one once pays."""
 
 
 def _as_arrow(column: Any) -> Any:

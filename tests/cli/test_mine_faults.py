@@ -177,7 +177,7 @@ run()
 
 def test_checkpoints_that_cannot_be_written_are_an_error_and_no_half_file(folder, capsys, whole):
     run = subprocess.run([sys.executable, "-c", LIMITED, *COMMAND], capture_output=True, text=True, check=False)
-    assert run.returncode == 2
+    assert run.returncode == 3
     assert "rows-000000000-000001000.npz: cannot be written: File too large (0 of 2250 rows are kept in" in run.stderr
     assert sorted(file.name for file in PARTS.rglob("*") if file.is_file()) == ["about.json"]
     assert finished(capsys) == whole
@@ -201,7 +201,7 @@ def disk(tmp_path):
 
 def test_a_full_disk_keeps_what_is_there_and_goes_on_when_it_is_not(folder, capsys, whole, disk):
     code, told = ended(gbfl(*COMMAND, "--checkpoint", "disk/kept"))
-    assert code == 2
+    assert code == 3
     assert "cannot be written: No space left on device (1000 of 2250 rows are kept in disk/kept/training" in told
     assert [file.name for file in kept(Path("disk/kept"))] == ["rows-000000000-000001000.npz"]
     assert not [file for file in Path("disk").rglob(".*") if file.is_file()]
@@ -212,7 +212,7 @@ def test_a_full_disk_keeps_what_is_there_and_goes_on_when_it_is_not(folder, caps
 def test_a_full_disk_for_the_program_loses_no_explained_row(folder, capsys, whole, disk):
     Path("disk/filler").write_bytes(bytes(300 * 1024))
     code, told = ended(gbfl(*COMMAND, "-o", "disk/model.json", "--checkpoint", "kept"))
-    assert code == 2
+    assert code == 3
     assert "disk/model.json: cannot be written: No space left on device" in told
     assert [file.name for file in Path("disk").iterdir()] == ["filler"]
     assert len(kept(Path("kept"))) == 4

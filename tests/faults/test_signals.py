@@ -1,6 +1,7 @@
 """Ctrl-C, SIGTERM, SIGHUP and kill -9 at any moment: whole files or none, the right exit code, the same bytes next time.
 
-GBFL_SIGNALS and GBFL_KILLS set how many moments are tried, each command: few by default, the full claim is 65 kills.
+GBFL_SIGNALS and GBFL_KILLS set how many moments are tried, each command: few by default. GBFL_KILLS=33 kills each
+of compile and score 66 times, half of them while the C scorer is still to be built.
 """
 
 import os
@@ -116,11 +117,9 @@ def reset(folder, start):
 def test_a_signal_at_any_moment_leaves_whole_files_and_no_strays(start, folder, command, number):
     arguments = COMMANDS[command]
     before, after, took = undisturbed(folder, arguments)
-    codes = []
     for moment in range(SIGNALS):
         reset(folder, start)
         code, errors = ended_by(folder, arguments, number, took * (moment + random.random()) / SIGNALS)
-        codes.append(code)
         # Before our own code runs, and after it, Python ends as any program does: by the signal.
         assert code in (0, 128 + number, -number), errors
         if code == 128 + number:
@@ -138,10 +137,8 @@ def test_a_signal_at_any_moment_leaves_whole_files_and_no_strays(start, folder, 
 
 
 @pytest.mark.parametrize("cold", [False, True], ids=["", "cold cache"])
-@pytest.mark.parametrize("command", ["compile", "score", "score to CSV"])
+@pytest.mark.parametrize("command", ["compile", "score"])
 def test_after_kill_9_the_same_command_gives_the_same_bytes(start, folder, command, cold):
-    if command == "score to CSV" and cold:
-        pytest.skip("it builds nothing")
     arguments = COMMANDS[command]
     before, after, took = undisturbed(folder, arguments)
     for kill in range(KILLS):
