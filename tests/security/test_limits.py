@@ -89,7 +89,7 @@ def test_what_is_no_program_is_refused_with_the_reason(kind):
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "latin-1"])
 def test_another_encoding_is_refused(encoding):
-    with pytest.raises(BadInput, match="UTF-8|not JSON|BOM"):
+    with pytest.raises(BadInput, match=r"UTF-8|not JSON|BOM"):
         from_bytes(SOUND.replace("asked", "größe").encode(encoding))
 
 

@@ -44,7 +44,8 @@ def place(tmp_path):
 
 
 def untouched(place):
-    return os.listdir(place / "private") == ["model.py"] and (place / "private" / "model.py").read_text() == "precious"
+    private = place / "private"
+    return list(private.iterdir()) == [private / "model.py"] and (private / "model.py").read_text() == "precious"
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)

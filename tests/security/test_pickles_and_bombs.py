@@ -4,6 +4,7 @@ import gzip
 import io
 import os
 import pickle
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -126,9 +127,11 @@ def test_an_absurd_archive_is_refused(sound, kind, monkeypatch):
 
 def test_an_archive_that_has_an_array_twice_or_a_password_is_refused(sound):
     parts = members(sound)
-    with pytest.warns(UserWarning, match="Duplicate"), zipfile.ZipFile(sound, "w") as archive:
-        for name in (*parts, "x.npy"):
-            archive.writestr(name, parts[name])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # zipfile's, of a name that stands twice
+        with zipfile.ZipFile(sound, "w") as archive:
+            for name in (*parts, "x.npy"):
+                archive.writestr(name, parts[name])
     with pytest.raises(BadInput, match="more than one array 'x'"):
         load_triplets(sound)
     written(sound, parts, zipfile.ZIP_STORED)
