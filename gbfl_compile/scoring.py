@@ -42,6 +42,15 @@ MOST_JOBS = 8
 """Threads where none are asked for: reading the file keeps no more of them busy."""
 
 
+def formulas(classes: Sequence[Any]) -> list[str]:
+    """Labels that a spreadsheet would run. They are written as they are all the same: an answer is never changed.
+
+    >>> formulas(["=1+1", "no", "@x"])
+    ['=1+1', '@x']
+    """
+    return [label for label in classes if isinstance(label, str) and label.startswith(("=", "+", "-", "@", "\t", "\r"))]
+
+
 @dataclass(frozen=True, slots=True)
 class Rows:
     """Some rows of the table: a column of doubles a feature (None where the artifact does not ask), and the keys."""

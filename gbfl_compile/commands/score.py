@@ -70,12 +70,16 @@ def _score_file(
 ) -> dict[str, Any]:
     from gbfl_compile.artifacts import load_artifact
     from gbfl_compile.ir.json_form import load
-    from gbfl_compile.scoring import reference_predictor, score_file
+    from gbfl_compile.scoring import formulas, reference_predictor, score_file
 
     if source.is_file() and name is not None:
         raise click.UsageError("--name chooses among the artifacts of a folder: leave it out for a program.")
     predictor = reference_predictor(load(source)) if source.is_file() else load_artifact(source, name)
     rows = score_file(predictor, data, out, keys, jobs)
+    for label in formulas(predictor.classes) if ".csv" in out.name.lower() else ():
+        click.echo(
+            f"gbfl: a spreadsheet takes the label {label!r} for a formula: import {out.name!r} as text", err=True
+        )
     return {"rows": rows, "out": str(out), "engine": predictor.engine, "digest": predictor.digest}
 
 

@@ -9,16 +9,31 @@ from tests.fuzz.target import folder, placed, refused
 
 def run_table(data):
     from gbfl_compile.errors import BadInput
+    from gbfl_compile.table_batches import arrow_numbers, column_names, table_batches
     from gbfl_compile.tables import feature_matrix, read_table
 
-    ending = ".parquet" if data[:4] == b"PAR1" else ".csv.gz" if data[:2] == b"\x1f\x8b" else ".csv"
+    path = placed(f"table{_ending(data)}", data)
     try:
-        table = read_table(placed(f"table{ending}", data))
+        table = read_table(path)
     except BadInput as refusal:
         return refused(refusal)
+    with contextlib.suppress(BadInput):  # and once more in batches
+        names = column_names(path)
+        for batch in table_batches(path, names, rows=7):
+            if hasattr(batch, "schema"):
+                for name in set(names):
+                    arrow_numbers(batch.column(name), name, "table", 0)
     with contextlib.suppress(BadInput):  # text is no number, and the table is none the worse for it
         feature_matrix(table, tuple(str(name) for name in table.columns), "table")
     return "read"
+
+
+MAGIC = {b"PAR1": ".parquet", b"\x1f\x8b": ".csv.gz", b"ARROW1": ".arrow", b"\xff\xff\xff\xff": ".feather"}
+
+
+def _ending(data):
+    """A file's format, by how it begins."""
+    return next((ending for begins, ending in MAGIC.items() if data.startswith(begins)), ".csv")
 
 
 def fresh_table(choose):
@@ -27,6 +42,7 @@ def fresh_table(choose):
 
     import numpy as np
     import pandas as pd
+    import pyarrow as pa
 
     rows = choose.randrange(0, 30)
     draw = np.random.default_rng(choose.randrange(2**32))
@@ -40,19 +56,30 @@ def fresh_table(choose):
         }
     )[choose.sample(["age", 'größe, "x"', "flag", "word", "when"], choose.randint(1, 5))]
     text = table.to_csv(index=False).encode()
-    match choose.choice(("csv", "csv", "gz", "parquet", "parquet")):
+    made = io.BytesIO()
+    match choose.choice(("csv", "csv", "gz", "parquet", "parquet", "arrow", "stream")):
         case "csv":
             return text
         case "gz":
             return gzip.compress(text, mtime=0)
-    made = io.BytesIO()
+        case "arrow":
+            table.to_feather(made, compression=choose.choice(("lz4", "zstd", "uncompressed")))
+            return made.getvalue()
+        case "stream":
+            whole = pa.Table.from_pandas(table, preserve_index=False)
+            with pa.ipc.new_stream(made, whole.schema) as stream:
+                stream.write_table(whole, max_chunksize=5)
+            return made.getvalue()
     table.to_parquet(made, index=choose.random() < 0.2, compression=choose.choice(("snappy", "gzip", "zstd", None)))
     return made.getvalue()
 
 
 def broken_table(choose, data, other):
-    text = data[:4] != b"PAR1" and data[:2] != b"\x1f\x8b"
-    return broken_tokens(choose, data, other) if text and choose.random() < 0.5 else broken_bytes(choose, data)
+    return (
+        broken_tokens(choose, data, other)
+        if _ending(data) == ".csv" and choose.random() < 0.5
+        else broken_bytes(choose, data)
+    )
 
 
 def run_triplets(data):
