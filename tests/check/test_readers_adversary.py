@@ -96,6 +96,21 @@ def test_a_comment_opened_in_a_preprocessor_line():
     assert answer(tree(1.0), "c", old, f"{old}/* ") == "unread"
 
 
+def test_a_constant_said_twice():
+    """A runtime may take either of the two."""
+    onnx = pytest.importorskip("onnx")
+    model = onnx.ModelProto()
+    model.ParseFromString(emit(tree(1.0), "onnx", options={"lowering": "logic"}).files["model.onnx"])
+    bound = next(tensor for tensor in model.graph.initializer if tensor.data_type == onnx.TensorProto.DOUBLE)
+    bound.double_data.append(7.0)
+    assert prove_artifact(tree(1.0), "onnx", {"model.onnx": model.SerializeToString()}).answer == "unread"
+
+
+@pytest.mark.parametrize(("old", "new"), [("size_t n", "size_t x"), ("size_t n", "size_t int64_t")])
+def test_a_header_that_no_compiler_takes(old, new):
+    assert answer(tree(1.0), "c", old, new, "model.h") == "unread"
+
+
 def written(program, target, folder, options=None):
     for name, content in emit(program, target, options=options).files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
 """Readers given broken artifacts: they refuse or read, and never do anything else; nothing of an artifact is run.
 
-What is read is decided, and what is proved in spite of what was done to it is run and answers as its source.
+What is read is decided, and what is proved in spite of what was done to it answers as its source when it is run.
 
 GBFL_CORRUPTIONS=100000 pytest tests/check/test_readers_corrupted.py -s     so many in all; prints the counts
 """
@@ -31,6 +31,9 @@ from tests.fuzz.mutations import broken_bytes
 
 SHARE = {"python": 0.3, "onnx": 0.3, "c": 0.2, "sql:sqlite": 0.1, "sql:duckdb": 0.1}
 """Of all corrupted artifacts."""
+
+MOST_RUN = count("GBFL_CORRUPTIONS_RUN", 300)
+"""So many a target are run, of those that are proved."""
 
 SLOWEST = 20.0
 """Seconds for one of these small artifacts, on a machine that has other things to do."""
@@ -70,7 +73,8 @@ def test_a_broken_artifact_is_refused_or_decided_and_nothing_else(target, tmp_pa
             proof = prove_readings(program, readings)
             seen[proof.answer] += 1
             assert proof.answer != "undecided", proof
-            if proof.answer == "proved" and marks(files) == marks(sound):  # or rows can no longer be numbered
+            can_run = marks(files) == marks(sound)  # or rows can no longer be numbered
+            if proof.answer == "proved" and can_run and seen["proved"] <= MOST_RUN:
                 (tmp_path / str(number)).mkdir()
                 assert_answers_as_its_source(program, target, files, tmp_path / str(number), database)
         assert time.monotonic() - began < SLOWEST

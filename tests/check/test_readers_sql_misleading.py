@@ -311,3 +311,31 @@ def test_a_double_with_sizes_rounds():
     assert "AS DOUBLE)" in text
     with pytest.raises(Unread):
         read_sql(text.replace("AS DOUBLE)", "AS DOUBLE(10,0))"), "mariadb")
+
+
+CONDITIONS = {
+    "clickhouse": [
+        "age NOT BETWEEN 1 AND 5",  # false for NaN, where NOT (age BETWEEN 1 AND 5) is true
+        "age NOT IN (1, NULL)",  # the NULL is passed over
+        "age IN (0, 1)",  # -0.0 is not found
+        "CASE age WHEN NULL THEN TRUE ELSE FALSE END",  # finds a NULL
+        "CASE age WHEN 0 THEN TRUE ELSE FALSE END",
+        "age IS DISTINCT FROM age",  # false for NaN
+    ],
+    "datafusion": [
+        "age >= CAST(0.1 AS FLOAT)",  # 32 bits
+        "age >= 0.1::float",
+        "age > 3 /*! AND age > 5 */",  # no comment there
+        "age IN (0, 1, 2, 3, 4, 5)",  # in a longer list -0.0 is not found
+        "CASE age WHEN 0 THEN TRUE ELSE FALSE END",
+        "NULLIF(age, 0) IS NULL",
+    ],
+    "sqlite": ["age >= CAST('\u0663' AS REAL)"],  # a digit to Python, and 0.0 to SQLite
+}
+
+
+@pytest.mark.parametrize(("dialect", "condition"), [(d, c) for d, conditions in CONDITIONS.items() for c in conditions])
+def test_a_condition_that_an_engine_takes_otherwise_is_refused(dialect, condition):
+    told = Told(("age",), ("no", "yes"), ((0, "age"),), (("label", "label"),))
+    with pytest.raises(Unread):
+        read_sql(f"SELECT CASE WHEN {condition} THEN 'yes' ELSE 'no' END AS label FROM data", dialect, told)

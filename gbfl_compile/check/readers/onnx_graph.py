@@ -111,6 +111,9 @@ def _check_opsets(model: Any) -> None:
             raise Unread(f"operator set {domain or 'ai.onnx'} {version} is not known")
 
 
+DATA_FIELDS = ("raw_data", "float_data", "double_data", "int32_data", "int64_data", "uint64_data", "string_data")
+
+
 def array_of(tensor: Any) -> Any:
     """The constant in a tensor; one that lies in another file is refused."""
     from onnx import TensorProto, numpy_helper
@@ -121,6 +124,8 @@ def array_of(tensor: Any) -> Any:
         raise Unread(f"{where}: values of type {kind}")
     if tensor.data_location != TensorProto.DEFAULT or len(tensor.external_data):
         raise Unread(f"{where}: lies in another file")
+    if sum(bool(len(getattr(tensor, field))) for field in DATA_FIELDS) > 1:
+        raise Unread(f"{where}: says its values twice, and a runtime may take either")
     if len(tensor.dims) > MOST_DIMENSIONS or any(not 0 <= size <= LARGEST_CONSTANT for size in tensor.dims):
         raise Unread(f"{where}: has the shape {list(tensor.dims)[:5]}")
     if int(np.prod(tensor.dims, dtype=object)) > LARGEST_CONSTANT:

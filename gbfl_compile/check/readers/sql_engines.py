@@ -55,6 +55,12 @@ class Engine:
     """Whether isnan(NULL) is false; elsewhere it is NULL."""
     nullable_casts: bool = False
     """Whether CAST to a type raises on NULL unless the type is Nullable."""
+    looks_up_bits: bool = False
+    """Whether CASE x WHEN NULL finds a NULL, IN leaves a NULL of its list out, and 0.0 in a list is not -0.0."""
+    executed_comments: bool = False
+    """Whether /*! … */ is no comment."""
+    float_is_single: bool = False
+    """Whether FLOAT, which sqlglot takes for a double in this dialect, has 32 bits."""
     aliases_first: bool = False
     """Whether a name in a SELECT list means an alias of the same list before a column of the table."""
 
@@ -72,6 +78,7 @@ MARIADB = Engine(
     narrow_integers=False,
     numbers_are_truths=True,
     exact_texts=False,
+    executed_comments=True,
 )
 
 ENGINES: Mapping[str, Engine] = {
@@ -104,11 +111,21 @@ ENGINES: Mapping[str, Engine] = {
             narrow_integers=False,  # each sum is wider than its parts
             numbers_are_truths=True,
             nullable_casts=True,
+            looks_up_bits=True,
             aliases_first=True,
         ),
         SPARK,
         replace(SPARK, name="databricks", parsed_as="databricks"),
-        Engine("datafusion", "postgres", "greatest", "lower", point="double"),
+        Engine(
+            "datafusion",
+            "postgres",
+            "greatest",
+            "lower",
+            point="double",
+            executed_comments=True,
+            float_is_single=True,
+            looks_up_bits=True,
+        ),
         Engine("snowflake", "snowflake", "greatest", "upper", "decimal", most_digits=38, most_scale=37),
         Engine("bigquery", "bigquery", "ieee", "fold", point="double", narrow_integers=False),
         replace(POSTGRES, name="redshift", parsed_as="redshift", names="fold", most_digits=38, most_scale=37),

@@ -13,7 +13,7 @@ from gbfl_compile.check.readers.sql_comparisons import comparison_of, null_test,
 from gbfl_compile.check.readers.sql_logic import FALSE, TRUE, Truth, chosen, negated, unknown
 from gbfl_compile.check.readers.sql_nodes import Placed, Scope, kind, only, operands, refuse, snippet
 from gbfl_compile.check.readers.sql_numbers import number
-from gbfl_compile.check.readers.sql_predicates import PREDICATES, condition
+from gbfl_compile.check.readers.sql_predicates import PREDICATES, condition, refuse_other_equality
 from gbfl_compile.check.readers.sql_types import cast_to, named_type
 from gbfl_compile.check.readers.sql_values import Constant, Joined, Value, pick
 from gbfl_compile.check.reading import Unread
@@ -82,7 +82,9 @@ def _arms(arms: list[tuple[Any, Any]], default: Any, scope: Scope, subject: Valu
         if subject is None:
             holds = condition(asked, scope).true
         else:
-            holds = comparison_of(scope.engine, subject, "==", expression(asked, scope)).true
+            one = expression(asked, scope)
+            refuse_other_equality(asked, one, scope)
+            holds = comparison_of(scope.engine, subject, "==", one).true
         if holds is FALSE:
             continue
         taken.append((holds, expression(answer, scope)))
@@ -114,8 +116,9 @@ def _coalesce(node: Any, scope: Scope) -> Value:
 
 def _null_if(node: Any, scope: Scope) -> Value:
     only(node, "this", "expression")
-    value = expression(node.this, scope)
-    equal = comparison_of(scope.engine, value, "==", expression(node.args["expression"], scope))
+    value, other = (expression(node.args[part], scope) for part in ("this", "expression"))
+    refuse_other_equality(node, other, scope)
+    equal = comparison_of(scope.engine, value, "==", other)
     return pick(equal.true, Constant(None), value)
 
 

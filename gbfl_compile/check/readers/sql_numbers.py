@@ -10,7 +10,7 @@ from fractions import Fraction
 from gbfl_compile.check.readers.sql_engines import Engine
 from gbfl_compile.check.reading import Unread
 
-NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 LONGEST = 900
 """Characters of a number. The exact decimal of the smallest double has 751 digits."""
 

@@ -19,10 +19,12 @@ def statements(engine: Engine, text: str) -> list[list[Any]]:
 
     if len(text) > LONGEST_TEXT:
         raise Unread(f"{len(text)} characters of SQL, at most {LONGEST_TEXT} are read")
-    if engine.parsed_as == "mysql" and ("/*!" in text or "/*M!" in text):
+    if engine.executed_comments and ("/*!" in text or "/*M!" in text):
         raise Unread("a comment that the engine may execute: /*! … */")
     tokens = parsed(lambda: tokenize(text, read=engine.parsed_as))
     refuse_unclear_characters(text, tokens)
+    if engine.float_is_single and any(token.text.upper() == "FLOAT" for token in tokens):
+        raise Unread(f"FLOAT, which has 32 bits in {engine.name}: write DOUBLE")
     parts: list[list[Any]] = [[]]
     for token in tokens:
         if token.token_type == TokenType.SEMICOLON:

@@ -19,7 +19,7 @@ from gbfl_compile.check.readers.sql_logic import (
     negated,
 )
 from gbfl_compile.check.readers.sql_nodes import Scope, kind, only, operands, refuse
-from gbfl_compile.check.readers.sql_values import Column, Value, folded, said
+from gbfl_compile.check.readers.sql_values import Column, Constant, Value, folded, said
 from gbfl_compile.check.reading import Unread
 
 COMPARISONS: Mapping[str, Comparison] = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "EQ": "==", "NEQ": "!="}
@@ -50,6 +50,8 @@ def _or(node: Any, scope: Scope) -> Value:
 
 def _not(node: Any, scope: Scope) -> Value:
     only(node, "this")
+    if kind(node.this) == "Between" and scope.engine.nan == "ieee":
+        refuse(node, f"NOT BETWEEN, which is false for NaN in {scope.engine.name}: write NOT (… BETWEEN …)")
     return negated(condition(node.this, scope))
 
 
@@ -88,7 +90,15 @@ def _in(node: Any, scope: Scope) -> Value:
     items = [scope.follow(item, scope) for item in node.expressions]
     if not items:
         refuse(node, "IN of nothing")
+    for item in items:
+        refuse_other_equality(node, item, scope)
     return disjunction([comparison_of(scope.engine, value, "==", item) for item in items])
+
+
+def refuse_other_equality(node: Any, item: Value, scope: Scope) -> None:
+    """IN and CASE x WHEN look up bits in some engines: NULL is found or passed over, and -0.0 is not 0.0."""
+    if scope.engine.looks_up_bits and isinstance(item, Constant) and (item.value is None or not item.value):
+        refuse(node, f"NULL or nought among values that {scope.engine.name} looks up by their bits")
 
 
 def _is(node: Any, scope: Scope) -> Value:
@@ -106,6 +116,8 @@ def _is(node: Any, scope: Scope) -> Value:
 def _null_safe(node: Any, scope: Scope) -> Value:
     only(node, "this", "expression")
     engine = scope.engine
+    if engine.nan == "ieee":
+        refuse(node, f"IS DISTINCT FROM, by which {engine.name} may find NaN equal to NaN")
     left, right = operand(node.this, scope), operand(node.args["expression"], scope)
     nulls = both((null_test(engine, left).true, null_test(engine, right).true))
     equal = known(either((comparison_of(engine, left, "==", right).true, nulls)))
