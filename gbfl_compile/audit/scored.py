@@ -111,7 +111,7 @@ def _checked(
         _compare(by, tally, kept, batch, answers, deployed)
         if with_drift:
             add_to_drift(counts, program, batch, answers, deployed)
-    more: dict[str, Any] = {"first_different_rows": tally.shown}
+    more: dict[str, Any] = {"compared": "labels", "first_different_rows": tally.shown}
     return {**more, "drift": drift_summary(program, counts)} if with_drift else more
 
 

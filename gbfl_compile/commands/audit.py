@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 @click.option("--name", help="The prefix of the library's functions; its file name when left out.")
 @click.option("--source", type=FILE, help="The .c file the library is said to be built from.")
 @click.option("--float32", is_flag=True, help="The library reads float32 rows.")
-@click.option("--database", "url", help="The database of --view, or of a --scored table.")
+@click.option(
+    "--database", "url", envvar="GBFL_DATABASE", metavar="URL", help="The database of --view, or of a --scored table."
+)
 @click.option("--view", "views", multiple=True, help="A view in the database; may be repeated.")
 @click.option("--column", "columns", multiple=True, metavar="FEATURE=COLUMN", help="Where a table has another name.")
 @click.option("--scored", help="A table of rows and predictions: CSV, Parquet, or a table of the database.")
@@ -85,7 +87,8 @@ def audit(
 
     Files and views are read back and proved; libraries and scorers are run on witnesses; a scored table is compared
     row by row. Exit code: 0 as approved, 1 different, 2 bad usage or input, 3 not read, not run or (with --fail-on
-    unproved) not proved.
+    unproved) not proved. The URL may stand in the environment variable GBFL_DATABASE, where no list of processes
+    shows its password.
 
     Example: gbfl audit model.gbfl.json --file deployed/model.sql --dialect postgres
     """
@@ -106,9 +109,10 @@ def audit(
 
         real: Literal["float64", "float32"] = "float32" if float32 else "float64"
         found.append(audit_library(approved, library, name or library.stem, source, seconds=time_limit, real=real))
-    with _database(url) as database:
-        found += _in_database(given, database, views, scored, label_column, drift)
-    if scored is not None and not (url is not None and not Path(scored).exists()):
+    in_database = url is not None and scored is not None and not Path(scored).exists()
+    with _database(url if views or in_database else None) as database:
+        found += _in_database(given, database, views, scored if in_database else None, label_column, drift)
+    if scored is not None and not in_database:
         from gbfl_compile.audit.scored import audit_scored
 
         found.append(audit_scored(approved, Path(scored), label_column, given.columns, with_drift=drift))
@@ -152,7 +156,7 @@ def _in_database(
 
     for view in views:
         yield audit_view(given, database, view, f"view {view} in {database.version}", label_column or LABEL)
-    if scored is not None and not Path(scored).exists():
+    if scored is not None:
         from gbfl_compile.audit.scored import audit_scored
 
         yield audit_scored(given.program, (database, scored), label_column, given.columns, with_drift=drift)

@@ -15,9 +15,10 @@ from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.validate import validate
 from tests.audit.tampering import CARD, TAMPERED_CARDS, TAMPERED_TREES, TREE
 
-TARGETS = [
-    target for target in ("python", "c", "onnx", "sql:sqlite", "sql:duckdb", "sql:postgres") if target in READERS
-]
+SLOW = ("sql:mariadb", "sql:clickhouse", "sql:datafusion", "sql:spark")
+"""Those that start an engine: tests/engines has them."""
+
+TARGETS = [target for target in READERS if target not in SLOW]
 NAMED_AT_LEAST = 0.9
 
 
@@ -42,6 +43,11 @@ def test_what_was_approved_is_proved(program, target, tmp_path):
     ("program", "cases"), [(TREE, TAMPERED_TREES), (CARD, TAMPERED_CARDS)], ids=["tree", "rule set"]
 )
 def test_every_tampering_is_found_and_nearly_every_one_named(program, cases, target, tmp_path):
+    assert_tamperings_are_found(program, cases, target, tmp_path)
+
+
+def assert_tamperings_are_found(program, cases, target, tmp_path):
+    """Each is found, shown by a row that really differs, and nearly always named by its clause."""
     named = 0
     for number, (name, tampered, where) in enumerate(cases):
         folder = tmp_path / str(number)
