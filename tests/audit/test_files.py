@@ -110,3 +110,22 @@ def test_what_is_no_artifact_is_refused(tmp_path):
     (tmp_path / "m.sql").write_text("SELECT 1")
     with pytest.raises(BadInput, match="--dialect"):
         audit_file(Given(TREE), tmp_path / "m.sql")
+
+
+REPORT_KEYS = {"schema", "verdict", "source", "audited"}
+AUDITED_KEYS = {
+    *("what", "kind", "verdict", "evidence", "reason", "digest", "digest_matches", "fingerprint", "engine", "proof"),
+    *("execution", "rows", "consistency", "differences", "region", "moved"),
+}
+DIFFERENCE_KEYS = {"where", "approved", "deployed", "kind", "text"}
+
+
+def test_the_json_form_keeps_its_keys(tmp_path):
+    """A reader of schema 1 finds these whatever was audited; a kind may have more beside them."""
+    _name, tampered, _ = TAMPERED_CARDS[0]
+    for program in (CARD, tampered):
+        form = report_form(AuditReport(digest(CARD), (audit_file(Given(CARD), write(program, "python", tmp_path)),)))
+        assert set(form) == REPORT_KEYS
+        assert set(form["audited"][0]) == AUDITED_KEYS
+        assert all(set(each) == DIFFERENCE_KEYS for each in form["audited"][0]["differences"])
+    assert set(form["audited"][0]["region"]) == {"rule", "row", "approved", "deployed"}
