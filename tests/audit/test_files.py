@@ -98,6 +98,7 @@ def test_the_report_says_it_in_text_and_in_json(tmp_path):
     form = report_form(AuditReport(digest(CARD), (found,)))
     assert form["schema"] == 1
     assert form["audited"][0]["differences"][0]["where"] == "clause 0"
+    assert form["audited"][0]["differences"][0]["kind"] == "tightened"
     assert form["audited"][0]["digest_matches"] is False
 
 
