@@ -7,15 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 
 from gbfl_compile import starter
-from gbfl_compile.backends import emit
-from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.ir.json_form import save
-from tests.audit.tampering import TAMPERED_TREES, TREE
 from tests.cli.spelling import misspelt
 from tests.documents import DOCUMENTS, ROOT, RUN, blocks, indented_commands, matches
 
@@ -52,29 +46,12 @@ def checkout(folder):
         copy(ROOT / name, folder / name)
 
 
-def deployed(folder):
-    """An approved program, and all that was made of it: files, a library, a scored table, a scorer; one is not right."""
-    for name in ("deployed", "src"):
-        (folder / name).mkdir(parents=True)
-    save(TREE, folder / "approved.json")
-    save(TAMPERED_TREES[3][1], folder / "candidate.json")
-    module = emit(TREE, "python").files["model.py"]
-    (folder / "deployed/model.py").write_bytes(module)
-    (folder / "deployed.py").write_bytes(module.replace(b"income >= 50000.0", b"income > 50000.0"))
-    (folder / "deployed/score.sql").write_bytes(emit(TREE, "sql:postgres").files["model.sql"])
-    for name, content in emit(TREE, "c").files.items():
-        (folder / "src" / name).write_bytes(content)
-    build = ["cc", "-shared", "-fPIC", "-O2", "-ffp-contract=off", "src/model.c", "-o", "libmodel.so"]
-    subprocess.run(build, cwd=folder, check=True, capture_output=True)
-    rows = np.random.default_rng(0).uniform([0, 18, 0, 0], [120000, 70, 1, 20], size=(500, 4)).round(2)
-    table = pd.DataFrame(rows, columns=list(TREE.features))
-    table.to_csv(folder / "loans.csv", index=False)
-    table.assign(prediction=evaluate_many(TREE, rows).labels).to_parquet(folder / "scored.parquet", index=False)
-    (folder / "scorer.py").write_bytes(emit(TREE, "python", "scorer").files["scorer.py"])
-    (folder / "scorer_module.py").write_text("from scorer import predict_many as predict\n", encoding="utf-8")
+def audited(folder):
+    """What docs/auditing.md walks through."""
+    shutil.copytree(ROOT / "examples/audit", folder)
 
 
-FOLDERS = {"empty": empty, "model": model, "checkout": checkout, "deployed": deployed}
+FOLDERS = {"empty": empty, "model": model, "checkout": checkout, "audited": audited}
 """What a document can begin with."""
 
 

@@ -121,12 +121,12 @@ def _by_clause(program: Program, cells: Cells, approved: list[Piece], reading: R
         new = max(extra, key=lambda piece: _likeness(old, piece), default=None)
         if new is None or _likeness(old, new) < 0:
             text = atoms_text(cells, old.atoms, program.features)
-            yield Change(f"clause {old.number}", text, f"{NOTHING}: the clause is not there")
+            yield Change(f"clause {old.number}", text, f"{NOTHING}: the clause is not there", "removed")
             continue
         extra.remove(new)
         yield from _atom_changes(cells, program.features, old, new)
     for new in extra:
-        yield Change("no clause", NOTHING, atoms_text(cells, new.atoms, program.features))
+        yield Change("no clause", NOTHING, atoms_text(cells, new.atoms, program.features), "added")
 
 
 def _left_over(approved: list[Piece], deployed: list[Piece]) -> tuple[list[Piece], list[Piece]]:
@@ -181,17 +181,25 @@ def _atom_changes(cells: Cells, features: tuple[str, ...], old: Piece, new: Piec
     come = {f: mask for f, mask in b.items() if f not in a}
     for f in sorted(a.keys() & b.keys()):
         if a[f] != b[f]:
-            yield Change(where, mask_text(cells, f, a[f], features[f]), mask_text(cells, f, b[f], features[f]))
+            texts = [mask_text(cells, f, mask, features[f]) for mask in (a[f], b[f])]
+            yield Change(where, texts[0], texts[1], way(a[f], b[f]))
     while gone and come:
         (f, mask), (g, other) = next(iter(gone.items())), next(iter(come.items()))
         yield Change(where, mask_text(cells, f, mask, features[f]), mask_text(cells, g, other, features[g]))
         del gone[f], come[g]
     for f, mask in gone.items():
-        yield Change(where, mask_text(cells, f, mask, features[f]), f"{NOTHING}: the condition is left out")
+        yield Change(where, mask_text(cells, f, mask, features[f]), f"{NOTHING}: the condition is left out", "loosened")
     for g, mask in come.items():
-        yield Change(where, NOTHING, mask_text(cells, g, mask, features[g]))
+        yield Change(where, NOTHING, mask_text(cells, g, mask, features[g]), "tightened")
     if old.points != new.points:
         yield Change(f"points of {where}", str(old.points), str(new.points))
+
+
+def way(before: int, after: int) -> str:
+    """Which way a condition went, by the values it lets through."""
+    if before & ~after == 0:
+        return "loosened"
+    return "tightened" if after & ~before == 0 else "changed"
 
 
 def _by_cut(program: Program, cells: Cells, source: Reading, reading: Reading) -> Iterator[Change]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gbfl_compile.audit.answer import Change
-from gbfl_compile.audit.changes import Piece, conjunction, points_text
+from gbfl_compile.audit.changes import Piece, conjunction, points_text, way
 from gbfl_compile.audit.words import atoms_text, exact_text, mask_text
 from gbfl_compile.check.cells import Cells, cells_of
 from gbfl_compile.check.reading import Scored
@@ -116,12 +116,8 @@ def _clause_changes(cells: Cells, program: Program, old: Piece, new: Piece) -> I
     """One line a condition that differs; the clause is loosened or tightened as a whole, or neither."""
     a, b = dict(old.atoms), dict(new.atoms)
     every = [(f, a.get(f, cells.everything(f)), b.get(f, cells.everything(f))) for f in sorted(a.keys() | b.keys())]
-    if all(before & ~after == 0 for _, before, after in every):
-        kind = "loosened"
-    elif all(after & ~before == 0 for _, before, after in every):
-        kind = "tightened"
-    else:
-        kind = "changed"
+    ways = {way(before, after) for _, before, after in every if before != after}
+    kind = ways.pop() if len(ways) == 1 else "changed"
     for f, before, after in every:
         if before != after:
             name = program.features[f]

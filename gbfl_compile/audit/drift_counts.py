@@ -64,7 +64,8 @@ def add_to_drift(
     for number, form in enumerate(score_histograms(program) or ()):
         counts.scores[number] += _binned(form, answers.decided[:, number].astype(np.float64))
     names = getattr(batch.table, "column_names", None)  # Arrow: `columns` there are the columns themselves
-    features = tuple(batch.table.columns if names is None else names)
+    there = batch.table.columns if names is None else names
+    features = tuple(name for name in there if name in program.features)  # probabilities may stand beside them
     rows = np.full((batch.count, len(program.features)), np.nan)
     present = [program.features.index(feature) for feature in features]
     rows[:, present] = matrix(batch, features)

@@ -103,6 +103,9 @@ def audited_lines(audited: Audited, source: str) -> Iterator[str]:
         yield f"  {printable(audited.reason)}"
     if audited.found_digest is not None and audited.found_digest != source:
         yield f"  it carries the digest {printable(audited.found_digest)}, the approved program has {source}"
+    elif audited.found_digest is not None:
+        beside = ", though it is not the approved program" if audited.verdict == "different" else ""
+        yield f"  it carries the approved program's digest{beside}"
     for change in audited.changes:
         yield f"  {printable(change.text())}"
     if audited.region is not None:

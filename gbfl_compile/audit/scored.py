@@ -21,6 +21,7 @@ from gbfl_compile.audit.drift_counts import add_to_drift, nothing_counted
 from gbfl_compile.audit.labels import as_json, class_finder, kind_of
 from gbfl_compile.audit.scored_answers import Answered, Answerer, answered, asked_only, matrix, wrong_scorer
 from gbfl_compile.audit.scored_batches import Batch, part_of
+from gbfl_compile.audit.scored_beside import approved_probabilities, probability_columns, wrong_probabilities
 from gbfl_compile.audit.scored_explained import Kept, explained_table
 from gbfl_compile.audit.scored_source import (
     Source,
@@ -50,6 +51,11 @@ class Tally:
 
     rows: int = 0
     different: int = 0
+    """Rows on which anything differs that was compared."""
+    labels: int = 0
+    """Rows on which the label does."""
+    probabilities: int = 0
+    """Rows on which the probabilities do, where they were compared."""
     moves: Counter[tuple[Any, Any]] = field(default_factory=Counter)
     shown: list[dict[str, Any]] = field(default_factory=list)
     stored: Any = None
@@ -64,14 +70,17 @@ def audit_scored(
     *,
     schema: str = "",
     with_drift: bool = False,
+    with_probabilities: bool = False,
 ) -> Audited:
     """Compare the labels in a table with what the program answers on its rows.
 
     `columns` maps a feature to its column where they are called differently; only features that some clause asks
-    must be there. With `with_drift` the same pass counts drift, and `more["drift"]` tells it.
+    must be there. With `with_drift` the same pass counts drift, and `more["drift"]` tells it; with
+    `with_probabilities` the columns `p_<class>` are compared too.
     """
     by, tally = Answerer(asked_only(program)), Tally()
-    wanted = wanted_of(program, by.program.features, source, label_column, columns, schema, with_drift)
+    beside = probability_columns(program) if with_probabilities else ()
+    wanted = wanted_of(program, by.program.features, source, label_column, columns, schema, with_drift, beside)
     kept = Kept(by.program.features)
 
     def batches() -> Iterator[tuple[Batch, NDArray[np.int64]]]:
@@ -79,8 +88,8 @@ def audit_scored(
 
     with fingerprint_beside(source) as fingerprint:
         try:
-            more = _checked(program, batches(), by, tally, kept, with_drift)
-            changes = explained_table(by.program, kept, tally.rows, tally.different, batches) if tally.different else ()
+            more = _checked(program, batches(), by, tally, kept, with_drift, with_probabilities)
+            changes = explained_table(by.program, kept, tally.rows, tally.labels, batches) if tally.labels else ()
         except BadInput as error:
             raise told_where(source, error) from None
         return _audited(program, source, schema, by, tally, changes, more, fingerprint())
@@ -103,15 +112,21 @@ def _checked(
     tally: Tally,
     kept: Kept,
     with_drift: bool,
+    with_probabilities: bool,
 ) -> dict[str, Any]:
     """Compare batch after batch; what is to be told beside the tally."""
     counts = nothing_counted(program)
     for batch, deployed in batches:
         answers = answered(by, batch)
         _compare(by, tally, kept, batch, answers, deployed)
+        if with_probabilities:
+            _compare_probabilities(by, tally, batch, answers, deployed)
         if with_drift:
             add_to_drift(counts, program, batch, answers, deployed)
-    more: dict[str, Any] = {"first_different_rows": tally.shown}
+    told = f"labels, {tally.labels or 'none'} different"
+    if with_probabilities:
+        told += f"; probabilities, {tally.probabilities or 'none'} different"
+    more: dict[str, Any] = {"compared": told, "first_different_rows": tally.shown}
     return {**more, "drift": drift_summary(program, counts)} if with_drift else more
 
 
@@ -124,6 +139,7 @@ def _compare(by: Answerer, tally: Tally, kept: Kept, batch: Batch, answers: Answ
     if not len(places):
         return
     tally.different += len(places)
+    tally.labels += len(places)
     pairs = np.stack([answers.classes[places], batch.labels.codes[places]], axis=1)
     for (approved, code), count in zip(*np.unique(pairs, axis=0, return_counts=True), strict=True):
         move = (by.program.classes[approved], as_json(batch.labels.distinct[code]))
@@ -131,6 +147,19 @@ def _compare(by: Answerer, tally: Tally, kept: Kept, batch: Batch, answers: Answ
         tally.moves[move if known else (move[0], OTHERS)] += int(count)
     for place in places[: ROWS_SHOWN - len(tally.shown)].tolist():
         tally.shown.append(_shown(by, batch, answers, place))
+
+
+def _compare_probabilities(by: Answerer, tally: Tally, batch: Batch, answers: Answered, deployed: Any) -> None:
+    """Rows with other probabilities; those whose label differs too are counted and shown already."""
+    wrong = wrong_probabilities(by.program, batch, answers)
+    tally.probabilities += int(wrong.sum())
+    alone = np.flatnonzero(wrong & (deployed == answers.classes))
+    tally.different += len(alone)
+    for place in alone[: ROWS_SHOWN - len(tally.shown)].tolist():
+        names = probability_columns(by.program)
+        given, approved = matrix(part_of(batch, place, 1), names)[0], approved_probabilities(by.program, answers)[place]
+        beside = {"approved_probabilities": approved.tolist(), "deployed_probabilities": list(map(json_number, given))}
+        tally.shown.append({**_shown(by, batch, answers, place), **beside})
 
 
 def _shown(by: Answerer, batch: Batch, answers: Answered, place: int) -> dict[str, Any]:
@@ -159,7 +188,7 @@ def _audited(
     fingerprint: str | None,
 ) -> Audited:
     moves = Moved(
-        tally.different, tally.rows, tuple((*move, count) for move, count in tally.moves.most_common(MOVES_SHOWN))
+        tally.labels, tally.rows, tuple((*move, count) for move, count in tally.moves.most_common(MOVES_SHOWN))
     )
     engine = by.engine if isinstance(source, Path) else f"{by.engine}; rows from {source[0].version}"
     return Audited(
@@ -173,7 +202,7 @@ def _audited(
         different_rows=tally.different,
         changes=changes,
         region=_region(tally),
-        moved=moves if tally.different else None,
+        moved=moves if tally.labels else None,
         more=more,
     )
 
@@ -192,9 +221,12 @@ def _reason(program: Program, tally: Tally) -> str | None:
     if not tally.different:
         return None
     wanted, found = kind_of(program.classes[0]), kind_of(tally.stored)
-    if tally.different == tally.rows and found != wanted and tally.stored is not None:
+    if tally.labels == tally.rows and found != wanted and tally.stored is not None:
         kinds = {"text": "text", "number": "numbers", "truth": "truth values", None: "no kind of label"}
         example = f"{as_json(tally.stored)!r} is none of {', '.join(map(repr, program.classes[:5]))}"
         return f"its labels are {kinds[found]}, the program's are {kinds[wanted]}: {example}"
     first = tally.shown[0]
+    if "deployed_probabilities" in first:
+        beside = f"{first['approved_probabilities']} are deployed as {first['deployed_probabilities']}"
+        return f"row {first['row_number']:,}: the probabilities {beside}"
     return f"row {first['row_number']:,}: {first['approved']!r} is deployed as {first['deployed']!r}"

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -54,17 +55,23 @@ def wanted_of(
     columns: Mapping[str, str] | None,
     schema: str = "",
     every_feature: bool = False,
+    beside: tuple[str, ...] = (),
 ) -> Wanted:
-    """The columns that the program asks; with `every_feature` also the others that are there."""
-    least = wanted_columns(asked, program, label_column, columns)
+    """The columns that the program asks and those `beside`; with `every_feature` also the others that are there."""
+    least = _with(wanted_columns(asked, program, label_column, columns), beside)
     if not every_feature:
         return least
-    most = wanted_columns(program.features, program, label_column, columns)
+    most = _with(wanted_columns(program.features, program, label_column, columns), beside)
     if not isinstance(source, Path):
         return most if can_be_read(*source, schema, most) else least
     there = set(column_names(source))
-    kept = [f for f, column in zip(most.features, most.columns, strict=True) if f in asked or column in there]
-    return wanted_columns(kept, program, label_column, columns)
+    pairs = zip(program.features, most.columns, strict=False)
+    kept = [feature for feature, column in pairs if feature in asked or column in there]
+    return _with(wanted_columns(kept, program, label_column, columns), beside)
+
+
+def _with(wanted: Wanted, beside: tuple[str, ...]) -> Wanted:
+    return replace(wanted, features=(*wanted.features, *beside), columns=(*wanted.columns, *beside))
 
 
 @contextmanager

@@ -28,11 +28,14 @@ if TYPE_CHECKING:
 @click.option("--name", help="The prefix of the library's functions; its file name when left out.")
 @click.option("--source", type=FILE, help="The .c file the library is said to be built from.")
 @click.option("--float32", is_flag=True, help="The library reads float32 rows.")
-@click.option("--database", "url", help="The database of --view, or of a --scored table.")
+@click.option(
+    "--database", "url", envvar="GBFL_DATABASE", metavar="URL", help="The database of --view, or of a --scored table."
+)
 @click.option("--view", "views", multiple=True, help="A view in the database; may be repeated.")
 @click.option("--column", "columns", multiple=True, metavar="FEATURE=COLUMN", help="Where a table has another name.")
 @click.option("--scored", help="A table of rows and predictions: CSV, Parquet, or a table of the database.")
 @click.option("--label", "label_column", help="The column of labels of a view or scored table; `label` when left out.")
+@click.option("--probabilities", is_flag=True, help="Compare the scored table's columns p_<class> too.")
 @click.option("--drift", is_flag=True, help="Compare the scored table's distributions with those of training.")
 @click.option("--call", "callables", multiple=True, metavar="WHAT", help="A scorer: module:function, or an http URL.")
 @click.option(
@@ -70,6 +73,7 @@ def audit(
     columns: tuple[str, ...],
     scored: str | None,
     label_column: str | None,
+    probabilities: bool,
     drift: bool,
     callables: tuple[str, ...],
     call_form: Literal["dicts", "matrix"],
@@ -86,7 +90,8 @@ def audit(
 
     Files and views are read back and proved; libraries and scorers are run on witnesses; a scored table is compared
     row by row. Exit code: 0 as approved, 1 different, 2 bad usage or input, 3 not read, not run or (with --fail-on
-    unproved) not proved.
+    unproved) not proved. The URL may stand in the environment variable GBFL_DATABASE, where no list of processes
+    shows its password.
 
     Example: gbfl audit model.gbfl.json --file deployed/model.sql --dialect postgres
     """
@@ -107,12 +112,18 @@ def audit(
 
         real: Literal["float64", "float32"] = "float32" if float32 else "float64"
         found.append(audit_library(approved, library, name or library.stem, source, seconds=time_limit, real=real))
-    with _database(url) as database:
-        found += _in_database(given, database, views, scored, label_column, drift)
-    if scored is not None and not (url is not None and not Path(scored).exists()):
-        from gbfl_compile.audit.scored import audit_scored
+    in_database = url is not None and scored is not None and not Path(scored).exists()
+    with _database(url if views or in_database else None) as database:
+        found += [] if database is None else _in_views(given, database, views, label_column)
+        if scored is not None:
+            from gbfl_compile.audit.scored import audit_scored
 
-        found.append(audit_scored(approved, Path(scored), label_column, given.columns, with_drift=drift))
+            table = (database, scored) if database is not None and in_database else Path(scored)
+            found.append(
+                audit_scored(
+                    approved, table, label_column, given.columns, with_drift=drift, with_probabilities=probabilities
+                )
+            )
     for what in callables:
         from gbfl_compile.audit.callables import audit_callable
 
@@ -139,24 +150,11 @@ def _database(url: str | None) -> Iterator[Database | None]:
         database.close()
 
 
-def _in_database(
-    given: Given,
-    database: Database | None,
-    views: tuple[str, ...],
-    scored: str | None,
-    label_column: str | None,
-    drift: bool,
-) -> Iterator[Audited]:
-    if database is None:
-        return
+def _in_views(given: Given, database: Database, views: tuple[str, ...], label: str | None) -> Iterator[Audited]:
     from gbfl_compile.audit.views import LABEL, audit_view
 
     for view in views:
-        yield audit_view(given, database, view, f"view {view} in {database.version}", label_column or LABEL)
-    if scored is not None and not Path(scored).exists():
-        from gbfl_compile.audit.scored import audit_scored
-
-        yield audit_scored(given.program, (database, scored), label_column, given.columns, with_drift=drift)
+        yield audit_view(given, database, view, f"view {view} in {database.version}", label or LABEL)
 
 
 def _tell(report: AuditReport, log: Path | None, html: Path | None, as_json: bool, program: Path) -> None:

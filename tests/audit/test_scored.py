@@ -340,3 +340,48 @@ def test_a_float32_column_of_postgres_keeps_its_last_bit():
     database.execute("CREATE TABLE t AS SELECT CAST(0.1 AS REAL) AS x, 1 AS label")
     assert audit_scored(program, (database, "t")).verdict == "equal", "the float32 next to 0.1 is above it"
     database.close()
+
+
+def with_probabilities(program, frame):
+    answers = evaluate_many(program, frame[list(program.features)].to_numpy())
+    for place, label in enumerate(program.classes):
+        frame[f"p_{label}"] = answers.probabilities[:, place]
+    return frame
+
+
+RULES = Program(PROGRAM.features, PROGRAM.classes, PROGRAM.clauses, Scorecard((0, 1), ((2, 0), (0, 1)), 3))
+
+
+@pytest.mark.parametrize("program", [PROGRAM, RULES], ids=["tree", "rule set"])
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+@pytest.mark.parametrize("drift", [False, True])
+def test_probabilities_beside_the_labels_are_compared_where_that_is_asked(tmp_path, program, ending, drift):
+    frame = with_probabilities(program, table_of(program, many(500).iloc[:, :3].to_numpy()))
+    path = written(tmp_path, frame, ending)
+    found = audit_scored(program, path, with_probabilities=True, with_drift=drift)
+    assert (found.verdict, found.more["compared"]) == ("equal", "labels, none different; probabilities, none different")
+    frame.loc[7, "p_yes"] += 1e-9
+    frame.loc[9, "p_no"] = np.nan
+    path = written(tmp_path, frame, ending)
+    assert audit_scored(program, path).verdict == "equal", "nobody asked"
+    found = audit_scored(program, path, with_probabilities=True, with_drift=drift)
+    assert (found.verdict, found.different_rows, found.moved) == ("different", 2, None)
+    assert found.more["compared"] == "labels, none different; probabilities, 2 different"
+    assert found.reason.startswith("row 8: the probabilities [")
+    assert [row["row_number"] for row in found.more["first_different_rows"]] == [8, 10]
+    with pytest.raises(BadInput, match="p_no"):
+        audit_scored(program, written(tmp_path, frame.drop(columns="p_no"), ending), with_probabilities=True)
+
+
+def test_probabilities_in_a_table_of_a_database_are_compared():
+    database = scratch("sqlite")
+    frame = with_probabilities(PROGRAM, many(50))
+    frame.loc[3, "p_no"] = 0.125
+    rows = frame[["age", "income", "p_no", "p_yes"]].to_numpy(dtype=np.float64)
+    database.insert("numbers", ["age", "income", "p_no", "p_yes"], rows)
+    yes = [*np.flatnonzero(frame["label"] == "yes").tolist(), -1]
+    label = f"CASE WHEN gbfl_row IN ({', '.join(map(str, yes))}) THEN 'yes' ELSE 'no' END"
+    database.execute(f"CREATE TABLE scored AS SELECT *, {label} AS label FROM numbers")
+    found = audit_scored(PROGRAM, (database, "scored"), with_probabilities=True)
+    assert (found.different_rows, found.more["compared"]) == (1, "labels, none different; probabilities, 1 different")
+    database.close()
