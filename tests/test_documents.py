@@ -15,7 +15,7 @@ from tests.documents import DOCUMENTS, ROOT, RUN, blocks, indented_commands, mat
 
 NOT_RUN = {
     "README.md": (
-        "each sets up an environment of its own first, CI runs both",
+        "each sets up an environment of its own first",
         "it installs, as tests/test_session.py does with the wheel",
         "tests/test_session.py runs it from an installed wheel, in an empty folder",
     ),

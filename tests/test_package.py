@@ -43,6 +43,7 @@ def test_the_wheel_carries_templates_and_no_tests(installed):
     names = zipfile.ZipFile(installed.wheel).namelist()
     assert "gbfl_compile/_resources/templates/python/module.py.jinja" in names
     assert any(name.startswith("gbfl_compile/_resources/runtime_c/") for name in names)
+    assert "gbfl_compile/schema/program.schema.json" in names
     assert not [name for name in names if name.startswith(("tests/", "examples/", "templates/"))]
 
 
