@@ -123,7 +123,7 @@ def test_a_document_does_what_it_says(document, folder_called, tmp_path):
     assert ran or str(document.relative_to(ROOT)) in NOTHING_TO_RUN
 
 
-NOTHING_TO_RUN = ("examples/README.md", "docs/benchmarks.md", "docs/proof.md", "docs/scale.md")
+NOTHING_TO_RUN = ("examples/README.md", "docs/benchmarks.md", "docs/proof.md")
 """Documents without a command that is run here."""
 
 
