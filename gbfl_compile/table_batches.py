@@ -111,7 +111,9 @@ def _parquet_batches(
         if not columns:  # an artifact that asks nothing still answers every row
             yield from _empty_batches(file.metadata.num_rows, count)
             return
-        yield from file.iter_batches(count, columns=list(columns), use_threads=threads)
+        for batch in file.iter_batches(count, columns=list(columns), use_threads=threads):
+            batch.validate(full=True)  # text that is no text would fail where it is used, by another name
+            yield batch
 
 
 def _empty_batches(total: int, count: int) -> Iterator[Any]:

@@ -19,6 +19,7 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
+from tests.fuzz.mutations import broken_bytes
 from tests.fuzz.target import CORPUS
 from tests.fuzz.targets import TARGETS
 
@@ -81,13 +82,16 @@ def inputs(target, choose, count):
     while made < count:
         sound = [target.fresh(choose) for _ in range(4)] + choose.sample(kept, min(2, len(kept)))
         pool = list(sound)
-        for _ in range(min(ROUND, count - made)):
+        for _ in range(ROUND):
             data = target.broken(choose, choose.choice(pool), choose.choice(sound))
             pool[choose.randrange(len(sound)) if choose.random() < 0.3 else -1] = data
             if choose.random() < 0.3:
                 pool[choose.randrange(len(pool))] = choose.choice(sound)
-            made += 1
-            yield data
+            for each in (data, *(broken_bytes(choose, data) for _ in range(target.offspring))):
+                if made == count:
+                    return
+                made += 1
+                yield each
 
 
 def work(name, count, seed, note, until):

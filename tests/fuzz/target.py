@@ -25,6 +25,8 @@ class Target:
     """A sound input, another each time."""
     broken: Callable[[random.Random, bytes, bytes], bytes]
     """An input broken; the second one may lend a part."""
+    offspring: int = 0
+    """So many inputs more are made of each broken one, by breaking its bytes: where trying one is quicker than making it."""
     seconds: float = 20.0
     """How long one of these small inputs may take, on a machine that has other things to do."""
 

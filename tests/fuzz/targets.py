@@ -30,10 +30,10 @@ from tests.fuzz.target import Target
 TARGETS = {
     target.name: target
     for target in (
-        Target("loader", load_program, fresh_program, broken_program),
+        Target("loader", load_program, fresh_program, broken_program, offspring=2),
         Target("python", run_python, fresh_artifact("python", "model.py"), broken_text),
         Target("c", run_c, fresh_artifact("c", None), broken_text),
-        Target("onnx", run_onnx, fresh_artifact("onnx", "model.onnx"), broken_graph),
+        Target("onnx", run_onnx, fresh_artifact("onnx", "model.onnx"), broken_graph, offspring=1),
         Target("sql", run_sql, fresh_sql, broken_text),
         Target("table", run_table, fresh_table, broken_table),
         Target("triplets", run_triplets, fresh_triplets, broken_archive),

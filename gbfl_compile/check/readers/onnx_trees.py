@@ -39,7 +39,7 @@ SUM, NO_TRANSFORM = 1, 0
 
 def ensemble(node: Any, given: Sequence[Tensor]) -> Ensemble:
     """The trees of a TreeEnsemble node."""
-    (matrix,) = given
+    matrix = given[0] if len(given) == 1 else None
     told = attributes(node, KNOWN)
     if not isinstance(matrix, Matrix) or any(value is None for value in told.values()):
         raise Unread(f"{place(node)}: is not given a matrix, or lacks an attribute")
