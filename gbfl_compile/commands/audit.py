@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 @click.option("--file", "files", type=FILE, multiple=True, help="A deployed .py, .c, .onnx or .sql; may be repeated.")
 @click.option("--dialect", help="The database a .sql file is for, where it does not say so.")
 @click.option("--library", type=FILE, help="A deployed .so: run on witnesses in a process of its own.")
-@click.option("--name", help="The prefix of the library's functions; its file name when left out.")
+@click.option(
+    "--name", help="The prefix of the library's functions; when left out its file name, without lib and endings."
+)
 @click.option("--source", type=FILE, help="The .c file the library is said to be built from.")
 @click.option("--float32", is_flag=True, help="The library reads float32 rows.")
 @click.option(
@@ -111,7 +113,16 @@ def audit(
         from gbfl_compile.audit.library import audit_library
 
         real: Literal["float64", "float32"] = "float32" if float32 else "float64"
-        found.append(audit_library(approved, library, name or library.stem, source, seconds=time_limit, real=real))
+        found.append(
+            audit_library(
+                approved,
+                library,
+                name or library.name.split(".")[0].removeprefix("lib"),
+                source,
+                seconds=time_limit,
+                real=real,
+            )
+        )
     in_database = url is not None and scored is not None and not Path(scored).exists()
     with _database(url if views or in_database else None) as database:
         found += [] if database is None else _in_views(given, database, views, label_column)
