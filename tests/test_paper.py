@@ -153,6 +153,32 @@ def test_the_best_are_bold_and_nobody_else(result):
         assert ("**" in line) == (model in best)
 
 
+def test_an_interrupted_experiment_goes_on_from_what_is_finished(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    arguments = ["paper", "--sets", "wdbc", "--seeds", "2", "--rows", "80", "--jobs", "1", "--json"]
+    finished, run = [], experiment._run_and_keep
+
+    def stopped(unit):
+        if finished:
+            raise KeyboardInterrupt
+        finished.append(run(unit))
+        return finished[-1]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(experiment, "_run_and_keep", stopped)
+        assert main(arguments) == 130
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "interrupted: 1 finished units are kept in gbfl-paper.parts" in told.err
+    units = []
+    monkeypatch.setattr(experiment, "_run_and_keep", lambda unit: units.append(unit) or run(unit))
+    assert main(arguments) == 0
+    assert len(units) == 1
+    figures = json.loads(capsys.readouterr().out)["sets"]["wdbc"]
+    assert {len(found["c_tb"]) for found in figures.values()} == {2}
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_command_writes_json_and_document(tmp_path, capsys):
     arguments = ["paper", "--sets", "wdbc,skyserver", "--seeds", "1", "--rows", "80", "--workers", "1"]
     code = main([*arguments, "--json", str(tmp_path / "r.json"), "--out", str(tmp_path / "paper.md")])

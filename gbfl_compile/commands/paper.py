@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import click
 
-from gbfl_compile.commands.flags import COULD_NOT_RUN, EQUAL, FILE, silenced
+from gbfl_compile.commands.flags import COULD_NOT_RUN, EQUAL, FILE, INTERRUPTED, silenced
+from gbfl_compile.interrupts import told_of
 
 
 @click.command()
@@ -23,7 +25,7 @@ from gbfl_compile.commands.flags import COULD_NOT_RUN, EQUAL, FILE, silenced
     show_default=True,
     help="Units run side by side; results are the same.",
 )
-@click.option("--work", type=FILE, help="A folder that keeps finished units, to go on from after an interruption.")
+@click.option("--work", type=FILE, help="Keep finished units in this folder.  [default: OUT.parts, until it is done]")
 @click.option("--out", "-o", type=FILE, help="Where the document goes (Markdown).")
 @click.option(
     "--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]", help="JSON to a file, or instead of text."
@@ -41,7 +43,8 @@ def paper(
 ) -> int:
     """Run the paper's experiment: its baselines, its model and ours on its six data sets.
 
-    A set that cannot be had is named with its reason, and the exit code is then 3.
+    A set that cannot be had is named with its reason, and the exit code is then 3. Interrupted with Ctrl-C, the same
+    command goes on where it was.
 
     Example: gbfl paper --sets wdbc,waveform --seeds 2 --rows 1000
     """
@@ -54,16 +57,39 @@ def paper(
     from gbfl_compile.paper.experiment import Plan, check_plan, run_experiment
 
     wanted = tuple(SOURCES) if sets is None else tuple(name.strip() for name in sets.split(","))
-    plan = check_plan(Plan(wanted, seeds, rows, data, workers, work))
-    with screen.progress(len(wanted) * seeds, quiet=json_to == "-") as step:
-        step("starting")
-        result = run_experiment(plan, step)
+    parts = work or Path(f"{out or 'gbfl-paper'}.parts")
+    plan = check_plan(Plan(wanted, seeds, rows, data, workers, parts))
+    try:
+        with screen.progress(len(wanted) * seeds, quiet=json_to == "-") as step:
+            step("starting")
+            result = run_experiment(plan, step)
+    except KeyboardInterrupt as stop:
+        click.echo(f"gbfl: {told_of(stop)}: {_kept(parts)}", err=True)
+        return INTERRUPTED
     if json_to not in (None, "-"):
         write_whole(Path(str(json_to)), (json.dumps(result, indent=1, allow_nan=False) + "\n").encode("ascii"))
     if out is not None:
         write_whole(out, document(result).encode("utf-8"))
+    if work is None:
+        _remove_own(parts, wanted)
     if json_to == "-":
         screen.print_json(result)
     else:
         screen.print_paper(result)
     return COULD_NOT_RUN if result["not_available"] else EQUAL
+
+
+def _kept(parts: Path) -> str:
+    done = len(list(parts.glob("*.json"))) if parts.is_dir() else 0
+    if not done:
+        return "nothing was finished yet"
+    return f"{done} finished units are kept in {parts}, the same command goes on from there"
+
+
+def _remove_own(parts: Path, sets: tuple[str, ...]) -> None:
+    """Take away the units that nobody asked to keep; the folder too, unless something else lies in it."""
+    with contextlib.suppress(OSError):
+        for name in sets:
+            for unit in parts.glob(f"{name}-*-*.json"):
+                unit.unlink()
+        parts.rmdir()

@@ -146,3 +146,20 @@ def test_paper_shows_what_the_screen_folds_or_scrolls(browser, folder, name):
     show(browser, folder / f"{name}.html", PAPER, media="print")
     assert browser.execute_script(folded) == 0
     assert browser.execute_script("return document.documentElement.scrollWidth") <= PAPER
+
+
+# Words of a verdict that are broken somewhere else than between two of them: more lines than words.
+BROKEN = """
+return [...document.querySelectorAll('.matrix .word')].filter(word => {
+  const lines = new Set([...word.getClientRects()].map(place => Math.round(place.top)));
+  return lines.size > word.textContent.trim().split(/\\s+/).length;
+}).map(word => word.textContent);
+"""
+
+
+@pytest.mark.parametrize("name", ["tree", "audit", "hostile"])
+def test_no_word_of_the_verdict_is_broken(browser, folder, name):
+    for width, media in ((360, "screen"), (1440, "screen"), (PAPER, "print")):
+        show(browser, folder / f"{name}.html", width, media=media)
+        assert browser.execute_script(BROKEN) == []
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
