@@ -25,7 +25,9 @@ TARGETS = "python,c,sql:sqlite"
 def test_processes_that_compile_and_score_at_once_do_not_spoil_each_other(tmp_path):
     save(PROGRAM, tmp_path / "a.json")
     save(OTHER, tmp_path / "b.json")
-    (tmp_path / "d.csv").write_text("age,income\n" + "".join(f"{n % 90},{n / 100}\n" for n in range(5000)))
+    (tmp_path / "d.csv").write_text(
+        "age,income,weight\n" + "".join(f"{n % 90},{n / 100},{n % 7}\n" for n in range(5000))
+    )
     environment = surroundings(tmp_path)
 
     def begun(*arguments):
@@ -68,6 +70,7 @@ def test_processes_that_compile_and_score_at_once_do_not_spoil_each_other(tmp_pa
 
 def test_a_reader_never_finds_files_of_two_artifacts(tmp_path):
     one, other = (emit(program, "c").files for program in (PROGRAM, OTHER))
+    assert sum(one[name] != other[name] for name in one) > 1
     folder = tmp_path / "c"
     write_artifact(emit(PROGRAM, "c"), tmp_path)
     stop = threading.Event()
