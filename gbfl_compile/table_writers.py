@@ -144,7 +144,7 @@ def _parquet_writer(partial: Path) -> Iterator[Writer]:
 
     def put(batch: Any) -> None:
         if not writers:
-            writers.append(parquet.ParquetWriter(sink, batch.schema))
+            writers.append(parquet.ParquetWriter(sink, batch.schema, use_dictionary=_repeating(batch.schema)))
         held.append(batch)
         if sum(part.num_rows for part in held) >= rows_at_once(GROUP_ROWS, batch.num_columns):
             flush()
@@ -163,6 +163,13 @@ def _parquet_writer(partial: Path) -> Iterator[Writer]:
                 writer.close()
         finally:
             _let_go(writers)
+
+
+def _repeating(schema: Any) -> list[str]:
+    """Columns worth a dictionary. Keys of integers and times seldom repeat, and looking for it takes its time."""
+    import pyarrow as pa
+
+    return [part.name for part in schema if not (pa.types.is_integer(part.type) or pa.types.is_temporal(part.type))]
 
 
 def _let_go(writers: Sequence[Any]) -> None:

@@ -100,6 +100,34 @@ def test_the_c_kernel_answers_as_the_program_does_however_rows_are_cut(
     assert found == wanted
 
 
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_float32_scorer_rounds_rows_as_its_predictor_does(tmp_path, ending):
+    if (reason := backend("c").available().cannot_run) is not None:
+        pytest.skip(reason)
+    write_artifact(emit(TREE, "c", options={"dtype": "float32"}), tmp_path)
+    predictor = load_artifact(tmp_path / "c")
+    rows = np.append(some_rows(300), [[1e300, -1e300, 1.5000000001], [0.1, 0.1, 1e-320]], axis=0)
+    score_file(predictor, written(tmp_path, frame_of(rows), ending), tmp_path / "s.parquet", batch_rows=64)
+    found, answers = read_table(tmp_path / "s.parquet"), predictor.answer(rows)
+    assert found["label"].tolist() == answers.labels.tolist()
+    assert (found[["p_no", "p_yes"]].to_numpy() == answers.probabilities).all()
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("quick", [False, True], ids=["reference", "C"])
+def test_a_program_that_asks_nothing_answers_every_row(tmp_path, ending, quick):
+    if quick and (reason := backend("c").available().cannot_run) is not None:
+        pytest.skip(reason)
+    program = Program(FEATURES, ("no", "yes"), (), leaf(0.25, 0.75))
+    predictor = reference_predictor(program)
+    if quick:
+        write_artifact(emit(program, "c"), tmp_path)
+        predictor = load_artifact(tmp_path / "c")
+    data = written(tmp_path, frame_of(some_rows(200)), ending)
+    assert score_file(predictor, data, tmp_path / "s.csv", batch_rows=64) == 200
+    assert (tmp_path / "s.csv").read_text() == "label,p_no,p_yes\n" + 200 * "yes,0.25,0.75\n"
+
+
 @settings(max_examples=40)
 @given(programs_with_rows(), st.integers(1, 40), st.integers(1, 3), st.sampled_from(ENDINGS), st.sampled_from(ENDINGS))
 def test_every_program_scores_a_file_as_it_scores_the_rows(

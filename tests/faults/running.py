@@ -17,9 +17,9 @@ PROGRAM = Program(
     split(0, leaf(0.25, 0.75), leaf(1.0, 0.0)),
 )
 OTHER = Program(
-    ("age", "income"),
+    ("age", "income", "weight"),  # of another width, so that the header of its C artifact is another, too
     ("no", "yes"),
-    (Clause((Interval(0, 21.0, 60.0), Interval(1, 0.5))),),
+    (Clause((Interval(0, 21.0, 60.0), Interval(2, 0.5))),),
     split(0, leaf(0.25, 0.75), leaf(1.0, 0.0)),
 )
 

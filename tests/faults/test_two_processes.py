@@ -25,7 +25,9 @@ TARGETS = "python,c,sql:sqlite"
 def test_processes_that_compile_and_score_at_once_do_not_spoil_each_other(tmp_path):
     save(PROGRAM, tmp_path / "a.json")
     save(OTHER, tmp_path / "b.json")
-    (tmp_path / "d.csv").write_text("age,income\n" + "".join(f"{n % 90},{n / 100}\n" for n in range(5000)))
+    (tmp_path / "d.csv").write_text(
+        "age,income,weight\n" + "".join(f"{n % 90},{n / 100},{n % 7}\n" for n in range(5000))
+    )
     environment = surroundings(tmp_path)
 
     def begun(*arguments):
@@ -68,6 +70,7 @@ def test_processes_that_compile_and_score_at_once_do_not_spoil_each_other(tmp_pa
 
 def test_a_reader_never_finds_files_of_two_artifacts(tmp_path):
     one, other = (emit(program, "c").files for program in (PROGRAM, OTHER))
+    assert sum(one[name] != other[name] for name in one) > 1
     folder = tmp_path / "c"
     write_artifact(emit(PROGRAM, "c"), tmp_path)
     stop = threading.Event()
@@ -144,13 +147,12 @@ def test_an_artifact_that_is_there_already_is_not_written_again(tmp_path):
 
 
 def test_a_linked_folder_is_followed(tmp_path):
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out/c").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "c").symlink_to("other")
     for program in (PROGRAM, OTHER):
-        write_artifact(emit(program, "c"), tmp_path / "out")
-        assert (tmp_path / "out/c").is_symlink()
-        assert contents(tmp_path / "elsewhere") == emit(program, "c").files
+        write_artifact(emit(program, "c"), tmp_path)
+        assert (tmp_path / "c").is_symlink()
+        assert contents(tmp_path / "other") == emit(program, "c").files
 
 
 def test_leftovers_go_and_what_is_being_made_stays(tmp_path):
