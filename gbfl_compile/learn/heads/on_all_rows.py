@@ -97,11 +97,10 @@ def _patterns(head: Head, e: Explanations, own: Ints, n_classes: int, roles: Rol
         bits += [_bits(head, points[block], width) for points in (e.x, e.pp, e.pn)]
         wishes += list(wish)
         waiting += 3 * len(rows)
-        if (
-            waiting > seen
-        ):  # merged when they have doubled: each pattern is then sorted a few times, not with every block
-            bits, wishes = [[merged] for merged in _merged(np.concatenate(bits), np.concatenate(wishes))]
-            waiting, seen = 0, len(bits[0])
+        if waiting > seen:  # merged when they have doubled: each is then sorted a few times, not with every block
+            patterns, mass = _merged(np.concatenate(bits), np.concatenate(wishes))
+            bits, waiting, seen = [patterns], 0, len(patterns)
+            wishes = [mass]
     patterns, mass = _merged(np.concatenate(bits), np.concatenate(wishes))
     return patterns, Masses(mass[:, :n_classes], mass[:, n_classes:])
 
