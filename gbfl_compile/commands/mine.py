@@ -150,7 +150,7 @@ def _check_black_box(asked: dict[str, Any]) -> None:
 
 def _rows(asked: dict[str, Any], memory: int | None, note: Callable[[str], None]) -> tuple[str, Rows, dict[str, Any]]:
     """What the data is called, its rows, and what is to be told of it. A folder's name is nobody's business."""
-    from gbfl_compile.mining.memory import refuse_large_table
+    from gbfl_compile.mining.memory import give_back, refuse_large_table
     from gbfl_compile.mining.rows import fewer, keys_among, rows_of
     from gbfl_compile.tables import read_table
 
@@ -163,6 +163,9 @@ def _rows(asked: dict[str, Any], memory: int | None, note: Callable[[str], None]
             refuse_large_table(asked["data"], memory)
         name, table = asked["data"].name, read_table(asked["data"])
     every = rows_of(table, asked["target"], asked["drop"], name, drop_missing=asked["missing"] == "drop")
+    of = len(table)
+    del table
+    give_back()
     rows = fewer(every, asked["rows"], asked["seed"])
     for key in keys_among(rows):
         note(f"column {key!r} has another number in every row; if it is a key, leave it out with --drop")
@@ -175,7 +178,7 @@ def _rows(asked: dict[str, Any], memory: int | None, note: Callable[[str], None]
             "name": name,
             "target": asked["target"],
             "dropped": list(asked["drop"]),
-            "rows": len(table),
+            "rows": of,
             "left_out": every.left_out,
             "used": len(rows.x),
         }

@@ -18,15 +18,17 @@ if TYPE_CHECKING:
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 
-WORKER = 250 * 10**6
+WORKER = 180 * 10**6
 """A worker process with its libraries and the rows it explains, the black box aside."""
-SEARCH = 400 * 10**6
-"""What the search for a head takes, at most, however many rows there are: it sees 20,000 of them."""
+SEARCH = 200 * 10**6
+"""What the search for a head takes, however many rows there are: it sees 20,000 of them."""
+SEARCHED = 20_000 * 3 * 8 * 4
+"""And bytes a feature: x, PP and PN of those rows, four times."""
 READING = 4
 """A table is read, made a matrix and sorted: so many copies of its numbers at once."""
-EXPLAINED = 5
+EXPLAINED = 4
 """Rows, PPs and PNs and what is made of them in a fit: so many numbers a number of a row."""
-A_ROW = 250
+A_ROW = 200
 """Classes, flags, margins, answers and scores: bytes a row."""
 
 
@@ -56,6 +58,12 @@ def resident() -> int:
         return peak if sys.platform == "darwin" else 1024 * peak
 
 
+def give_back() -> None:
+    """Return to the system what a table took that is no longer there: pyarrow keeps it for the next one."""
+    if (pyarrow := sys.modules.get("pyarrow")) is not None:
+        pyarrow.default_memory_pool().release_unused()
+
+
 def refuse_large_table(path: Path, most: int) -> None:
     """Refuse a file whose numbers alone, while they are read, would pass the limit."""
     rows, columns = _shape(path)
@@ -74,10 +82,11 @@ def jobs_within(most: int, split: Split, jobs: int) -> int:
     """
     own = resident()
     numbers, rows = split.x.size + split.x_test.size, len(split.x) + len(split.x_test)
-    needed = own + SEARCH + EXPLAINED * 8 * numbers + A_ROW * rows
+    width = split.x.shape[1]
+    search = SEARCH + SEARCHED * width
+    needed = own + search + EXPLAINED * 8 * numbers + A_ROW * rows
     if needed > most:
-        a_row = EXPLAINED * 8 * split.x.shape[1] + A_ROW
-        fitting = max(0, (most - own - SEARCH) // a_row)
+        fitting = max(0, (most - own - search) // (EXPLAINED * 8 * width + A_ROW))
         way_out = f"at most {fitting:,} rows with --rows, " if fitting >= 1000 else ""
         raise BadInput(
             f"--memory {_told(most)}: {_told(own)} are taken by the libraries, the rows and the black box, and mining "

@@ -6,7 +6,7 @@ FEATURES = 20
 
 _draw = np.random.default_rng(0)
 SLOPES = _draw.normal(size=FEATURES)
-LAYERS = [_draw.normal(size=shape) / np.sqrt(shape[0]) for shape in ((FEATURES, 40), (40, 25), (25, 10), (10, 1))]
+LAYERS = [_draw.normal(size=shape) / np.sqrt(shape[0]) for shape in ((FEATURES, 100), (100, 100), (100, 1))]
 
 
 def quick(rows):
@@ -15,7 +15,7 @@ def quick(rows):
 
 
 def network(rows):
-    """A network of the widths that the paper has for Magic, its weights drawn: P(class 1)."""
+    """A network of two layers of a hundred, its weights drawn: P(class 1)."""
     values = rows
     for weights in LAYERS[:-1]:
         values = np.maximum(values @ weights, 0)

@@ -286,6 +286,21 @@ def test_an_onnx_file_is_a_black_box(folder, capsys, zipmap):
     assert "broken.onnx" in refused(capsys, "loans.csv", *SMALL, "--black-box", "broken.onnx")
 
 
+@pytest.mark.parametrize("zipmap", [True, False])
+def test_an_onnx_black_box_can_be_sent_to_another_process(folder, zipmap):
+    pytest.importorskip("onnxruntime")
+    from skl2onnx import to_onnx
+
+    from gbfl_compile.onnx_black_box import open_onnx
+
+    model, x = fitted()
+    graph = to_onnx(model, x[:1].astype(np.float32), options={"zipmap": zipmap})
+    box = open_onnx(graph.SerializeToString(), Path("forest.onnx"), FEATURES, x)
+    sent = pickle.loads(pickle.dumps(box))
+    assert sent.classes_.tolist() == box.classes_.tolist() == ["no", "yes"]
+    assert (sent.predict_proba(x) == box.predict_proba(x)).all()
+
+
 def test_an_onnx_file_may_have_an_input_a_column(folder, capsys):
     pytest.importorskip("onnxruntime")
     from skl2onnx import to_onnx

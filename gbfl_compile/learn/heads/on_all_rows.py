@@ -84,8 +84,9 @@ def _reweighed(
 def _patterns(head: Head, e: Explanations, own: Ints, n_classes: int, roles: Roles) -> tuple[NDArray[np.uint8], Masses]:
     """Each distinct pattern of clauses, as packed bits, with the mass of the classes it should and should not have."""
     width = 8 * -(-len(head.clauses) // 64)
-    seen = np.empty((0, width), dtype=np.uint8)
-    mass = np.empty((0, 2 * n_classes))
+    bits: list[NDArray[np.uint8]] = []
+    wishes: list[Matrix] = []
+    waiting = seen = 0
     for block in _blocks(len(e.x)):
         label, rows = e.label[block], np.arange(len(e.label[block]))
         wish = np.zeros((3, len(rows), 2 * n_classes))
@@ -93,9 +94,15 @@ def _patterns(head: Head, e: Explanations, own: Ints, n_classes: int, roles: Rol
         wish[1, rows, label] = np.where(e.has_pp[block], roles[1], 0.0)
         not_label = 1 - label if n_classes == 2 else n_classes + label
         wish[2, rows, not_label] = np.where(e.has_pn[block], roles[2], 0.0)
-        bits = [_bits(head, points[block], width) for points in (e.x, e.pp, e.pn)]
-        seen, mass = _merged(np.concatenate((seen, *bits)), np.concatenate((mass, *wish)))
-    return seen, Masses(mass[:, :n_classes], mass[:, n_classes:])
+        bits += [_bits(head, points[block], width) for points in (e.x, e.pp, e.pn)]
+        wishes += list(wish)
+        waiting += 3 * len(rows)
+        if waiting > seen:  # merged when they have doubled: each is then sorted a few times, not with every block
+            patterns, mass = _merged(np.concatenate(bits), np.concatenate(wishes))
+            bits, waiting, seen = [patterns], 0, len(patterns)
+            wishes = [mass]
+    patterns, mass = _merged(np.concatenate(bits), np.concatenate(wishes))
+    return patterns, Masses(mass[:, :n_classes], mass[:, n_classes:])
 
 
 def _bits(head: Head, points: Matrix, width: int) -> NDArray[np.uint8]:
