@@ -4,9 +4,14 @@ import sqlite3
 
 import pytest
 
+from gbfl_compile.audit import scored_database
+from gbfl_compile.audit.scored import audit_scored
+from gbfl_compile.cli import main
 from gbfl_compile.databases import availability, connect, from_connection
 from gbfl_compile.errors import CannotRun
+from gbfl_compile.ir.json_form import save
 from tests.audit.left_alone import ENCODED, SECRET, assert_audits_over, everything_in, fill
+from tests.audit.tampering import TREE
 
 
 @pytest.fixture(params=("sqlite", "duckdb", "postgres"))
@@ -102,10 +107,6 @@ SECRET_URLS = (
 @pytest.mark.parametrize("url", SECRET_URLS)
 @pytest.mark.parametrize("what", ["--view", "--scored"])
 def test_no_error_of_any_driver_repeats_a_secret(url, what, tmp_path, capfd):
-    from gbfl_compile.cli import main
-    from gbfl_compile.ir.json_form import save
-    from tests.audit.tampering import TREE
-
     save(TREE, tmp_path / "approved.json")
     log, page = tmp_path / "log.jsonl", tmp_path / "page.html"
     command = ["audit", str(tmp_path / "approved.json"), "--database", url, what, "scores"]
@@ -116,3 +117,16 @@ def test_no_error_of_any_driver_repeats_a_secret(url, what, tmp_path, capfd):
         assert "very-secret" not in text
     assert not log.exists()
     assert not page.exists()
+
+
+def test_a_table_of_many_pages_is_read_whole_by_a_connection_for_reading(place, monkeypatch):
+    _, url, _ = place
+    monkeypatch.setattr(scored_database, "PAGE_ROWS", 70)
+    database = connect(url, read_only=True)
+    try:
+        for table, as_approved in (("scored", True), ("scored_otherwise", False)):
+            found = audit_scored(TREE, (database, table))
+            assert found.checked_rows == 300
+            assert (found.different_rows == 0) == as_approved
+    finally:
+        database.close()
