@@ -85,12 +85,13 @@ def _ground(cells: Cells, a: Adder, b: Adder) -> Ground | None:
     wide = sum(len(starts) + 2 for starts in cells.starts)
     if size >= EXACT_IN_DOUBLES or wide * len(listed) > LARGEST_TABLE:
         return None
-    columns = tuple(_column(cells, feature, listed) for feature in range(len(cells.starts)))
+    columns = tuple(column_of(cells, feature, listed) for feature in range(len(cells.starts)))
     points = np.array(rows, dtype=np.float64).reshape(len(listed), len(start))
     return Ground(columns, points, np.array(start, dtype=np.float64), len(a.points), (a.tie_to, b.tie_to))
 
 
-def _column(cells: Cells, feature: int, listed: Sequence[Atoms]) -> Column:
+def column_of(cells: Cells, feature: int, listed: Sequence[Atoms]) -> Column:
+    """What a feature's value does to conjunctions."""
     width = len(cells.starts[feature]) + 2
     asking = [(i, mask) for i, atoms in enumerate(listed) for f, mask in atoms if f == feature]
     table = np.zeros((width, len(asking)))

@@ -19,6 +19,7 @@ from gbfl_compile.check.clock import OutOfTime, Steps
 from gbfl_compile.check.prove_labels import Adder, find_other_label
 from gbfl_compile.check.ways import atoms_of
 from gbfl_compile.check.witness_search import PINS, Found, Row, any_row, turning_cells, values_of_rows
+from gbfl_compile.check.witness_ties import moved_to_ties
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.nodes import Program, Scorecard
 
@@ -55,10 +56,28 @@ def rule_set_rows(program: Program, card: Scorecard, cells: Cells, choose: rando
         seen = _seen_in_label(program, card, cells, [turns[index] for index in left], rows)
         found.rows += rows if number == 0 else [row for row, yes in zip(rows, seen, strict=True) if yes]
         shown[left] = seen
-    _search(program, card, cells, [turn for turn, yes in zip(turns, shown, strict=True) if not yes], found)
+    unseen = [turn for turn, yes in zip(turns, shown, strict=True) if not yes]
+    unseen = _moved_to_ties(program, card, cells, unseen, choose, found)
+    _search(program, card, cells, unseen, found)
     found.rows += _pinned_rows(program, cells, choose)
     found.rows += _mixed_rows(program, cells, choose)
     return found
+
+
+def _moved_to_ties(
+    program: Program, card: Scorecard, cells: Cells, turns: list[Turn], choose: random.Random, found: Found
+) -> list[Turn]:
+    """Add rows for turns that no random row showed, moved to where the clause's points decide; the turns left over."""
+    if not turns:
+        return []
+    width = range(len(cells.starts))
+    rows = [_row_in(turn.box, cells, choose) for turn in turns]
+    given = np.array([[row[feature].bit_length() - 1 for feature in width] for row in rows], dtype=np.int64)
+    kept = [(turn.clause, turn.holds, frozenset(turn.box)) for turn in turns]
+    atoms = [atoms_of(cells, clause) for clause in program.clauses]
+    moved, shown = moved_to_ties(cells, card, atoms, given, kept, choose)
+    found.rows += [{feature: 1 << int(row[feature]) for feature in width} for row in moved[shown]]
+    return [turn for turn, yes in zip(turns, shown, strict=True) if not yes]
 
 
 def _turns(program: Program, cells: Cells) -> Iterator[Turn]:

@@ -11,7 +11,10 @@ from hypothesis import assume, given, settings
 
 from gbfl_compile.check.proof import Counterexample
 from gbfl_compile.check.prove import prove
+from gbfl_compile.check.ways import atoms_of
 from gbfl_compile.check.wide import as_reading
+from gbfl_compile.check.witness_search import any_row, cells_around, values_of_rows
+from gbfl_compile.check.witness_ties import moved_to_ties
 from gbfl_compile.check.witnesses import find_witnesses, witnesses
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
@@ -21,6 +24,7 @@ from gbfl_compile.ir.trees import leaf_numbers
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.passes import optimise
 from tests.check.respelling import random_program
+from tests.check.test_label_search import rule_set
 from tests.programs import interesting_values, programs
 
 FLIPPED = {
@@ -173,3 +177,27 @@ def test_what_no_row_reaches_is_named_and_what_a_row_reaches_is_not():
         assert said == unreached
         named += len(said)
     assert named > 20
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_nearly_every_clause_of_a_large_rule_set_has_a_row_that_its_label_shows(classes):
+    program = rule_set(random.Random(1), 300, classes)
+    atoms = sum(len(clause.atoms) for clause in program.clauses)
+    assert len(find_witnesses(program).given_up) < atoms // 4  # each atom has up to five places
+
+
+def test_a_row_moved_to_a_tie_shows_its_clause_in_the_label():
+    program = rule_set(random.Random(2), 60, 3)
+    cells = cells_around(program)
+    clauses = [atoms_of(cells, clause) for clause in program.clauses]
+    choose = random.Random(0)
+    boxes = [dict(atoms) for atoms in clauses]
+    rows = [{**any_row(cells, choose), **{f: mask & -mask for f, mask in box.items()}} for box in boxes]
+    start = np.array([[row[f].bit_length() - 1 for f in range(len(cells.starts))] for row in rows])
+    turns = [(number, True, frozenset(box)) for number, box in enumerate(boxes)]
+    moved, shown = moved_to_ties(cells, program.decision, clauses, start, turns, choose)
+    assert shown.sum() > 50
+    values = values_of_rows(cells, [{f: 1 << int(cell) for f, cell in enumerate(row)} for row in moved])
+    scores = evaluate_many(program, np.array(values)).scores
+    without = scores - np.array(program.decision.points)
+    assert (scores.argmax(axis=1) != without.argmax(axis=1))[shown].all()
