@@ -34,6 +34,12 @@ def _renumbered(node: Split | Leaf, number: dict[int, int]) -> Split | Leaf:
     return Split(node.clause, number[node.then], number[node.otherwise])
 
 
+def is_rule_list(tree: Tree) -> bool:
+    """Whether each question, where it holds, is answered at once: IF, ELSE IF, ELSE; two questions at least."""
+    splits = [node for node in tree.nodes if isinstance(node, Split)]
+    return len(splits) > 1 and all(isinstance(tree.nodes[node.then], Leaf) for node in splits)
+
+
 def leaf(*probabilities: float, rows: int | None = None) -> Tree:
     """A tree of one leaf."""
     return Tree((Leaf(probabilities, rows),))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gbfl_compile.backends import BACKENDS
 from gbfl_compile.ir.digest import digest, metadata_digest
 from gbfl_compile.ir.nodes import Program, Tree
+from gbfl_compile.ir.trees import is_rule_list
 from gbfl_compile.report.audit import Audit, audit
 from gbfl_compile.report.behaviour import behaviour
 from gbfl_compile.report.figures import figures
@@ -107,12 +108,18 @@ def _facts(program: Program) -> list[tuple[str, str]]:
     training = program.metadata.get("training")
     rows = training.get("rows") if isinstance(training, Mapping) else None
     found = [
-        ("form", "tree" if isinstance(program.decision, Tree) else "rule set"),
+        ("form", _form(program)),
         ("clauses", f"{len(program.clauses):,}"),
         ("features", f"{len(program.features):,}"),
         ("classes", f"{len(program.classes):,}"),
     ]
     return [*found, ("training rows", f"{rows:,}")] if isinstance(rows, int) else found
+
+
+def _form(program: Program) -> str:
+    if not isinstance(program.decision, Tree):
+        return "rule set"
+    return "rule list" if is_rule_list(program.decision) else "tree"
 
 
 def _size_line(size: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:

@@ -9,6 +9,7 @@ from typing import Any, assert_never
 from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Tree
 from gbfl_compile.ir.readable import clause_text
+from gbfl_compile.ir.trees import is_rule_list
 from gbfl_compile.reasons import reason_of
 from gbfl_compile.report.drawing import Bar, Drawing, share_bar, signed_bar
 from gbfl_compile.report.tree_drawing import can_be_drawn, class_role, tree_drawing
@@ -89,7 +90,9 @@ def _tree(program: Program, tree: Tree) -> Rules:
     drawn = can_be_drawn(tree)
     leaves = sum(isinstance(node, Leaf) for node in tree.nodes)
     summary = f"A tree of {count(len(tree.nodes) - leaves, 'question')} and {count(leaves, 'answer')}."
-    if not drawn:
+    if is_rule_list(tree):
+        summary = f"A list of {count(leaves - 1, 'rule')}: the first that holds decides."
+    elif not drawn:
         summary += " It is too large for a picture and stands here in words."
     return Rules(
         summary=summary,

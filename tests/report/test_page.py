@@ -15,6 +15,8 @@ from gbfl_compile.cli import main
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.json_form import save
+from gbfl_compile.ir.nodes import Program
+from gbfl_compile.ir.trees import leaf, split
 from gbfl_compile.report import audit_page
 from gbfl_compile.report.page import Given, report
 from gbfl_compile.triplets import Triplets, save_triplets
@@ -416,3 +418,14 @@ def test_scores_that_differ_are_told_where_the_class_is_the_same():
     text = report(program, Given(audit=found))
     assert "Scores differ where" in text
     assert "[0, -692, 2]" in text
+
+
+def test_each_form_is_called_by_its_name():
+    assert "A list of 300 rules: the first that holds decides." in report(rule_list())
+    assert "A tree of" not in report(rule_list())
+    small = small_tree()
+    branching = Program(
+        small.features, small.classes, small.clauses, split(0, split(1, leaf(1.0, 0.0), leaf(0.0, 1.0)), leaf(1.0, 0.0))
+    )
+    assert "A tree of 2 questions and 3 answers" in report(branching)
+    assert "A rule set of 5 clauses" in report(rule_set(5))
