@@ -51,8 +51,10 @@ def explained_units(
 ) -> Iterator[Finished]:
     """Each unit with its explanations, as they are finished: in order by one worker, as it comes by several."""
     if joblib.effective_n_jobs(n_jobs) == 1 or len(units) <= 1:
-        for unit in units:
-            yield unit, _explained(asking, x[unit.rows])
+        explainer, black_box, domain = asking
+        with threadpool_limits(1):
+            for unit in units:
+                yield unit, explainer(black_box, x[unit.rows], domain)
         return
     left = dict.fromkeys(units)
     parcel = None if getattr(get_active_backend()[0], "supports_sharedmem", False) else _packed(asking)
@@ -152,10 +154,5 @@ def _end_with_parent() -> None:
 def _explained_here(asking: Asking, chunk: tuple[Unit, ...], rows: list[Matrix]) -> list[Finished]:
     explainer, black_box, domain = asking
     own = replace(black_box, queries=0)  # each chunk counts its own queries: threads share the black box
-    return [(unit, _explained((explainer, own, domain), part)) for unit, part in zip(chunk, rows, strict=True)]
-
-
-def _explained(asking: Asking, rows: Matrix) -> Explanations:
-    explainer, black_box, domain = asking
     with threadpool_limits(1):
-        return explainer(black_box, rows, domain)
+        return [(unit, explainer(own, part, domain)) for unit, part in zip(chunk, rows, strict=True)]
