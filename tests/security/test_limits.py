@@ -152,7 +152,7 @@ def test_a_program_that_was_changed_is_refused_by_its_digest():
 
 
 TABLES = {
-    "nothing": (b"", "cannot be read"),
+    "nothing": (b"", "is empty"),
     "a column twice": (b"a,a\n1,2\n", "stands 2 times"),
     "a column twice among many": (",".join([*named(90_000), "f0"]).encode() + b"\n", "stands 2 times"),
     "too many columns": (",".join(named(100_001)).encode() + b"\n", "at most 100000"),
