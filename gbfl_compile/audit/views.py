@@ -94,7 +94,20 @@ def view_definition(database: Database, view: str) -> str:
         raise BadInput(f"{database.version} has no view {view!r}")
     if len(rows) > 1:
         raise BadInput(f"{database.version} has {len(rows)} views {view!r}: connect to the one schema that is meant")
-    return str(rows[0][0])
+    found = str(rows[0][0])
+    return _beyond_utf8mb3(database, view, found) if database.dialect == "mariadb" and LOST in found else found
+
+
+LOST = "????"
+
+
+def _beyond_utf8mb3(database: Database, view: str, found: str) -> str:
+    """The same text with the characters past U+FFFF, which MariaDB's catalog gives as question marks."""
+    shown = str(database.fetch(f"SHOW CREATE VIEW {database.quote(view)}")[0][1])
+    whole = shown.partition(f"VIEW {database.quote(view)} AS ")[2]
+    plain = re.sub("[\U00010000-\U0010ffff]", LOST, whole)
+    schema = f"{database.quote(str(database.fetch('SELECT DATABASE()')[0][0]))}."  # the catalog alone spells it out
+    return whole if plain.replace(schema, "") == found.replace(schema, "") else found
 
 
 def view_readings(
