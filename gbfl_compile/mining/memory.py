@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 
-WORKER = 180 * 10**6
+WORKER = 230 * 10**6
 """A worker process with its libraries and the rows it explains, the black box aside."""
 SEARCH = 200 * 10**6
 """What the search for a head takes, however many rows there are: it sees 20,000 of them."""
