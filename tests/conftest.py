@@ -1,6 +1,11 @@
 """Settings and costly things every test shares."""
 
 import os
+import signal
+
+# Started in the background of a script, a process ignores Ctrl-C and so do its children: there would be nothing to test.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # The suite runs on as many processes as there are cores: threads of theirs would only wait for each other.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
