@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from gbfl_compile.backends.base import ByColumn, Predictor
 from gbfl_compile.backends.c_inputs import Columns
 from gbfl_compile.backends.c_scorer import Scorer
+from gbfl_compile.errors import BadInput
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,9 +61,19 @@ def _given(scorer: Scorer, rows: Matrix) -> NDArray[Any]:
         return rows.astype(np.float32)
 
 
+UNANSWERED = -1
+
+
 def _in_batches(scorer: Scorer, rows: NDArray[Any]) -> Answers:
-    scored = scorer.score(rows)
-    return _answers(scorer, scorer.labels(rows), scored, scorer.probabilities_of(scored))
+    """A row that is not written to is seen: fresh memory may hold the right answers of another call."""
+    import numpy as np
+
+    shape = len(rows) if scorer.is_tree else (len(rows), len(scorer.classes))
+    scored = scorer.score(rows, out=np.full(shape, UNANSWERED, dtype=np.int32 if scorer.is_tree else np.int64))
+    numbers = scorer.predict(rows, out=np.full(len(rows), UNANSWERED, dtype=np.int32))
+    if UNANSWERED in numbers or (scorer.is_tree and UNANSWERED in scored):
+        raise BadInput(f"{scorer.name}: a batch left rows unanswered")
+    return _answers(scorer, _labels(scorer, numbers), scored, scorer.probabilities_of(scored))
 
 
 def _labels(scorer: Scorer, numbers: NDArray[Any]) -> NDArray[Any]:

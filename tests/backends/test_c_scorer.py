@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 
 from gbfl_compile.backends import emit
-from gbfl_compile.backends.c import available, load_scorer
+from gbfl_compile.backends.c import available, load, load_scorer
 from gbfl_compile.backends.c_build import built, cache_folder
 from gbfl_compile.backends.c_inputs import Columns, Rows, as_input
 from gbfl_compile.backends.c_size import size_table
+from gbfl_compile.check.equivalence import compare, expectation
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.batch import evaluate_many
 from tests.backends.c_programs import CARD, TREE, needs_a_compiler, ordinary_rows, random_card, random_tree, write
@@ -304,3 +305,25 @@ def test_the_size_table_says_what_a_model_takes(tmp_path):
     assert found.text > 0
     assert found.data == found.bss == 0  # nothing is written, so all of it can live in flash
     assert 0 < found.stack < 1000
+
+
+@pytest.mark.parametrize("program", [CARD, TREE], ids=["rule set", "tree"])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_scorer_without_batches_is_checked_row_by_row(program, dtype, tmp_path, monkeypatch):
+    monkeypatch.setenv("GBFL_CACHE", str(tmp_path / "cache"))
+    path = write(emit(program, "c", options={"batch": "no", "dtype": dtype}), tmp_path)
+    verdict = compare(expectation(program), load(path))
+    assert (verdict.verdict, verdict.execution.different) == ("equal", 0)
+
+
+@pytest.mark.parametrize("function", ["predict", "predict_rows", "predict_columns"])
+def test_a_slip_in_one_way_to_ask_is_seen(function, tmp_path, monkeypatch):
+    """One row, rows and columns are code of their own: each is run by a check."""
+    monkeypatch.setenv("GBFL_CACHE", str(tmp_path / "cache"))
+    path = write(emit(TREE, "c"), tmp_path)
+    assert compare(expectation(TREE), load(path)).verdict == "equal"
+    text = path.read_text()
+    opening = text.index("{", text.index(f"{path.stem}_{function}("))
+    wrong = "return 0;" if function == "predict" else "if (n > 0) { out[0] = 0; return; }"
+    path.write_text(f"{text[: opening + 1]}\n    {wrong}{text[opening + 1 :]}")
+    assert compare(expectation(TREE), load(path)).verdict == "different"
