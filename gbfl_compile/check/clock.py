@@ -43,6 +43,21 @@ class Steps:
             raise OutOfTime
 
 
+@dataclass(slots=True)
+class StepsWithin:
+    """So many steps, and no longer than a clock lets them."""
+
+    left: int
+    clock: Clock
+
+    def check(self) -> None:
+        """Stop the search where no step or no time is left."""
+        self.clock.check()
+        self.left -= 1
+        if self.left < 0:
+            raise OutOfTime
+
+
 def clock_of(seconds: float) -> Clock:
     """A clock that stops after so many seconds."""
     return Clock(time.monotonic() + seconds)

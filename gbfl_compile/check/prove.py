@@ -17,7 +17,7 @@ from functools import partial
 from typing import assert_never
 
 from gbfl_compile.check.cells import Box, Cells, cells_of, row_in
-from gbfl_compile.check.clock import Clock, OutOfTime, Steps, clock_of
+from gbfl_compile.check.clock import Clock, OutOfTime, StepsWithin, clock_of
 from gbfl_compile.check.label_search import walk_to_other_label
 from gbfl_compile.check.proof import Aspect, Counterexample, Finding, Proof, Proved, Undecided, differs
 from gbfl_compile.check.prove_graph import Graph, Key, add_decision
@@ -199,7 +199,7 @@ def _other_label(case: Case, a: Decided | Scored, b: Decided | Scored, differenc
         left = adder_of(difference, classes - 1, "lower")
         apart = {feature: row.get(feature, 1) for atoms in difference for feature, _ in atoms}
     with suppress(OutOfTime):
-        return find_other_label(case.cells, Steps(FEW_BOXES), *sides, left)
+        return find_other_label(case.cells, StepsWithin(FEW_BOXES, case.clock), *sides, left)
     match sides:
         case Adder() as one, Adder() as other:
             found = walk_to_other_label(case.cells, case.clock, one, other, apart)
