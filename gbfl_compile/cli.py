@@ -2,7 +2,7 @@
 
 Each command imports what it needs when it runs, so that `gbfl --help` costs next to nothing.
 Exit codes: 0 equal or done, 1 different, 2 bad usage or input, 3 could not run; 130 after Ctrl-C, 143 after SIGTERM,
-129 after SIGHUP. However a command ends, nothing half-written stays behind.
+129 after SIGHUP, 141 where nobody reads on (`| head`). However a command ends, nothing half-written stays behind.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gbfl_compile.commands.completion import completion
 from gbfl_compile.commands.demo import demo
 from gbfl_compile.commands.diff import diff
 from gbfl_compile.commands.doctor import doctor
-from gbfl_compile.commands.flags import BAD_USAGE, COULD_NOT_RUN, INTERRUPTED
+from gbfl_compile.commands.flags import BAD_USAGE, COULD_NOT_RUN, INTERRUPTED, NOBODY_READS, spare_what_is_read
 from gbfl_compile.commands.init import init
 from gbfl_compile.commands.lint import lint
 from gbfl_compile.commands.mine import mine
@@ -79,6 +79,7 @@ COMMANDS = {
 """Each with what the list of commands says of it, in the order they are used in."""
 for command, said in COMMANDS.items():
     command.short_help = said
+    spare_what_is_read(command)
     gbfl.add_command(command)
 
 
@@ -111,6 +112,9 @@ def _ran(arguments: list[str] | None) -> int:
         error.show()
         return BAD_USAGE
     except SystemExit as ended:  # some code that was run tried to end us: nothing was decided
+        if isinstance(ended.__context__, BrokenPipeError):  # whoever was reading has seen enough
+            _give_up_stdout()
+            return NOBODY_READS
         if "_GBFL_COMPLETE" in os.environ:  # or click has answered a shell that completes a command
             return int(ended.code or 0)
         click.echo("gbfl: something that was run asked to exit, nothing was decided", err=True)
@@ -119,8 +123,8 @@ def _ran(arguments: list[str] | None) -> int:
         click.echo(f"gbfl: {told_of(stop)}", err=True)
         return INTERRUPTED
     except BrokenPipeError:
-        sys.stderr.close()
-        return COULD_NOT_RUN
+        _give_up_stdout()
+        return NOBODY_READS
     except OSError as error:  # what files are written has been told by whoever wrote them
         click.echo(f"gbfl: {error.filename or 'the output'}: {error.strerror or error}", err=True)
         _give_up_stdout()

@@ -55,7 +55,7 @@ def score_in_database(
     _check_source(program, database, _name(database, schema, table), columns or {}, keys)
     there = _is_there(database, _name(database, schema, to_table))
     if there and not replace:
-        raise BadInput(f"{to_table}: there is such a table already, name another one or ask to replace it")
+        raise BadInput(f"{to_table}: there is such a table already, name another one or ask to replace it (--replace)")
     if there:
         artifact = emit(program, target, "model", {**options, "view": FRESH})
     made = FRESH if there else to_table

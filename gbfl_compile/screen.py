@@ -257,7 +257,7 @@ def print_doctor(found: dict[str, Any]) -> None:
         cells = [Text("yes", "green") if row[what] == "yes" else Text("no", "yellow") for what in ("emit", "run")]
         targets.add_row(name, *cells, Text(row["engine"]))
         for why in {row["emit"], row["run"]} - {"yes"}:
-            reasons.setdefault(why.replace(row["engine"], "it"), []).append(name)
+            reasons.setdefault(why.removeprefix(f"{row['engine']}: ").replace(row["engine"], "it"), []).append(name)
     print_lines("")
     _print_table(targets)
     print_lines("")

@@ -55,8 +55,8 @@ def size_rows(source: Path) -> list[Sizes]:
 
 def size_table(source: Path, command: tuple[str, ...] = (), flags: tuple[str, ...] = ("-Os", "-fno-pie")) -> Sizes:
     """The sizes of one emitted .c file, built with `command` (this machine's compiler where none is named)."""
-    if not source.is_file():
-        raise BadInput(f"{source}: there is no such file: give the .c file of a C artifact")
+    if source.suffix != ".c" or not source.is_file():
+        raise BadInput(f"{source}: is no .c file: give the one of a C artifact, such as build/c/model.c")
     with_ = command or compiler().command
     size = shutil.which(f"{with_[0].removesuffix('gcc')}size") or shutil.which("size")
     if size is None:

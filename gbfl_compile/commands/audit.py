@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from gbfl_compile.commands.flags import COULD_NOT_RUN, DIFFERENT, EQUAL, FILE, as_json, printed
+from gbfl_compile.commands.flags import COULD_NOT_RUN, DIFFERENT, EQUAL, FILE, WRITTEN, as_json, printed
 from gbfl_compile.commands.given import column_mapping, rows_of, triplets_of
 from gbfl_compile.errors import GbflError
 
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     help="What makes the exit code other than 0; each includes those before it.",
 )
 @click.option("--log", type=FILE, help="An audit log to add a line to.")
-@click.option("--html", type=FILE, help="Write the report as a page.")
+@click.option("--html", type=WRITTEN, help="Write the report as a page.")
 @as_json
 @printed
 def audit(

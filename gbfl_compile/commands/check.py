@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from gbfl_compile.commands.flags import COULD_NOT_RUN, DIFFERENT, EQUAL, FILE, printed
+from gbfl_compile.commands.flags import COULD_NOT_RUN, DIFFERENT, EQUAL, FILE, printed, refuse_overwriting
 
 
 @click.command()
@@ -41,6 +41,8 @@ def check(
     """
     if out is None and json_to not in (None, "-"):  # `check --json PROGRAM OUT`: --json took the program for its file
         program, out, json_to = Path(str(json_to)), program, "-"
+    if json_to not in (None, "-"):
+        refuse_overwriting(Path(str(json_to)), program, data, triplets)
     if out is None:
         raise click.UsageError("Missing argument 'OUT'.")
     import json

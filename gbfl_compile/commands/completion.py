@@ -14,7 +14,7 @@ SHELLS = ("bash", "zsh", "fish")
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> int:
-    r"""Print what a shell needs to complete gbfl's commands, options and targets.
+    """Print what a shell needs to complete gbfl's commands, options and targets.
 
     \b
     bash   eval "$(gbfl completion bash)"    in ~/.bashrc
@@ -22,7 +22,7 @@ def completion(context: click.Context, shell: str) -> int:
     fish   gbfl completion fish | source     in ~/.config/fish/config.fish
 
     Example: gbfl completion bash
-    """
+    """  # noqa: D301 - the backspace is click's sign for lines to keep
     root = context.find_root()
     made = get_completion_class(shell)
     assert made is not None  # noqa: S101 - click has all three

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gbfl_compile.commands.flags import DIFFERENT, EQUAL, FILE, INTERRUPTED, as_json, quiet, seed
+from gbfl_compile.commands.flags import DIFFERENT, EQUAL, FILE, INTERRUPTED, WRITTEN, as_json, quiet, seed
 from gbfl_compile.errors import BadInput
 from gbfl_compile.interrupts import told_of
 
@@ -27,7 +27,7 @@ HEADS = {"rules": "rules", "tree": "tree", "list": "rule_list"}
 @click.command()
 @click.argument("data", type=FILE, required=False)
 @click.option("--target", required=True, metavar="COLUMN", help="The column with the class.")
-@click.option("--out", "-o", type=FILE, default=Path("model.gbfl.json"), show_default=True, help="The program.")
+@click.option("--out", "-o", type=WRITTEN, default=Path("model.gbfl.json"), show_default=True, help="The program.")
 @click.option("--train", type=click.Choice(["mlp", "gbm", "forest"]), help="Train this black box on the data.")
 @click.option("--black-box", metavar="MODEL", help="Take this one: a .onnx, .skops or .pkl file, or module:callable.")
 @click.option("--trust-pickle", is_flag=True, help="Open a pickle, which can run any code of its author.")
@@ -58,7 +58,7 @@ HEADS = {"rules": "rules", "tree": "tree", "list": "rule_list"}
 )
 @click.option("--checkpoint", type=FILE, metavar="FOLDER", help="Keep explained rows here.  [default: OUT.parts]")
 @click.option("--baselines/--no-baselines", default=True, show_default=True, help="Fit three plain trees to compare.")
-@click.option("--triplets", type=FILE, help="Write the held-out rows with PP and PN here (NPZ), for check and show.")
+@click.option("--triplets", type=WRITTEN, help="Write the held-out rows with PP and PN here (NPZ), for check and show.")
 @click.option("--database", metavar="URL", help="Read a table of this database in place of a file.")
 @click.option("--table", help="The table, with --database.")
 @as_json
@@ -104,6 +104,8 @@ def mine(as_json: bool, quiet: bool, **asked: Any) -> int:
                 _remove_own(parts)
     except KeyboardInterrupt as stop:
         click.echo(f"gbfl: {told_of(stop)}: {_kept(parts)}", err=True)
+        if asked["checkpoint"] is None and not _files_kept(parts):
+            _remove_own(parts)
         return INTERRUPTED
     finally:
         with contextlib.suppress(OSError):
@@ -213,10 +215,14 @@ def _nothing(line: str) -> None:
 
 
 def _kept(parts: Path) -> str:
-    done = len(list(parts.glob("*/rows-*.npz"))) if parts.is_dir() else 0
+    done = _files_kept(parts)
     if not done:
         return "nothing was explained yet"
     return f"{done} files of explained rows are kept in {parts}, the same command goes on from there"
+
+
+def _files_kept(parts: Path) -> int:
+    return len(list(parts.glob("*/rows-*.npz")))
 
 
 def _remove_own(parts: Path) -> None:

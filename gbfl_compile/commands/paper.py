@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from gbfl_compile.commands.flags import COULD_NOT_RUN, EQUAL, FILE, INTERRUPTED, silenced
+from gbfl_compile.commands.flags import COULD_NOT_RUN, EQUAL, FILE, INTERRUPTED, WRITTEN, silenced
 from gbfl_compile.interrupts import told_of
 
 
@@ -26,7 +26,7 @@ from gbfl_compile.interrupts import told_of
     help="Units run side by side; results are the same.",
 )
 @click.option("--work", type=FILE, help="Keep finished units in this folder.  [default: OUT.parts, until it is done]")
-@click.option("--out", "-o", type=FILE, help="Where the document goes (Markdown).")
+@click.option("--out", "-o", type=WRITTEN, help="Where the document goes (Markdown).")
 @click.option(
     "--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]", help="JSON to a file, or instead of text."
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gbfl_compile.commands.flags import EQUAL, FILE, as_json, quiet
+from gbfl_compile.commands.flags import EQUAL, FILE, WRITTEN, as_json, quiet
 from gbfl_compile.errors import BadInput
 
 if TYPE_CHECKING:
@@ -19,9 +19,9 @@ LARGEST_JSON = 64 * 2**20
 
 @click.command()
 @click.argument("program", type=FILE)
-@click.option("--out", "-o", type=FILE, default=Path("report.html"), show_default=True, help="The HTML file.")
+@click.option("--out", "-o", type=WRITTEN, default=Path("report.html"), show_default=True, help="The HTML file.")
 @click.option("--verdict", type=FILE, help="What `gbfl check --json FILE` wrote.")
-@click.option("--audit", type=FILE, help="What `gbfl audit --json FILE` wrote.")
+@click.option("--audit", type=FILE, help="What `gbfl audit --json` printed, as --out writes it.")
 @click.option("--row", "table", type=FILE, help="A table (CSV or Parquet): give the reasons of a row of it.")
 @click.option(
     "--row-number", type=click.IntRange(1), default=1, show_default=True, help="Which row, of --row or --triplets."

@@ -7,14 +7,14 @@ from typing import Any
 
 import click
 
-from gbfl_compile.commands.flags import EQUAL, FILE, as_json, silenced
+from gbfl_compile.commands.flags import EQUAL, FILE, WRITTEN, as_json, silenced
 from gbfl_compile.commands.given import column_mapping
 
 
 @click.command()
 @click.argument("source", metavar="FOLDER|PROGRAM", type=FILE)
 @click.argument("data", type=FILE, required=False)
-@click.option("--out", "-o", type=FILE, help="Where the scored table goes (CSV, Parquet or Arrow).")
+@click.option("--out", "-o", type=WRITTEN, help="Where the scored table goes (CSV, Parquet or Arrow).")
 @click.option("--key", "keys", multiple=True, metavar="COLUMN", help="A column of DATA to carry over; may be repeated.")
 @click.option("--name", help="The artifact's name, where the folder holds several.")
 @click.option("--jobs", "-j", type=click.IntRange(1), help="Threads; those of the machine, 8 at most, if left out.")

@@ -94,14 +94,14 @@ def _node_form(node: Split | Leaf) -> dict[str, Any]:
             assert_never(node)
 
 
-def save(program: Program, path: Path) -> None:
+def save(program: Program, path: str | Path) -> None:
     """Write a program as JSON, whole or not at all."""
-    write_whole(path, to_json(program).encode("ascii"))
+    write_whole(Path(path), to_json(program).encode("ascii"))
 
 
-def load(path: Path) -> Program:
+def load(path: str | Path) -> Program:
     """The program in a JSON file, or a BadInput that names the file and what is wrong."""
-    content = read_whole(path, LARGEST_FILE)
+    content = read_whole(Path(path), LARGEST_FILE)
     try:
         return from_bytes(content)
     except BadInput as error:

@@ -73,7 +73,9 @@ def settle(place: Path, now: dict[str, Any]) -> None:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{file}: cannot be read as the note of explained chunks: {error}") from None
     for what in _differences(before, now, answers):
-        raise BadInput(f"{place}: holds chunks of {what}: give another folder, or empty this one")
+        raise BadInput(
+            f"{place}: holds chunks of {what}: remove it to begin anew, or name another folder (--checkpoint)"
+        )
 
 
 def _left_behind(file: Path) -> bool:

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -150,3 +151,37 @@ def test_the_list_of_commands_fits_a_terminal(capsys):
     out = capsys.readouterr().out
     assert "..." not in out.partition("Commands:")[2]
     assert out.index("  mine") < out.index("  compile") < out.index("  audit")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "show p.json -o p.json",
+        "lint p.json -o ./p.json",
+        "report p.json -o p.json",
+        "check p.json build --json p.json",
+        "audit p.json --file build/python/model.py --html p.json",
+        "score p.json rows.csv -o rows.csv",
+        "score p.json rows.csv -o link.csv",
+        "mine rows.csv --target age --train gbm -o rows.csv",
+        "mine rows.csv --target age --train gbm --triplets rows.csv",
+    ],
+)
+def test_what_is_read_is_never_written_over(tmp_path, monkeypatch, capsys, command):
+    monkeypatch.chdir(tmp_path)
+    Path("p.json").write_text(to_json(PROGRAM))
+    Path("rows.csv").write_text("age,income\n1,2\n")
+    Path("link.csv").symlink_to("rows.csv")
+    assert main(["compile", "p.json", "--to", "python", "-o", "build", "--no-check"]) == 0
+    before = {path: path.read_bytes() for path in (Path("p.json"), Path("rows.csv"))}
+    assert main(command.split()) == 2
+    assert "would be lost" in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_reader_that_has_seen_enough_is_no_defect():
+    command = [sys.executable, "-m", "gbfl_compile.cli", "doctor"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 141

@@ -114,7 +114,7 @@ def test_chunks_of_something_else_are_refused_by_what_differs(tmp_path):
     }.items():
         with pytest.raises(BadInput, match=says):
             call(*arguments)
-    with pytest.raises(BadInput, match="chunks of unit_rows 50, and this call has 30: give another folder"):
+    with pytest.raises(BadInput, match="chunks of unit_rows 50, and this call has 30: remove it to begin anew"):
         explain_in_chunks(explain_greedily, box, ROWS, DOMAIN, unit_rows=30, folder=tmp_path)
 
 
