@@ -76,8 +76,10 @@ def score_file(
     if batch_rows is None:  # a row of the answer may be wider than the row it is of
         batch_rows = rows_at_once(ARROW_ROWS, len(predictor.features) + len(names))
     clear_leftovers(out.parent)
+    # What CSV wrote stays as it was written in CSV; where columns have types, a key that is a feature is its doubles.
+    doubles = set() if file_ending(out).startswith(".csv") else set(keys).intersection(predictor.features)
     count = 0
-    with table_writer(out) as writer, closing(_read(predictor, data, keys, batch_rows, jobs > 1)) as rows:
+    with table_writer(out) as writer, closing(_read(predictor, data, keys, doubles, batch_rows, jobs > 1)) as rows:
 
         def scored(given: Rows) -> tuple[int, Any]:
             return given.count, writer.form(_answered(predictor, given, names))
@@ -86,7 +88,7 @@ def score_file(
             writer.put(made)
             count += number
         if not count:
-            writer.put(writer.form(_answered(predictor, _no_rows(predictor, data, keys), names)))
+            writer.put(writer.form(_answered(predictor, _no_rows(predictor, data, keys, doubles), names)))
     return count
 
 
@@ -125,7 +127,7 @@ def _refuse_absent(there: Sequence[str], features: tuple[str, ...], keys: tuple[
 
 
 def _read(
-    predictor: Predictor, data: Path, keys: tuple[str, ...], batch_rows: int, threads: bool
+    predictor: Predictor, data: Path, keys: tuple[str, ...], doubles: set[str], batch_rows: int, threads: bool
 ) -> Generator[Rows, None, None]:
     unasked = _unasked(predictor, data)
     wanted = list(dict.fromkeys([*(name for name in predictor.features if name not in unasked), *keys]))
@@ -140,7 +142,8 @@ def _read(
             made = Rows(batch.num_rows, tuple(columns), {key: batch.column(key) for key in keys})
         else:
             columns = [kinds.doubles(batch[name], name, first) for name in predictor.features]
-            made = Rows(len(batch), tuple(columns), {key: batch[key] for key in keys})
+            of = dict(zip(predictor.features, columns, strict=True))
+            made = Rows(len(batch), tuple(columns), {key: of[key] if key in doubles else batch[key] for key in keys})
         first += made.count
         yield made
 
@@ -185,7 +188,7 @@ def _class_numbers(predictor: Predictor, labels: NDArray[np.object_]) -> NDArray
         raise BadInput(f"the artifact answered {error}, which is none of its classes") from None
 
 
-def _no_rows(predictor: Predictor, data: Path, keys: tuple[str, ...]) -> Rows:
+def _no_rows(predictor: Predictor, data: Path, keys: tuple[str, ...], doubles: set[str]) -> Rows:
     """Nothing, with the types that rows would have had."""
     import numpy as np
 
@@ -196,6 +199,8 @@ def _no_rows(predictor: Predictor, data: Path, keys: tuple[str, ...]) -> Rows:
             import pyarrow as pa
 
             empty[key] = pa.array([], types[key])
+        elif key in doubles:
+            empty[key] = np.empty(0)
         else:
             import pandas as pd
 

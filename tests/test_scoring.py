@@ -251,6 +251,20 @@ def test_truth_values_and_large_integers_are_numbers_however_rows_are_cut(tmp_pa
     assert read_table(tmp_path / "s.csv")["label"].tolist() == evaluate_many(TREE, rows).labels.tolist()
 
 
+@pytest.mark.parametrize("lines", ["age,income\n018,2e3\n,5\n", "age,income\n"], ids=["rows", "none"])
+def test_a_key_from_csv_that_is_a_feature_too_is_a_number_where_columns_have_types(tmp_path, lines):
+    """A scored table is audited by its features: text would not do."""
+    program = Program(
+        ("age", "income"), ("no", "yes"), (Clause((Interval(0, 18.0),)),), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0))
+    )
+    (tmp_path / "rows.csv").write_text(lines)
+    score_file(reference_predictor(program), tmp_path / "rows.csv", tmp_path / "out.parquet", ("age",))
+    assert parquet.read_schema(tmp_path / "out.parquet").field("age").type == pa.float64()
+    found = parquet.read_table(tmp_path / "out.parquet").to_pydict()
+    assert [value for value in found["age"] if value == value] == ([18.0] if "018" in lines else [])
+    assert found["label"] == (["yes", "no"] if "018" in lines else [])
+
+
 def test_a_key_that_is_a_feature_too_is_carried_as_written(tmp_path):
     (tmp_path / "d.csv").write_text("age,unasked,income\n0.10,1,1\nNA,2,2\n50.000,3,3\n")
     score_file(reference_predictor(TREE), tmp_path / "d.csv", tmp_path / "s.csv", ("age",))
