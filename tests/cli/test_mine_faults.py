@@ -231,9 +231,9 @@ def test_a_read_only_folder_is_refused_before_the_work(folder, capsys, disk):
 
 
 def test_what_does_not_fit_in_memory_is_refused_beforehand(folder, capsys):
-    code, told = ended(gbfl(*COMMAND, "--memory", "350MB"))
+    code, told = ended(gbfl(*COMMAND, "--memory", "250MB"))
     assert code == 2
-    assert "--memory 350 MB: " in told
+    assert "--memory 250 MB: " in told
     assert "mining 3,000 rows takes about" in told
     assert "fewer columns with --drop, or more memory" in told
     assert ended(gbfl(*COMMAND, "--memory", "900MB", "--jobs", "2", "-o", "elsewhere.json"))[0] == 0
