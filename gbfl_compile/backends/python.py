@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 EXTENSION = ".py"
 
+IMPORTED = ("math",)
+"""What the module imports: one of that name would import itself, or stand before Python's own for the whole program."""
+
 DEEP = 16
 """Past this many nested ifs the shallower side is the one indented: Python refuses 100 levels."""
 
@@ -110,6 +113,10 @@ def emit(program: Program, name: str, options: Options) -> Artifact:
             return 0
     """
     take_options("python", options, {})
+    if name.lower() in IMPORTED:  # file systems may not tell Math.py from math.py
+        raise BadInput(
+            f"the name {name!r} is that of a module which {name}{EXTENSION} imports: choose another by --name"
+        )
     source = digest(program)
     names = variable_names(program)
     values = {

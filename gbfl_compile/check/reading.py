@@ -60,6 +60,8 @@ class Outcome:
     """The clauses that held on the way, ascending: the reason given for the answer."""
     text: str | None = None
     """The reason given for the answer in words, where the artifact answers in words."""
+    way: tuple[tuple[int, bool], ...] | None = None
+    """Each clause asked on the way and whether it held, from the first on, where the artifact tells the whole way."""
 
 
 @dataclass(frozen=True, slots=True)

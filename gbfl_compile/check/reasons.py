@@ -98,15 +98,20 @@ def _tree_texts(program: Program, tree: Tree, reading: Reading, told: Decided, b
 
 
 def _tree_reasons(tree: Tree, outcomes: list[Outcome]) -> ReasonFinding | None:
-    told = {outcome.leaf: outcome.held for outcome in outcomes if outcome.held is not None and outcome.leaf is not None}
+    told = {outcome.leaf: outcome for outcome in outcomes if outcome.held is not None and outcome.leaf is not None}
     if not told:
         return None
     steps, numbers = paths(tree), leaf_numbers(tree)
     for index, number in numbers.items():
-        asked = [(tree.nodes[at], held) for at, held in steps[index]]
-        held = tuple(sorted({node.clause for node, held in asked if held and isinstance(node, Split)}))
-        if number in told and tuple(sorted(set(told[number] or ()))) != held:
-            return WrongReason(f"leaf {number} is told to be reached by clauses {told[number]}, it is by {held}")
+        if (outcome := told.get(number)) is None:
+            continue
+        asked = [(tree.nodes[at], holds) for at, holds in steps[index]]
+        way = tuple((node.clause, holds) for node, holds in asked if isinstance(node, Split))
+        held = tuple(sorted({clause for clause, holds in way if holds}))
+        if tuple(sorted(set(outcome.held or ()))) != held:
+            return WrongReason(f"leaf {number} is told to be reached by clauses {outcome.held}, it is by {held}")
+        if outcome.way is not None and outcome.way != way:
+            return WrongReason(f"leaf {number} is told to be reached by way of {outcome.way}, it is by {way}")
     return Proved()
 
 

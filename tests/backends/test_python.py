@@ -194,6 +194,12 @@ def test_a_name_that_is_no_module_is_refused():
             emit(TREE, "python", name)
 
 
+@pytest.mark.parametrize("name", ["math", "Math"])
+def test_a_module_is_not_called_like_one_it_imports(name):
+    with pytest.raises(BadInput, match="choose another by --name"):
+        emit(TREE, "python", name)
+
+
 def test_an_unknown_target_or_option_is_refused():
     with pytest.raises(BadInput, match="unknown target 'rust'"):
         emit(TREE, "rust")

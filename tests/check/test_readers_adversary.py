@@ -1,11 +1,16 @@
 """Edits made to slip past a reader: each once was proved although it behaves differently, and is refused now."""
 
+import math
+
+import numpy as np
 import pytest
 
 from gbfl_compile.backends import emit
 from gbfl_compile.check.artifact_proof import artifact_files, prove_artifact
+from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
 from gbfl_compile.ir.trees import leaf, split
+from tests.check.reader_artifacts import said_by_onnx
 
 
 def tree(threshold):
@@ -41,6 +46,67 @@ def test_words_of_a_clause_are_its_own():
 
 def test_the_story_of_a_leaf_is_its_own():
     assert answer(tree(1.0), "python", "(-1, 0, True)", "(-1, 0, False)") == "other reasons"
+
+
+CHAIN = Program(
+    ("age", "income"),
+    ("no", "yes"),
+    tuple(Clause((Interval(0, bound),)) for bound in (3.0, 2.0, 1.0)),
+    split(0, leaf(0.0, 1.0), split(1, leaf(0.25, 0.75), split(2, leaf(0.5, 0.5), leaf(1.0, 0.0)))),
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("(1, 1, False)", "(1, 2, False)"),  # another clause is said not to have held
+        ("(1, 1, False)", "(1, 1, True)"),
+        ("(1, 1, False)", "(-1, 1, False)"),  # the first question is left out
+        ("(1, 1, True)", "(1, 1, True), (2, 1, True)"),  # and here one is told twice
+        ("(3, 2, False)", "(1, 2, False)"),
+        ("(-1, 0, False)", "(-1, 1, False)"),
+    ],
+)
+def test_the_whole_way_to_a_leaf_is_its_own(old, new):
+    files = dict(emit(CHAIN, "python").files)
+    before = files["model.py"].decode()
+    assert prove_artifact(CHAIN, "python", files).answer == "proved"
+    assert old in before, before
+    text = before.replace(old, new)
+    if "), (" in new:  # the leaf that ended at step 2 now ends at the step that was put behind it
+        text = text.replace("(1, (0.25, 0.75), 2)", "(1, (0.25, 0.75), 3)")
+    assert prove_artifact(CHAIN, "python", {"model.py": text.encode()}).answer == "other reasons"
+
+
+def test_equal_tree_nodes_in_a_row():
+    """ONNX Runtime makes one of them, and forgets where the second sends a missing value: it would say no here."""
+    onnx = pytest.importorskip("onnx")
+    clauses = tuple(Clause((Interval(0, at, at, "both", missing),)) for at, missing in ((1.0, False), (2.0, True)))
+    program = Program(
+        tree(1.0).features, ("no", "yes"), clauses, split(0, leaf(0.1, 0.9), split(1, leaf(0.1, 0.9), leaf(0.8, 0.2)))
+    )
+    model = onnx.ModelProto()
+    model.ParseFromString(emit(program, "onnx", options={"lowering": "tree"}).files["model.onnx"])
+    node = next(node for node in model.graph.node if node.op_type == "TreeEnsemble")
+    whole = {
+        "nodes_featureids": [0, 0],
+        "nodes_truenodeids": [0, 0],
+        "nodes_trueleafs": [1, 1],
+        "nodes_falsenodeids": [1, 2],
+        "nodes_falseleafs": [0, 1],
+        "nodes_missing_value_tracks_true": [0, 1],
+    }
+    arrays = {"nodes_splits": np.array([1.0, 2.0]), "nodes_modes": np.array([4, 4], np.uint8)}
+    for attribute in node.attribute:
+        if attribute.name in whole:
+            attribute.ints[:] = whole[attribute.name]
+        if attribute.name in arrays:
+            attribute.t.CopyFrom(onnx.numpy_helper.from_array(arrays[attribute.name], attribute.name))
+    content = model.SerializeToString()
+    assert prove_artifact(program, "onnx", {"model.onnx": content}).answer == "unread"
+    pytest.importorskip("onnxruntime")
+    ((label, *_),) = said_by_onnx({"model.onnx": content}, [[math.nan, 0.0]], program.features)
+    assert (label, evaluate(program, [math.nan, 0.0]).label) == ("no", "yes")
 
 
 @pytest.mark.parametrize("space", [" ", "\t", "\v", "\f"])

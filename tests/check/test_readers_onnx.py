@@ -60,7 +60,7 @@ def test_a_bad_edit_is_shown_a_row_on_which_the_runtime_answers_otherwise(what):
     assert reading.place == "label, probabilities, reason"
 
 
-@pytest.mark.parametrize("mode", [0, 1, 2, 3, 4])
+@pytest.mark.parametrize("mode", [0, 1, 2, 3])
 @pytest.mark.parametrize("tracks", [0, 1])
 def test_a_tree_node_means_what_the_runtime_makes_of_it(mode, tracks):
     """Each comparison, with missing values on either side, against the runtime on the cut and around it."""
@@ -80,6 +80,11 @@ def test_a_tree_node_means_what_the_runtime_makes_of_it(mode, tracks):
 
 def mode_not_equal(model):
     modes(node_of(model, "TreeEnsemble"), 5)
+
+
+def mode_equal(model):
+    """ONNX Runtime makes one node of a chain of these, and loses where the second sends a missing value."""
+    modes(node_of(model, "TreeEnsemble"), 4)
 
 
 def leads_back(model):
@@ -111,7 +116,16 @@ def narrower_splits(model):
 
 @pytest.mark.parametrize(
     "change",
-    [mode_not_equal, leads_back, leads_nowhere, weight_not_whole, other_sum, one_more_attribute, narrower_splits],
+    [
+        mode_not_equal,
+        mode_equal,
+        leads_back,
+        leads_nowhere,
+        weight_not_whole,
+        other_sum,
+        one_more_attribute,
+        narrower_splits,
+    ],
 )
 def test_trees_that_are_not_understood_are_refused(change):
     model = model_of(TREE, lowering="tree")

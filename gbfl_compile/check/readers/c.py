@@ -30,7 +30,7 @@ from gbfl_compile.check.readers.c_tables import element_type, string, strings
 from gbfl_compile.check.readers.c_values import Bits, Row, Unclear
 from gbfl_compile.check.readers.choices import Value, decided
 from gbfl_compile.check.readers.conditions import FALSE
-from gbfl_compile.check.readers.tables import Step, class_labels, feature_names, held_on_the_way, leaf_outcome, scale_of
+from gbfl_compile.check.readers.tables import Step, class_labels, feature_names, leaf_outcome, scale_of, way_to
 from gbfl_compile.check.reading import Condition, Decided, Outcome, Reading, Scored, Unread
 from gbfl_compile.ir.nodes import Label
 
@@ -200,7 +200,7 @@ def _reasons(artifact: Artifact, leaves: int) -> list[tuple[int, ...]]:
     for code in above[1:]:
         steps.append((code // 2, asked[code // 2] if code % 2 else 0, code % 2 == 1))
     clauses = max(1, artifact.constant("CLAUSES"))
-    return [held_on_the_way(steps, node, clauses) for node in nodes]
+    return [tuple(sorted(clause for clause, held in way_to(steps, node, clauses) if held)) for node in nodes]
 
 
 def _rule_set(artifact: Artifact) -> list[tuple[str, Decided | Scored]]:

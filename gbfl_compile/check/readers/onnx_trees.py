@@ -1,7 +1,8 @@
 """TreeEnsemble (ai.onnx.ml 5) read back: for each tree, the leaf a row reaches.
 
 A value that is NaN fails each comparison; where the node says so it goes the way of those that hold. (What NaN does
-at a node that asks `!=` the specification and the runtimes do not say alike: refused.)
+at a node that asks `!=` the specification and the runtimes do not say alike: refused. So is `==`: ONNX Runtime makes
+one node of a chain of them on one feature, and forgets where the second sends a missing value.)
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from gbfl_compile.check.readers.onnx_graph import array_of, attributes, place
 from gbfl_compile.check.readers.onnx_values import Ensemble, Matrix, Tensor, whole
 from gbfl_compile.check.reading import Condition, Unread
 
-MODES: Mapping[int, Comparison] = {0: "<=", 1: "<", 2: ">=", 3: ">", 4: "=="}
+MODES: Mapping[int, Comparison] = {0: "<=", 1: "<", 2: ">=", 3: ">"}
 
 LISTS = (
     "nodes_featureids",

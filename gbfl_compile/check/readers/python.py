@@ -20,12 +20,12 @@ from gbfl_compile.check.readers.tables import (
     Step,
     class_labels,
     feature_names,
-    held_on_the_way,
     known_scale,
     leaf_outcome,
     one_file,
     reasons_by_clause,
     rows_of_points,
+    way_to,
 )
 from gbfl_compile.check.reading import Decided, Outcome, Reading, Scored, Unread
 
@@ -223,7 +223,8 @@ def _outcome(leaf: int, row: tuple[object, object, object], steps: list[Step], c
     if type(last) is not int:
         raise Unread(f"_LEAVES: leaf {leaf} has no last step")
     found = leaf_outcome(f"_LEAVES: leaf {leaf}", winner, probabilities, classes, leaf)
-    return replace(found, held=held_on_the_way(steps, last, clauses))
+    way = way_to(steps, last, clauses)
+    return replace(found, held=tuple(sorted(clause for clause, held in way if held)), way=way)
 
 
 def _rule_set(module: Module, known: Locals, classes: int, clauses: int) -> Scored:

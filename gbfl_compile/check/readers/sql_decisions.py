@@ -14,7 +14,7 @@ from gbfl_compile.check.readers.sql_logic import Among, Both, Either, Formula, P
 from gbfl_compile.check.readers.sql_numbers import as_double
 from gbfl_compile.check.readers.sql_points import total_of
 from gbfl_compile.check.readers.sql_scores import held_of, is_scored, scale_of, scores_by_label, tie_of
-from gbfl_compile.check.readers.sql_values import Constant, Pick, Value, ends, picks, said
+from gbfl_compile.check.readers.sql_values import Constant, Pick, Value, ends, kinds_of, picks, said
 from gbfl_compile.check.reading import Outcome, Unread
 from gbfl_compile.ir.nodes import Label
 
@@ -98,6 +98,9 @@ def _winner(engine: Engine, classes: tuple[Label, ...]) -> Callable[[Value], int
 def _tree(engine: Engine, answers: Answers, classes: int, winner: Callable[[Value], int]) -> Tree:
     if answers.probabilities and len(answers.probabilities) != classes:
         raise Unread(f"{len(answers.probabilities)} probabilities for {classes} classes")
+    for value, wanted in ((answers.leaf, "whole"), (answers.reason, "text")):
+        if value is not None and (others := kinds_of(value) - {wanted}):
+            raise Unread(f"the leaf or the reason is a {min(others)} for some rows")
     said_last = [value for value in (answers.leaf, answers.reason) if value is not None]
     columns = [answers.label, *answers.probabilities, *said_last]
 

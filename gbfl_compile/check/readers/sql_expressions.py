@@ -5,17 +5,18 @@ Nodes are sqlglot's. One that is not in the table, or that carries something the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from gbfl_compile.check.readers.sql_arithmetic import added, divided, exp_of, extreme, multiplied, negative, subtracted
+from gbfl_compile.check.readers.sql_choices import as_together, kinds_together
 from gbfl_compile.check.readers.sql_comparisons import comparison_of, null_test, truth_of
-from gbfl_compile.check.readers.sql_logic import FALSE, TRUE, Truth, chosen, negated, unknown
+from gbfl_compile.check.readers.sql_logic import FALSE, TRUE, Formula, Truth, chosen, negated, unknown
 from gbfl_compile.check.readers.sql_nodes import Placed, Scope, kind, only, operands, refuse, snippet
 from gbfl_compile.check.readers.sql_numbers import number
 from gbfl_compile.check.readers.sql_predicates import PREDICATES, condition, refuse_other_equality
 from gbfl_compile.check.readers.sql_types import cast_to, named_type
-from gbfl_compile.check.readers.sql_values import Constant, Joined, Value, pick
+from gbfl_compile.check.readers.sql_values import Constant, Joined, Value, kinds_of, pick
 from gbfl_compile.check.reading import Unread
 
 
@@ -72,46 +73,72 @@ def _case(node: Any, scope: Scope) -> Value:
     only(node, "this", "ifs", "default")
     subject = None if node.args.get("this") is None else expression(node.this, scope)
     arms = [(arm.this, arm.args.get("true")) for arm in node.args["ifs"]]
-    return _arms(arms, node.args.get("default"), scope, subject)
+    return _arms(node, arms, node.args.get("default"), scope, subject)
 
 
-def _arms(arms: list[tuple[Any, Any]], default: Any, scope: Scope, subject: Value | None = None) -> Value:
-    """The first arm whose condition is true; an arm no row comes to is not followed."""
-    taken = []
-    for asked, answer in arms:
-        if subject is None:
-            holds = condition(asked, scope).true
-        else:
-            one = expression(asked, scope)
-            refuse_other_equality(asked, one, scope)
-            holds = comparison_of(scope.engine, subject, "==", one).true
-        if holds is FALSE:
-            continue
-        taken.append((holds, expression(answer, scope)))
-        if holds is TRUE:
+def _arms(node: Any, arms: list[tuple[Any, Any]], default: Any, scope: Scope, subject: Value | None = None) -> Value:
+    """The first arm whose condition is true. An arm no row comes to is read too: it has a say in the type."""
+    typed = _kinds_read_before(node, scope)
+    read: list[Value] = []
+    taken: list[tuple[Formula, Value]] = []
+    for asked, answer in (*arms, (None, default)):
+        settled = bool(taken) and taken[-1][0] is TRUE
+        if settled and typed is not None:
             break
-    else:
-        taken.append((TRUE, Constant(None) if default is None else expression(default, scope)))
+        holds = TRUE if asked is None else _holds(asked, scope, subject)
+        reached = not settled and holds is not FALSE
+        if reached or typed is None:
+            read.append(Constant(None) if answer is None else expression(answer, scope))
+        if reached:
+            taken.append((holds, read[-1]))
+    if typed is None:
+        typed = _kinds_of_all(node, [*(answer for _, answer in arms), default], read, scope)
     *first, (_, value) = taken
     for holds, answer_ in reversed(first):
         value = pick(holds, answer_, value)
-    return value
+    return as_together(scope.engine, value, typed)
+
+
+def _holds(asked: Any, scope: Scope, subject: Value | None) -> Formula:
+    """Where an arm's condition is true, or the subject of the CASE is what the arm asks for."""
+    if subject is None:
+        return condition(asked, scope).true
+    one = expression(asked, scope)
+    refuse_other_equality(asked, one, scope)
+    return comparison_of(scope.engine, subject, "==", one).true
+
+
+def _kinds_read_before(node: Any, scope: Scope) -> frozenset[str] | None:
+    return None if scope.typed is None else scope.typed.get(id(node))
+
+
+def _kinds_of_all(node: Any, answers: Sequence[Any], parts: Sequence[Value], scope: Scope) -> frozenset[str]:
+    """The kinds of all parts of a choice, kept for the next time where no part depends on a column."""
+    kinds = kinds_together(scope.engine, parts)
+    if scope.typed is not None and not any(
+        kind(part) in ("Column", "Identifier") for answer in answers if answer is not None for part in answer.walk()
+    ):
+        scope.typed[id(node)] = kinds
+    return kinds
 
 
 def _if(node: Any, scope: Scope) -> Value:
     only(node, "this", "true", "false")
-    return _arms([(node.this, node.args["true"])], node.args.get("false"), scope)
+    return _arms(node, [(node.this, node.args["true"])], node.args.get("false"), scope)
 
 
 def _coalesce(node: Any, scope: Scope) -> Value:
     only(node, "this", "expressions", "is_nvl", "is_null")
-    *first, value = [expression(part, scope) for part in (node.this, *node.expressions)]
+    if node.args.get("is_null") and scope.engine.name == "tsql":
+        refuse(node, "ISNULL, which cuts its second part to the type of its first: write COALESCE")
+    parts = [expression(part, scope) for part in (node.this, *node.expressions)]
+    *first, value = parts
     for part in reversed(first):
         if isinstance(part, Truth):
             value = chosen(unknown(part), truth_of(scope.engine, value), part)
         else:
             value = pick(null_test(scope.engine, part).true, value, part)
-    return value
+    return as_together(scope.engine, value, kinds_together(scope.engine, parts))
 
 
 def _null_if(node: Any, scope: Scope) -> Value:
@@ -119,18 +146,25 @@ def _null_if(node: Any, scope: Scope) -> Value:
     value, other = (expression(node.args[part], scope) for part in ("this", "expression"))
     refuse_other_equality(node, other, scope)
     equal = comparison_of(scope.engine, value, "==", other)
-    return pick(equal.true, Constant(None), value)
+    return as_together(scope.engine, pick(equal.true, Constant(None), value), kinds_together(scope.engine, [value]))
 
 
 def _cast(node: Any, scope: Scope) -> Value:
     only(node, "this", "to", "_type")
-    return cast_to(scope.engine, expression(node.this, scope), node.args["to"])
+    return _made_of_type(node, cast_to(scope.engine, expression(node.this, scope), node.args["to"]))
+
+
+def _made_of_type(node: Any, value: Value) -> Value:
+    if kinds_of(value) == {"null"}:
+        refuse(node, "a NULL that has a type: it gives it to whatever it stands beside")
+    return value
 
 
 def _cast_to_text_type(node: Any, scope: Scope) -> Value:
     """ClickHouse's CAST(x, 'Nullable(Float64)')."""
     only(node, "this", "to")
-    return cast_to(scope.engine, expression(node.this, scope), named_type(scope.engine, str(node.args["to"].this)))
+    type_ = named_type(scope.engine, str(node.args["to"].this))
+    return _made_of_type(node, cast_to(scope.engine, expression(node.this, scope), type_))
 
 
 def _neg(node: Any, scope: Scope) -> Value:
@@ -190,9 +224,11 @@ def _bracket(node: Any, scope: Scope) -> Value:
     index = expression(place, scope)
     if not isinstance(index, Constant) or type(index.value) is not int:
         refuse(node, "a look-up by something that is not one of a few whole numbers")
-    if not 1 <= index.value <= len(items):
-        return Constant(None)
-    return expression(items[index.value - 1], scope)
+    kinds = _kinds_read_before(node, scope)
+    if kinds is None:
+        kinds = _kinds_of_all(node, items, [expression(item, scope) for item in items], scope)
+    value = expression(items[index.value - 1], scope) if 1 <= index.value <= len(items) else Constant(None)
+    return as_together(scope.engine, value, kinds)
 
 
 def _call(node: Any, scope: Scope) -> Value:
@@ -203,15 +239,17 @@ def _call(node: Any, scope: Scope) -> Value:
         refuse(node, f"the function {name} is not understood")
     match name, len(parts):
         case "multiIf", size if size >= 3 and size % 2:
-            return _arms([(parts[i], parts[i + 1]) for i in range(0, size - 1, 2)], parts[-1], scope)
+            return _arms(node, [(parts[i], parts[i + 1]) for i in range(0, size - 1, 2)], parts[-1], scope)
         case "isNull", 1:
             return null_test(scope.engine, expression(parts[0], scope))
         case "isNotNull", 1:
             return negated(null_test(scope.engine, expression(parts[0], scope)))
         case "toFloat64", 1:
-            return cast_to(scope.engine, expression(parts[0], scope), named_type(scope.engine, "Nullable(Float64)"))
+            type_ = named_type(scope.engine, "Nullable(Float64)")
+            return _made_of_type(node, cast_to(scope.engine, expression(parts[0], scope), type_))
         case "_CAST", 2 if kind(parts[1]) == "Literal":
-            return cast_to(scope.engine, expression(parts[0], scope), named_type(scope.engine, str(parts[1].this)))
+            type_ = named_type(scope.engine, str(parts[1].this))
+            return _made_of_type(node, cast_to(scope.engine, expression(parts[0], scope), type_))
         case _:
             refuse(node, f"the function {name} is not understood")
 

@@ -19,6 +19,8 @@ class Scope:
     look_up: Callable[[Any], Value]
     follow: Callable[[Any, Scope], Value]
     """What an expression within this one is."""
+    typed: dict[int, frozenset[str]] | None = None
+    """Choices whose parts were all read before, and the kinds they have; kept where one text is followed many times."""
 
 
 class Placed(Unread):

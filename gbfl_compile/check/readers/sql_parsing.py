@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 from gbfl_compile.check.readers.sql_engines import Engine
 from gbfl_compile.check.readers.sql_names import refuse_unclear_characters
+from gbfl_compile.check.readers.sql_type_names import refuse_types_of_others
 from gbfl_compile.check.reading import Unread
 
 LONGEST_TEXT = 8 * 2**20
+
+UNDERLINED = re.compile(r"\x1b\[[0-9;]*m")
+"""How sqlglot marks a place in its errors, for terminals."""
 
 
 def statements(engine: Engine, text: str) -> list[list[Any]]:
@@ -31,6 +36,8 @@ def statements(engine: Engine, text: str) -> list[list[Any]]:
             parts.append([])
         else:
             parts[-1].append(token)
+    for part in parts:
+        refuse_types_of_others(engine, part)
     return [part for part in parts if part]
 
 
@@ -41,7 +48,7 @@ def parsed(parse: Callable[[], Any]) -> Any:
     except RecursionError:
         raise Unread("nested too deeply") from None
     except Exception as error:
-        words = " ".join(str(error).split())
+        words = " ".join(UNDERLINED.sub("", str(error)).split())
         raise Unread(f"is not SQL that is understood: {words[:160]}") from None
 
 

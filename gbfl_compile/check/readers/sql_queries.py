@@ -217,13 +217,14 @@ def _item_value(node: Any, reader: Reader, sources: tuple[Source, ...]) -> Value
         return expression(node, scope)
     name, choices = subject  # every place that spells the column so means it
     made: dict[Constant, Value] = {}
+    typed: dict[int, frozenset[str]] = {}
 
     def answer(end: Value) -> Value:
         if not isinstance(end, Constant):
             raise Unread(f"{name[1]} is not one of a few constants")
         key = Constant(end.value, end.wide)
         if key not in made:
-            here = Scope(reader.engine, lambda n: end if _spelled(n) == name else look_up(n), expression)
+            here = Scope(reader.engine, lambda n: end if _spelled(n) == name else look_up(n), expression, typed)
             made[key] = expression(node, here)
         return made[key]
 

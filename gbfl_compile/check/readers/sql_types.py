@@ -28,7 +28,9 @@ from gbfl_compile.check.readers.sql_values import (
 )
 from gbfl_compile.check.reading import Unread
 
-TEXTS = {"TEXT", "VARCHAR", "NVARCHAR", "NAME"}
+TEXTS = {"TEXT", "VARCHAR", "NVARCHAR"}
+"""Not NAME: beside one, PostgreSQL cuts every text of a choice at 63 bytes."""
+
 SHORT_TEXTS = {"tsql": 30, "redshift": 256}
 """Bytes that CAST(x AS VARCHAR) keeps, where no length means a short one."""
 
@@ -91,7 +93,7 @@ def cast_to(engine: Engine, value: Value, to: Any) -> Value:
     if whole is not None:
         return mapped(value, lambda end: _as_whole(engine, end, name, whole))
     if name in TEXTS or (name == "CHAR" and engine.parsed_as == "mysql"):
-        length = _longest(engine, name, sizes)
+        length = _longest(engine, sizes)
         ascii_only = engine.name == "tsql" and name != "NVARCHAR"
         return mapped(value, lambda end: _as_text(end, length, ascii_only))
     if name == "BOOLEAN":
@@ -142,11 +144,11 @@ def _as_whole(engine: Engine, end: Value, name: str, bounds: tuple[int, int]) ->
     return Constant(found, wide)
 
 
-def _longest(engine: Engine, name: str, sizes: list[str]) -> int | None:
+def _longest(engine: Engine, sizes: list[str]) -> int | None:
     """Bytes of the longest text that a type is certain to keep whole; None where it keeps every one."""
     if sizes:
         return int(sizes[0]) if sizes[0].isascii() and sizes[0].isdigit() else 0
-    return 63 if name == "NAME" else SHORT_TEXTS.get(engine.name)
+    return SHORT_TEXTS.get(engine.name)
 
 
 def _as_text(end: Value, length: int | None, ascii_only: bool) -> Value:

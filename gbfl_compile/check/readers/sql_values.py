@@ -88,6 +88,8 @@ class Pick:
     condition: Formula
     then: Value
     otherwise: Value
+    kinds: frozenset[str]
+    """The kinds of all it can come to."""
 
 
 Value: TypeAlias = Column | Constant | Total | Logit | Weights | Share | Joined | Other | Truth | Pick
@@ -101,7 +103,37 @@ def pick(condition: Formula, then: Value, otherwise: Value) -> Value:
         return otherwise
     if isinstance(then, Constant) and isinstance(otherwise, Constant) and same(then, otherwise):
         return then
-    return Pick(condition, then, otherwise)
+    return Pick(condition, then, otherwise, kinds_of(then) | kinds_of(otherwise))
+
+
+def kinds_of(value: Value) -> frozenset[str]:
+    """What kinds of value it can come to: null, truth, whole, decimal, double, text, or a column that is no feature."""
+    match value:
+        case Pick():
+            return value.kinds
+        case Constant(content):
+            return _KIND_OF[type(content)]
+        case Column() | Logit() | Weights() | Share():
+            return _KIND_OF[float]
+        case Total():
+            return _KIND_OF[int]
+        case Joined():
+            return _KIND_OF[str]
+        case Truth():
+            return _KIND_OF[bool]
+        case Other():
+            return OF_UNKNOWN_TYPE
+
+
+OF_UNKNOWN_TYPE = frozenset(["unknown"])
+_KIND_OF: dict[type, frozenset[str]] = {
+    type(None): frozenset(["null"]),
+    bool: frozenset(["truth"]),
+    int: frozenset(["whole"]),
+    Decimal: frozenset(["decimal"]),
+    float: frozenset(["double"]),
+    str: frozenset(["text"]),
+}
 
 
 def same(a: Constant, b: Constant) -> bool:

@@ -63,19 +63,18 @@ def _as_double(where: str, number: float) -> float:
         raise Unread(f"{where}: a probability is no double") from None
 
 
-def held_on_the_way(steps: Sequence[Step], last: int, clauses: int) -> tuple[int, ...]:
-    """The clauses that held on the way to a leaf, ascending; steps must lead back to the start."""
-    held = []
+def way_to(steps: Sequence[Step], last: int, clauses: int) -> tuple[tuple[int, bool], ...]:
+    """Each clause asked on the way to a leaf and whether it held, first to last; steps must lead back to the start."""
+    way = []
     while last >= 0:
         if last >= len(steps):
             raise Unread(f"step {last} is not there")
         before, clause, holds = steps[last]
         if before >= last or not 0 <= clause < clauses:
             raise Unread(f"step {last} leads on to step {before} and asks clause {clause}")
-        if holds:
-            held.append(clause)
+        way.append((clause, holds))
         last = before
-    return tuple(sorted(held))
+    return tuple(reversed(way))
 
 
 def reasons_by_clause(found: object, clauses: int) -> tuple[tuple[int, str], ...]:
