@@ -113,13 +113,20 @@ def _kinds_read_before(node: Any, scope: Scope) -> frozenset[str] | None:
 
 
 def _kinds_of_all(node: Any, answers: Sequence[Any], parts: Sequence[Value], scope: Scope) -> frozenset[str]:
-    """The kinds of all parts of a choice, kept for the next time where no part depends on a column."""
+    """The kinds of all parts of a choice, kept for the next time where no part comes from a column."""
     kinds = kinds_together(scope.engine, parts)
-    if scope.typed is not None and not any(
-        kind(part) in ("Column", "Identifier") for answer in answers if answer is not None for part in answer.walk()
-    ):
+    if scope.typed is not None and not any(_comes_from_a_column(answer, scope.typed) for answer in answers):
         scope.typed[id(node)] = kinds
     return kinds
+
+
+def _comes_from_a_column(answer: Any, typed: Mapping[int, frozenset[str]]) -> bool:
+    """A choice that was kept does not: what its conditions ask for is no matter of its type."""
+    while kind(answer) == "Paren":
+        answer = answer.this
+    if answer is None or id(answer) in typed:
+        return False
+    return any(kind(part) in ("Column", "Identifier") for part in answer.walk())
 
 
 def _if(node: Any, scope: Scope) -> Value:
