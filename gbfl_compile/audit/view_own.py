@@ -29,7 +29,7 @@ def own_names(database: Database, definition: str) -> list[tuple[str, str]]:
     """(function or type, its name) for each that the view names."""
     if database.dialect not in OWN:
         return []
-    from sqlglot.tokens import TokenType
+    from sqlglot import TokenType
 
     tokens = parsed_view(database, definition).tokens
     named = set()

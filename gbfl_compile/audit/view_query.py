@@ -65,7 +65,7 @@ def parsed_view(database: Database, definition: str) -> Parsed:
 
 def _bounds(tokens: Sequence[Any], is_made: bool) -> tuple[int, int]:
     """The query within a definition: after the AS of a CREATE VIEW, before a semicolon."""
-    from sqlglot.tokens import TokenType
+    from sqlglot import TokenType
 
     depth, begins = 0, 0
     for token in tokens if is_made else ():

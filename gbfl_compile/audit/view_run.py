@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,7 @@ def run_on_witnesses(given: Given, database: Database, definition: str, outputs:
             different = max(different, sum(counts))
             if first is None and any(counts):
                 shown = next(part for part, count in zip(parts, counts, strict=True) if count)
-                first = _first(program, shown, lambda part, missing=missing: answers(part, missing))
+                first = _first(program, shown, partial(answers, missing=missing))
     return Execution(database.version, len(rows), different, first)
 
 
