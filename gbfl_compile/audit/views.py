@@ -177,6 +177,8 @@ def _run_too(found: Audited, given: Given, database: Database, definition: str, 
         verdict: AuditVerdict = "different" if found.verdict == "equal" else found.verdict
         return replace(found, verdict=verdict, reason=found.reason or str(error))
     told = f"the view's query, for {', '.join(printable(name) for _, name in asked)}"
+    if execution.different:
+        told += f"; answers come back in no order, so at least {execution.different} are different"
     ran = replace(found, execution=execution, more={**found.more, "executed": told})
     return _found_by_running(ran) if execution.different else ran
 
@@ -201,7 +203,7 @@ def _found_by_running(ran: Audited) -> Audited:
     row = {name: None if value is None else float(value) for name, value in first["row"].items()}
     beside = None if column == label else (column, approved[column], deployed[column])
     region = Region("the row is this witness", row, approved[label], deployed[label], beside)
-    return replace(ran, verdict="different", reason=reason, region=region)
+    return replace(ran, verdict="different", reason="; ".join(filter(None, (ran.reason, reason))), region=region)
 
 
 def _without_own_names(found: Audited, database: Database, definition: str) -> Audited:
