@@ -228,5 +228,7 @@ def _asked_itself(found: Audited, database: Database, view: str) -> Audited:
     try:
         database.fetch(f"SELECT * FROM {name} WHERE 1 = 0")  # noqa: S608 - a name that the catalog has
     except CannotRun as error:
-        return _not_run(found, f"the view itself cannot be asked: {error}")
+        broken = replace(found, more={**found.more, "the view itself": f"cannot be asked: {error}"})
+        reason = f"the view itself cannot be asked: {error}"
+        return replace(broken, verdict="not run", reason=reason) if found.verdict == "equal" else broken
     return found
