@@ -55,7 +55,7 @@ ROOMS = {
     "mining": MEASURES | {"learn", "lowering", "passes", "provenance", "tables", "black_boxes"},
     "starter": FOUNDATION,
     "why": LANGUAGE | {"reasons"},
-    "audit": MEASURES | TARGETS | {"check", "databases", "tables", "table_batches"},
+    "audit": MEASURES | TARGETS | {"check", "databases", "reasons", "tables", "table_batches"},
     "report": TARGETS | {"triplets", "reasons", "why"},
     "commands": None,
     "cli": None,

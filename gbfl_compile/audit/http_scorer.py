@@ -44,7 +44,7 @@ class Scorer:
     """Where to ask, and what may be said of it."""
 
     shown: str
-    """The address without user, password and query."""
+    """Scheme and host alone: a user, a path and a query may each hold a secret."""
     url: str = field(repr=False)
     headers: dict[str, str] = field(repr=False)
     is_local: bool = False
@@ -69,7 +69,7 @@ def scorer_at(url: str) -> Scorer:
     if parts.username is not None:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode('ascii')}"
-    shown = urlunsplit((parts.scheme, place, parts.path, "", "")) + ("?…" if parts.query else "")
+    shown = f"{parts.scheme}://{place}" + ("/…" if parts.path.strip("/") or parts.query else "")
     asked = urlunsplit((parts.scheme, place, parts.path or "/", parts.query, ""))
     return Scorer(shown, asked, headers, host in LOOPBACK)
 

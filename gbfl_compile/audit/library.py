@@ -22,7 +22,15 @@ from numpy.typing import NDArray
 from gbfl_compile.audit import library_worker
 from gbfl_compile.audit.answer import Audited, AuditVerdict
 from gbfl_compile.audit.apart import Ended, run_apart
-from gbfl_compile.audit.library_answers import FUNCTIONS, filled, functions_asked, observed, prepare
+from gbfl_compile.audit.library_answers import (
+    FUNCTIONS,
+    filled,
+    functions_asked,
+    held_words,
+    observed,
+    prepare,
+    tables_told,
+)
 from gbfl_compile.audit.library_rebuild import rebuild
 from gbfl_compile.audit.library_worker import LOADED, LOADING, NO_ANSWER
 from gbfl_compile.audit.observed import Bits, Observed
@@ -41,7 +49,8 @@ from gbfl_compile.backends.c import label_string
 from gbfl_compile.check.artifact_proof import artifact_files, prove_artifact
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files import temporary_folder
-from gbfl_compile.ir.nodes import Program
+from gbfl_compile.ir.nodes import Program, Tree
+from gbfl_compile.ir.trees import leaf_numbers
 
 SECONDS = 60.0
 """For loading it and all witnesses together."""
@@ -103,7 +112,7 @@ def _fingerprint(path: Path) -> str:
 def _run(asked: Asked, path: Path, name: str, seconds: float, real: Real) -> Run:
     count, width = asked.rows.shape
     with temporary_folder("library") as folder:
-        order = {"rows": count, "features": width, "classes": len(asked.program.classes), "real": real}
+        order = {"rows": count, "features": width, "real": real, **_sizes(asked.program)}
         (folder / "order.json").write_text(json.dumps(order))
         with np.errstate(over="ignore"):
             (folder / "rows.bin").write_bytes(np.ascontiguousarray(asked.rows, dtype=real).tobytes())
@@ -118,8 +127,15 @@ def _run(asked: Asked, path: Path, name: str, seconds: float, real: Real) -> Run
             return Run(ended, LOADED, Observed(steps[1:]), steps, {}, {"problem": f"{ended.told}: {SPOILED}"})
         steps = found
         deployed = observed(folder, asked, steps[1 : 1 + count])
-        functions = functions_asked(folder, asked, name)
-        return Run(ended, int(steps[0]), deployed, steps[1 + count :], functions, _told(folder / "told.json"))
+        told = _told(folder / "told.json")
+        functions = {**functions_asked(folder, asked, name), **tables_told(asked.program, told, name)}
+        return Run(ended, int(steps[0]), deployed, steps[1 + count :], functions, told)
+
+
+def _sizes(program: Program) -> dict[str, int]:
+    leaves = len(leaf_numbers(program.decision)) if isinstance(program.decision, Tree) else 0
+    counts = {"classes": len(program.classes), "clauses": len(program.clauses), "leaves": leaves}
+    return {**counts, "held_words": held_words(program)}
 
 
 def _told(path: Path) -> Mapping[str, Any]:

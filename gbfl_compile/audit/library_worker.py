@@ -4,8 +4,8 @@ Standard library only, so that it can run isolated (`python -I`). In FOLDER it f
 keeps `answers.bin` up to date while it runs: what was reached is known even if the process does not come back.
 Numbers of `answers.bin`, 64 bits each: where it is, then an answer a row, then the answers of a second pass backwards.
 
-A library that tells a digest has the functions of an emitted one, and those are asked too: probabilities, scores and
-leaves of each row into `probabilities.bin`, `scores.bin` and `leaves.bin`, and whole batches into a file a function.
+A library that tells a digest has the functions of an emitted one, and those are asked too: what each fills for a row
+and what it returns go into two files of its own, and whole batches into a file a function.
 """
 
 from __future__ import annotations
@@ -43,48 +43,52 @@ def main(library: str, name: str, folder: Path) -> None:
     values = (folder / "rows.bin").read_bytes()
     real = ctypes.c_float if order["real"] == "float32" else ctypes.c_double
     emitted = hasattr(loaded, f"{name}_digest")
-    beside = _beside(loaded, name, order["classes"], folder) if emitted else []
+    beside = _beside(loaded, name, order, folder) if emitted else []
     _ask(predict, values, rows, width, real, answers, beside)
-    told = {"flushes_denormals": flushes_denormals()}
+    told: dict[str, Any] = {"flushes_denormals": flushes_denormals()}
     _tell(folder, told)
-    told |= _names(loaded, name, width, order["classes"])
+    told |= _names(loaded, name, order)
     _tell(folder, told)
     if emitted:
+        told |= {"uses": _uses(loaded, name, width), "leaf": _leaves(loaded, name, order)}
+        told |= {"label_kind": _label_kind(loaded, name)}
+        _tell(folder, told)
         _ask_batches(loaded, name, values, rows, width, real, order["classes"], folder, answers)
         _tell(folder, {**told, "batches_done": True})
 
 
 class Beside:
-    """A function of one row that fills `out` and returns a number; what it says goes into a file."""
+    """A function of one row that fills `out` and returns a number; both go into files."""
 
-    def __init__(self, function: Any, returned: Any, out: Any, kept: Any, keeps_returned: bool) -> None:
+    def __init__(self, function: Any, returned: Any, out: Any, kept: memoryview, kept_returned: memoryview) -> None:
         function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_void_p], returned
-        self.function, self.out, self.kept, self.keeps_returned = function, out, kept, keeps_returned
+        self.function, self.out, self.kept, self.kept_returned = function, out, kept, kept_returned
+        self.width = len(kept) // max(1, len(kept_returned))
 
     def ask(self, buffer: Any, row: int) -> None:
-        """One row's answer."""
-        returned = self.function(buffer, self.out)
-        if self.keeps_returned:
-            self.kept[row] = returned
-            return
-        width = len(self.out)
-        for place, value in enumerate(self.out):
-            self.kept[row * width + place] = value
+        """One row's answer. What it does not fill is what no answer looks like, not what the last row left there."""
+        ctypes.memset(self.out, 0xA5, ctypes.sizeof(self.out))
+        self.kept_returned[row] = self.function(buffer, self.out)
+        self.kept[row * self.width : (row + 1) * self.width] = bytes(self.out)[: self.width]
 
 
-def _beside(loaded: Any, name: str, classes: int, folder: Path) -> list[Beside]:
-    """What else the library says of a row. Each has a file made for it, where the caller knows what to expect."""
+ROOM = 4096
+"""Words more than are asked for: a library of more rules may fill more of them."""
+
+
+def _beside(loaded: Any, name: str, order: dict[str, Any], folder: Path) -> list[Beside]:
+    """What else the library says of a row. Each has files made for it, where the caller knows what to expect."""
     found = []
-    for function, kind, letter, file in (
-        ("predict_proba", ctypes.c_double * classes, "d", "probabilities.bin"),
-        ("score", ctypes.c_int64 * classes, "q", "scores.bin"),
-        ("explain", None, "q", "leaves.bin"),
+    classes, words = order["classes"], order["held_words"]
+    for function, returned, out in (
+        ("predict_proba", ctypes.c_int, ctypes.c_double * classes),
+        ("score", ctypes.c_int, ctypes.c_int64 * classes),
+        ("explain", ctypes.c_int32, ctypes.c_uint32 * (words + ROOM)),
     ):
-        if hasattr(loaded, f"{name}_{function}") and (folder / file).exists():
-            out = None if kind is None else kind()
-            returned = ctypes.c_int32 if kind is None else ctypes.c_int
-            kept: Any = _mapped(folder / file).cast(letter)  # type: ignore[call-overload]  # one of two letters
-            found.append(Beside(getattr(loaded, f"{name}_{function}"), returned, out, kept, kind is None))
+        files = folder / f"{function}.bin", folder / f"{function}_returned.bin"
+        if hasattr(loaded, f"{name}_{function}") and files[0].exists():
+            kept, kept_returned = _mapped(files[0]), _mapped(files[1]).cast("q")
+            found.append(Beside(getattr(loaded, f"{name}_{function}"), returned, out(), kept, kept_returned))
     return found
 
 
@@ -153,13 +157,45 @@ def flushes_denormals() -> bool:
     return bool(tiny + 0.0 == 0.0 or least_normal * 0.5 == 0.0)
 
 
-def _names(loaded: Any, name: str, width: int, classes: int) -> dict[str, Any]:
+def _names(loaded: Any, name: str, order: dict[str, Any]) -> dict[str, Any]:
     """What the library says it is, as far as it has the functions to say it."""
+    numbers: dict[str, list[tuple[int, ...]]] = {
+        what: [(number,) for number in range(order[what])] for what in ("features", "classes", "clauses")
+    }
     return {
         "digest": next(iter(_texts(loaded, f"{name}_digest", [()])), None),
-        "features": _texts(loaded, f"{name}_feature", [(number,) for number in range(width)]),
-        "labels": _texts(loaded, f"{name}_label", [(number,) for number in range(classes)]),
+        "features": _texts(loaded, f"{name}_feature", numbers["features"]),
+        "labels": _texts(loaded, f"{name}_label", numbers["classes"]),
+        "reason": _texts(loaded, f"{name}_reason", numbers["clauses"]),
     }
+
+
+def _uses(loaded: Any, name: str, width: int) -> list[bool]:
+    """Which features it says it looks at."""
+    uses = getattr(loaded, f"{name}_uses", None)
+    return [] if uses is None else [bool(uses(feature)) for feature in range(width)]
+
+
+def _label_kind(loaded: Any, name: str) -> list[str]:
+    kind = getattr(loaded, f"{name}_label_kind", None)
+    if kind is None:
+        return []
+    kind.restype = ctypes.c_char
+    return [kind().decode("latin-1")]
+
+
+def _leaves(loaded: Any, name: str, order: dict[str, Any]) -> list[list[Any]]:
+    """Of each leaf its class and its probabilities, written exactly; at both ends one that there is not."""
+    leaf = getattr(loaded, f"{name}_leaf", None)
+    if leaf is None or not order["leaves"]:
+        return []
+    leaf.argtypes, leaf.restype = [ctypes.c_int32, ctypes.c_void_p], ctypes.c_int
+    out, found = (ctypes.c_double * order["classes"])(), []
+    for number in range(-1, order["leaves"] + 1):
+        ctypes.memset(out, 0, ctypes.sizeof(out))
+        returned = leaf(number, out)
+        found.append([returned, *(value.hex() for value in out)] if 0 <= number < order["leaves"] else [returned])
+    return found
 
 
 def _texts(loaded: Any, function: str, calls: list[tuple[int, ...]]) -> list[str | None]:

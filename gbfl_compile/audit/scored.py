@@ -158,7 +158,10 @@ def _compare_probabilities(by: Answerer, tally: Tally, batch: Batch, answers: An
     for place in alone[: ROWS_SHOWN - len(tally.shown)].tolist():
         names = probability_columns(by.program)
         given, approved = matrix(part_of(batch, place, 1), names)[0], approved_probabilities(by.program, answers)[place]
-        beside = {"approved_probabilities": approved.tolist(), "deployed_probabilities": list(map(json_number, given))}
+        beside = {
+            "approved_probabilities": approved.tolist(),
+            "deployed_probabilities": list(map(json_number, given.tolist())),
+        }
         tally.shown.append({**_shown(by, batch, answers, place), **beside})
 
 

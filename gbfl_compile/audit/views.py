@@ -11,11 +11,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gbfl_compile.audit.answer import Audited
+from gbfl_compile.audit.answer import Audited, AuditVerdict, Region
 from gbfl_compile.audit.compared import compared
 from gbfl_compile.audit.files import Given
+from gbfl_compile.audit.view_answers import Outputs
+from gbfl_compile.audit.view_own import own_names
+from gbfl_compile.audit.view_query import parsed_view
 from gbfl_compile.audit.view_run import LABEL as LABEL
-from gbfl_compile.audit.view_run import parsed_view, run_on_witnesses
+from gbfl_compile.audit.view_run import OtherRows, outputs_run, run_on_witnesses
 from gbfl_compile.audit.view_types import other_types
 from gbfl_compile.check.artifact_proof import ArtifactProof
 from gbfl_compile.check.readers.sql import Told, other_columns, read_sql
@@ -43,8 +46,9 @@ def audit_view(given: Given, database: Database, view: str, what: str, label: st
     definition = view_definition(database, view)
     print_of = hashlib.sha256(definition.encode("utf-8")).hexdigest()
     deployed = Audited(what, "view", "not run", fingerprint=print_of, engine=database.version)
+    outputs: Outputs = [("label", label)]
     try:
-        readings, others = view_readings(given, database.dialect, definition, label)
+        readings, others, outputs = view_readings(given, database.dialect, definition, label)
     except Unread as error:
         found = replace(deployed, verdict="unread", reason=str(error), proof=ArtifactProof("unread", str(error)))
     except CannotRun as error:
@@ -52,7 +56,9 @@ def audit_view(given: Given, database: Database, view: str, what: str, label: st
     else:
         found = compared(deployed, given.program, readings, given.data, given.triplets, given.budget_seconds)
         found = replace(found, more={**found.more, **_looked_at(given.program, readings, others, label)})
-    return _said_of_its_table(_run_too(found, given, database, definition, label), given, database, definition)
+    found = _run_too(found, given, database, definition, outputs)
+    found = _said_of_its_table(_without_own_names(found, database, definition), given, database, definition)
+    return _asked_itself(found, database, view)
 
 
 def _looked_at(program: Program, readings: tuple[Reading, ...], others: tuple[str, ...], label: str) -> dict[str, str]:
@@ -112,8 +118,8 @@ def _beyond_utf8mb3(database: Database, view: str, found: str) -> str:
 
 def view_readings(
     given: Given, dialect: str, definition: str, label: str = LABEL
-) -> tuple[tuple[Reading, ...], tuple[str, ...]]:
-    """What the view answers, and its other columns.
+) -> tuple[tuple[Reading, ...], tuple[str, ...], Outputs]:
+    """What the view answers, its other columns, and the (kind, column) of what was read.
 
     The label; and probabilities, scores, leaf and reason where it has their columns.
     """
@@ -125,7 +131,7 @@ def view_readings(
     while True:
         told = Told(program.features, program.classes, columns, tuple(outputs))
         try:
-            return read_sql(definition, dialect, told), other_columns(definition, dialect, told)
+            return read_sql(definition, dialect, told), other_columns(definition, dialect, told), outputs
         except Unread as error:
             if f"has no column {label!r}" in str(error):
                 raise Unread(f"{error}: say which holds the labels with --label COLUMN") from None
@@ -158,10 +164,71 @@ def _outputs(classes: tuple[Label, ...], label: str) -> list[tuple[str, str]]:
     return [("label", label), *(output for output in others if output[1] != label)]
 
 
-def _run_too(found: Audited, given: Given, database: Database, definition: str, label: str) -> Audited:
+def _run_too(found: Audited, given: Given, database: Database, definition: str, outputs: Outputs) -> Audited:
+    """The view's query over witnesses. What we do not run is told; what the database fails to run was not run."""
+    asked = outputs_run(given.program, outputs)
     try:
-        execution = run_on_witnesses(given, database, definition, label)
-    except (BadInput, CannotRun, Unread) as error:
+        execution = run_on_witnesses(given, database, definition, asked)
+    except (BadInput, Unread) as error:
         return replace(found, more={**found.more, "not executed": str(error)})
-    ran = replace(found, execution=execution, more={**found.more, "executed": "the view's query, for its labels"})
-    return replace(ran, verdict="different") if execution.different else ran
+    except CannotRun as error:
+        return _not_run(found, str(error))
+    except OtherRows as error:
+        verdict: AuditVerdict = "different" if found.verdict == "equal" else found.verdict
+        return replace(found, verdict=verdict, reason=found.reason or str(error))
+    told = f"the view's query, for {', '.join(printable(name) for _, name in asked)}"
+    if execution.different:
+        told += f"; answers come back in no order, so at least {execution.different} are different"
+    ran = replace(found, execution=execution, more={**found.more, "executed": told})
+    return _found_by_running(ran) if execution.different else ran
+
+
+def _not_run(found: Audited, why: str) -> Audited:
+    """A view that its database did not run is not called equal, whatever was proved of its text."""
+    more = {**found.more, "not executed": why}
+    if found.verdict != "equal":
+        return replace(found, more=more)
+    return replace(found, verdict="not run", reason=f"its database did not run it: {why}", more=more)
+
+
+def _found_by_running(ran: Audited) -> Audited:
+    """Where the text was proved, or not read, the answers are what is told: the first that is not the approved one."""
+    first = None if ran.execution is None else ran.execution.first
+    if first is None or ran.region is not None:
+        return replace(ran, verdict="different")
+    approved, deployed = first["source"], first["target"]
+    label = next(iter(approved))
+    column = next((name for name in approved if approved[name] != deployed[name]), label)
+    reason = f"run on a witness, it answers {column} {deployed[column]!r} where {approved[column]!r} was approved"
+    row = {name: None if value is None else float(value) for name, value in first["row"].items()}
+    beside = None if column == label else (column, approved[column], deployed[column])
+    region = Region("the row is this witness", row, approved[label], deployed[label], beside)
+    return replace(ran, verdict="different", reason="; ".join(filter(None, (ran.reason, reason))), region=region)
+
+
+def _without_own_names(found: Audited, database: Database, definition: str) -> Audited:
+    """A proof is about the built-in functions: where the database has others by those names, it says nothing."""
+    try:
+        own = own_names(database, definition)
+    except Unread:
+        return found
+    except CannotRun as error:
+        return _not_run(found, str(error))
+    if not own or found.verdict not in ("equal", "not run"):
+        return found
+    named = ", ".join(f"the {kind} {printable(name)}" for kind, name in own[:20])
+    reason = f"the database has its own: {named}, which the view's text may mean and which was not read"
+    return replace(found, verdict="unread", reason=reason)
+
+
+def _asked_itself(found: Audited, database: Database, view: str) -> Audited:
+    """The view itself is asked once, for no rows: one that is broken where it stands answers nobody."""
+    as_given = database.dialect == "postgres" and ('"' in view or "." in view)  # as the catalog took it
+    name = view if as_given else database.quote(view)
+    try:
+        database.fetch(f"SELECT * FROM {name} WHERE 1 = 0")  # noqa: S608 - a name that the catalog has
+    except CannotRun as error:
+        broken = replace(found, more={**found.more, "the view itself": f"cannot be asked: {error}"})
+        reason = f"the view itself cannot be asked: {error}"
+        return replace(broken, verdict="not run", reason=reason) if found.verdict == "equal" else broken
+    return found

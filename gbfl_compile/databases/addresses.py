@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -157,7 +158,9 @@ def _open_clickhouse(address: Address) -> Database:
     options: dict[str, Any] = {"host": address.host or "localhost", "connect_timeout": CONNECTS_WITHIN}
     options |= {"port": address.port or 0, "username": address.user or None, "password": address.password}
     options |= {"database": address.database or "__default__", **address.options}
-    return clickhouse.over(library("clickhouse_connect", "engines").get_client(**options))
+    driver = library("clickhouse_connect", "engines")
+    logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())  # else it says errors twice, on stderr
+    return clickhouse.over(driver.get_client(**options))
 
 
 OPENERS: Mapping[str, Callable[[Address], Database]] = {

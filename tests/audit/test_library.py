@@ -18,6 +18,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
 from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.reasons import with_reasons
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 
@@ -254,3 +255,48 @@ def test_a_library_of_a_source_that_was_tampered_with_is_different(tmp_path):
 def test_a_source_that_is_no_c_file_is_refused(tmp_path):
     with pytest.raises(BadInput, match=r"name the \.c file"):
         audit_library(TREE, build(tmp_path, RIGHT.replace("BEGIN", "")), "model", tmp_path / "absent.c")
+
+
+TOLD = with_reasons(TREE, {0: "Too young"})
+TOLD_RULES = with_reasons(RULES, {1: "Too poor"})
+
+BESIDE = {
+    "the class beside the probabilities": (TREE, "return model_leaf(model_leaf_of(x), out);", "return model_leaf(model_leaf_of(x), out) * 0;", "model_predict_proba: witness"),
+    "the class of a leaf": (TREE, "return (int)model_leaf_class[leaf];", "return leaf == 0 ? 0 : (int)model_leaf_class[leaf];", "model_leaf: of 0: "),
+    "a leaf that there is not": (TREE, "return -1;", "return 0;", "model_leaf: of -1: [-1] is answered [0]"),
+    "the clauses that held": (TREE, "held[clause / 32] |=", "held[clause / 32] =", "model_explain: witness"),
+    "clauses that are left from the row before": (TREE, "held[word] = 0u;", "(void)word;", "model_explain: witness"),
+    "a reason": (TOLD, '"Too young"', '"Too old"', "model_reason: of 0: Too young is answered Too old"),
+    "a feature that is not used": (TREE, "(int)model_feature_used[feature] : 0", "(int)(feature == 1) : 0", "model_uses: of 0: True is answered False"),
+    "the kind of its labels": (TREE, "return 's';", "return 'i';", "model_label_kind: of 0: s is answered i"),
+    "a rule set's count": (RULES, "    return count;", "    return count + (count > 1);", "model_explain: witness"),
+    "a rule set's class beside its probabilities": (RULES, "return best;", "return 0 * best;", "model_predict_proba: witness"),
+    "a rule set's reason": (TOLD_RULES, '"Too poor"', '"Too rich"', "model_reason: of 1: Too poor is answered Too rich"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("slip", BESIDE)
+def test_everything_that_is_listed_as_compared_was_compared(tmp_path, slip):
+    program, old, new, reason = BESIDE[slip]
+    flags = ("-O2", "-DGBFL_WITH_LIBM")
+    library, source = emitted(tmp_path, program, *flags)
+    assert audit_library(program, library, "model").verdict == "equal"
+    text = source.read_text()
+    assert old in text
+    source.write_text(text.replace(old, new))
+    command = ["cc", *flags, "-shared", "-fPIC", "model.c", "-o", str(library), "-lm"]
+    subprocess.run(command, cwd=source.parent, check=True)
+    found = audit_library(program, library, "model")
+    assert (found.verdict, found.execution.different) == ("different", 0)
+    assert reason in found.reason
+    assert f"{reason.partition(':')[0]}, different" in found.more["compared"]
+
+
+def test_a_library_says_what_of_it_was_compared(tmp_path):
+    library, _ = emitted(tmp_path, TOLD)
+    compared = audit_library(TOLD, library, "model").more["compared"].split("; ")
+    assert compared[:2] == ["labels, none different", "probabilities, none different"]
+    assert {f"model_{name}" for name in ("predict_proba", "explain", "leaf", "reason", "uses", "label_kind")} < set(
+        compared
+    )
+    assert {f"model_{what}_{how}" for what in ("predict", "leaf") for how in ("rows", "columns")} < set(compared)

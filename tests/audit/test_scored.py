@@ -368,6 +368,7 @@ def test_probabilities_beside_the_labels_are_compared_where_that_is_asked(tmp_pa
     assert (found.verdict, found.different_rows, found.moved) == ("different", 2, None)
     assert found.more["compared"] == "labels, none different; probabilities, 2 different"
     assert found.reason.startswith("row 8: the probabilities [")
+    assert "np." not in found.reason
     assert [row["row_number"] for row in found.more["first_different_rows"]] == [8, 10]
     with pytest.raises(BadInput, match="p_no"):
         audit_scored(program, written(tmp_path, frame.drop(columns="p_no"), ending), with_probabilities=True)

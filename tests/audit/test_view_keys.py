@@ -3,7 +3,7 @@
 import pytest
 
 from gbfl_compile.audit.files import Given
-from gbfl_compile.audit.view_run import carried_columns
+from gbfl_compile.audit.view_query import carried_columns
 from gbfl_compile.audit.views import audit_view
 from gbfl_compile.backends import emit
 from gbfl_compile.databases import availability, scratch
