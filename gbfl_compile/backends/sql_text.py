@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 from gbfl_compile.backends.sql_dialects import Dialect
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Label
@@ -29,10 +32,20 @@ def literal(dialect: Dialect, number: float) -> str:
 
 def decimal(dialect: Dialect, number: float) -> str:
     """The number in decimal with an exponent: without one it would be a DECIMAL in some engines."""
-    if dialect.decimal_digits == "seventeen" and float(f"{number:.6g}") != number:
-        return f"{number:.16e}"
     text = repr(number)
+    if dialect.decimal_digits == "seventeen" and (float(f"{number:.6g}") != number or _nearly_half_way(text)):
+        return f"{number:.16e}"
     return text if "e" in text else f"{text}e0"
+
+
+def _nearly_half_way(text: str) -> bool:
+    """Whether a decimal lies so near the middle of two doubles that a parser which rounds twice may take the other.
+
+    >>> _nearly_half_way("0.1"), _nearly_half_way("0.0119")
+    (False, True)
+    """
+    found = float(text)
+    return abs(Fraction(text) - Fraction(found)) > Fraction(math.ulp(found)) * Fraction(49, 100)
 
 
 def powers(number: float) -> str:

@@ -198,6 +198,18 @@ def test_literals_are_spelled_exactly():
     assert literal(DIALECTS["postgres"], -0.5) == "CAST(-0.5e0 AS DOUBLE PRECISION)"
 
 
+def test_short_thresholds_are_spelled_so_that_the_reader_is_certain_of_them():
+    """Two in a thousand short decimals lie nearly half-way between two doubles, where SQLite 3.40 may take the other."""
+    from decimal import Decimal
+
+    from gbfl_compile.check.readers.sql_engines import ENGINES
+    from gbfl_compile.check.readers.sql_numbers import nearest
+
+    for number in (k / scale for scale in (100, 10_000) for k in range(1, 40_000)):
+        text = literal(DIALECTS["sqlite"], number)
+        assert nearest(ENGINES["sqlite"], Decimal(text)) == number, text
+
+
 def test_the_header_carries_digest_features_and_rules(tmp_path):
     path = tmp_path / "model.sql"
     path.write_bytes(emit(TREE, "sql:postgres", options={"form": "view"}).files["model.sql"])
