@@ -89,6 +89,21 @@ def carried_columns(database: Database, definition: str, features: list[str]) ->
     return [name for name in asked if name.casefold() not in taken]
 
 
+def refuse_stored(
+    database: Database, definition: str, outputs: Sequence[tuple[str, str]], carried: Sequence[str]
+) -> None:
+    """Refuse a view that hands on answers which its table holds already: witnesses have none to hand on."""
+    from sqlglot import exp
+
+    parsed = parsed_view(database, definition)
+    asked = {name.casefold() for _, name in outputs}
+    for place, chosen in enumerate(parsed.query.selects):
+        name = parsed.names[place] if place < len(parsed.names) else chosen.alias_or_name
+        stored = chosen.unalias()
+        if name.casefold() in asked and isinstance(stored, exp.Column) and stored.name in carried:
+            raise Unread(f"{name!r} is a column of {parsed.tables[0].name!r} and not computed by the view")
+
+
 def over_witnesses(database: Database, definition: str, outputs: Sequence[tuple[str, str]]) -> str:
     """The view's query with its one table replaced by the witnesses, giving these (kind, column) alone."""
     parsed = parsed_view(database, definition)

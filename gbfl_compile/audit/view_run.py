@@ -10,7 +10,7 @@ import numpy as np
 
 from gbfl_compile.audit.files import Given
 from gbfl_compile.audit.view_answers import Expected, Outputs, expected_answers
-from gbfl_compile.audit.view_query import WITNESSES, carried_columns, over_witnesses
+from gbfl_compile.audit.view_query import WITNESSES, carried_columns, over_witnesses, refuse_stored
 from gbfl_compile.audit.witness_run import json_number
 from gbfl_compile.check.equivalence import Execution
 from gbfl_compile.check.witnesses import witnesses
@@ -36,6 +36,7 @@ def run_on_witnesses(given: Given, database: Database, definition: str, outputs:
     query = over_witnesses(database, definition, outputs)
     columns = [given.columns.get(name, name) for name in program.features]
     carried = carried_columns(database, definition, columns)
+    refuse_stored(database, definition, outputs, carried)
 
     def answers(part: Expected, missing: Missing) -> list[tuple[Any, ...]]:
         filled = np.hstack([part.rows, np.zeros((len(part.rows), len(carried)))])

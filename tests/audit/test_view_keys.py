@@ -45,3 +45,17 @@ def test_a_name_the_view_gives_itself_is_no_column_to_carry():
     view = "CREATE VIEW scores AS SELECT loan, branch AS office, CASE WHEN income > 1 THEN 'a' ELSE 'b' END AS label FROM loans"
     assert carried_columns(database, view, ["income"]) == ["loan", "branch"]
     database.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "label"), [("SELECT loan, label FROM {}", "label"), ("SELECT label AS verdict FROM {}", "verdict")]
+)
+@pytest.mark.parametrize("stored", ["scores", "scored"])
+def test_a_view_that_hands_on_answers_from_elsewhere_is_unread_and_not_called_different(database, query, label, stored):
+    deploy(database, TREE)
+    database.execute("CREATE TABLE scored AS SELECT * FROM scores")
+    database.execute(f"CREATE VIEW told AS {query.format(stored)}")
+    found = audit_view(Given(TREE), database, "told", "it", label)
+    assert found.verdict == "unread"
+    assert found.execution is None
+    assert "not computed by the view" in found.more["not executed"]

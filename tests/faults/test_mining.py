@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from gbfl_compile.cli import main
-from tests.cli import mining_faults as faults
-from tests.cli.mining_faults import (
+from tests.faults import mining as faults
+from tests.faults.mining import (
     COMMAND,
     PARTS,
     assert_nothing_is_half_written,
