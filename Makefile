@@ -6,12 +6,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 comma := ,
 
-.PHONY: help demo test test-engines fuzz test-versions coverage dependencies lint types bench clean
+.PHONY: test-faults help demo test test-engines fuzz test-versions coverage dependencies lint types bench clean
 
 help:
 	@echo "make demo   mine, compile and check a model; results in demo-out/"
 	@echo "make test   the tests"
 	@echo "make test-engines   the tests on ClickHouse, Spark and MariaDB (those that are here)"
+	@echo "make test-faults    the tests of full disks, killed processes, compilers that hang"
 	@echo "make test-versions  the tests on the oldest libraries and on newer Pythons that are here"
 	@echo "make coverage       the tests, and the share of lines and branches they reach"
 	@echo "make dependencies   known vulnerabilities of what is installed, where the index knows"
@@ -40,6 +41,9 @@ test-versions: $(VENV)/.test
 
 dependencies: $(VENV)/.test
 	$(BIN)/python -m tests.supply.dependencies
+
+test-faults: $(VENV)/.test
+	$(BIN)/python -m pytest -n 2 tests/faults
 
 # One process: each would start a Java machine of its own.
 test-engines: $(VENV)/.engines .dbt/.installed
