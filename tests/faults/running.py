@@ -32,6 +32,18 @@ def surroundings(folder, **more):
     return {**here, **{name: str(value) for name, value in more.items()}}
 
 
+def started(folder, arguments):
+    """A command that runs in `folder`, what it says caught."""
+    return subprocess.Popen(
+        [*GBFL, *arguments],
+        cwd=folder,
+        env=surroundings(folder),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 def gbfl(folder, *arguments, environment=None, **options):
     """Run a command to its end, in `folder`."""
     return subprocess.run(

@@ -8,7 +8,7 @@ import pytest
 
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.ir.json_form import save
-from tests.faults.running import GBFL, PROGRAM, surroundings
+from tests.faults.running import GBFL, PROGRAM, started, surroundings
 
 pytestmark = pytest.mark.skipif(availability("postgres") is not None, reason=str(availability("postgres")))
 
@@ -41,14 +41,7 @@ def drop_connections(database):
 
 def dropped_while(database, folder, after, arguments):
     """Run a command and drop its connection `after` seconds after it has one."""
-    process = subprocess.Popen(
-        [*GBFL, *arguments],
-        cwd=folder,
-        env=surroundings(folder),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = started(folder, arguments)
     connected = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     while process.poll() is None and database.fetch(connected) == [(0,)]:
         time.sleep(0.005)
