@@ -31,19 +31,22 @@ def server():
     database.close()
 
 
+# Connections of others; a server's own helpers (parallel workers, autovacuum) are listed beside them.
+OTHERS = (
+    "FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database() "
+    "AND backend_type = 'client backend'"
+)
+
+
 def drop_connections(database):
     """End what other connections are doing; how many there were."""
-    rows = database.fetch(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()"
-    )
-    return len(rows)
+    return len(database.fetch(f"SELECT pg_terminate_backend(pid) {OTHERS}"))
 
 
 def dropped_while(database, folder, after, arguments):
     """Run a command and drop its connection `after` seconds after it has one."""
     process = started(folder, arguments)
-    connected = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
-    while process.poll() is None and database.fetch(connected) == [(0,)]:
+    while process.poll() is None and database.fetch(f"SELECT COUNT(*) {OTHERS}") == [(0,)]:
         time.sleep(0.005)
     time.sleep(after)
     dropped = drop_connections(database)
