@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gbfl_compile.learn.classifier import FEW_ROWS
 from gbfl_compile.starter import loans
 
 MINE = ("mine", "loans.csv", "--target", "default", "--seed", "5", "--clauses", "6", "--quiet")
@@ -98,11 +99,14 @@ def test_the_program_names_no_place_and_no_time(base):
     assert not {"date", "time", "created", "host", "user"} & set(told.get("metadata", told))
 
 
-@pytest.mark.parametrize("head", ["tree", "list"])
-def test_every_head_is_the_same_with_two_workers(base, tmp_path, head):
+@pytest.mark.parametrize("head", ["rules", "tree", "list"])
+def test_every_head_is_the_same_fitted_beside_other_work(tmp_path, head):
+    """With two jobs and so many rows the head, the held-out rows and the baselines have their turn at the same time."""
+    assert FEW_ROWS <= 3200 * 3 // 4
+    (tmp_path / "loans.csv").write_bytes(loans(3200, seed=3).encode())
     programs = set()
-    for jobs in ("1", "2"):
-        more = ("--head", head, "--train", "mlp", "--jobs", jobs, "--quiet", "-o", str(tmp_path / f"{jobs}.json"))
-        run(base, "mine", "loans.csv", "--target", "default", *more)
+    for jobs in ("1", "2", "3"):
+        more = ("--head", head, "--train", "mlp", "--jobs", jobs, "--quiet", "-o", f"{jobs}.json")
+        run(tmp_path, "mine", "loans.csv", "--target", "default", *more)
         programs.add((tmp_path / f"{jobs}.json").read_bytes())
     assert len(programs) == 1

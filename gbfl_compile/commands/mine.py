@@ -48,7 +48,13 @@ HEADS = {"rules": "rules", "tree": "tree", "list": "rule_list"}
 @click.option("--explainer", type=click.Choice(["greedy", "macem"]), default="greedy", show_default=True)
 @click.option("--rows", type=click.IntRange(1), default=20_000, show_default=True, help="Rows at most, drawn by seed.")
 @seed
-@click.option("--jobs", type=click.IntRange(1, 1024), default=1, show_default=True, help="Processes that explain rows.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 1024),
+    default=1,
+    show_default=True,
+    help="Processes that explain rows, threads that fit.",
+)
 @click.option("--memory", metavar="SIZE", help="All processes together, such as 2GB; what takes more is refused.")
 @click.option(
     "--black-box-timeout",

@@ -62,9 +62,13 @@ def _walk(program: Program, tree: Tree, rows: Matrix) -> Answers:
 
 def _add_up(program: Program, card: Scorecard, rows: Matrix) -> Answers:
     rows = np.asfortranarray(rows)  # an atom reads one column: its values lie together then
-    scores = np.tile(np.array(card.bias, dtype=np.int64), (len(rows), 1))
+    by_class = np.repeat(np.array(card.bias, dtype=np.int64)[:, None], len(rows), axis=1)
     for clause, points in zip(program.clauses, card.points, strict=True):
-        scores[clause_column(clause, rows)] += np.array(points, dtype=np.int64)
+        holds = clause_column(clause, rows)
+        for score, own in zip(by_class, points, strict=True):
+            if own != 0:
+                score += holds * np.int64(own)
+    scores = np.ascontiguousarray(by_class.T)
     labels = label_array(program.classes)[scores.argmax(axis=1)]
     return Answers(labels, score_probabilities(card, scores), scores=scores)
 

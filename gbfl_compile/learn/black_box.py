@@ -61,8 +61,10 @@ def as_black_box(
     a model that cannot answer, or answers otherwise each time, is refused here. `features` names the columns
     of `sample`; a model fitted on a DataFrame is handed one with its own columns in its own order. A callable
     may answer P(class 1) alone, as one number a row. A block that is not answered within `time_limit` seconds
-    is an error.
+    is an error. A BlackBox was looked at before and is taken as it is.
     """
+    if isinstance(model, BlackBox):
+        return model
     if block_rows < 1:
         raise BadInput(f"block_rows {block_rows} is not a positive number of rows")
     if time_limit is not None and not time_limit > 0:

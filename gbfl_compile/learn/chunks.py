@@ -27,6 +27,7 @@ def explain_in_chunks(
     *,
     folder: str | Path | None = None,
     n_jobs: int | None = None,
+    at_once: int | None = None,
     chunk_rows: int | None = None,
     unit_rows: int | None = None,
     name: str | None = None,
@@ -35,10 +36,11 @@ def explain_in_chunks(
     """What `explainer(black_box, x, domain)` answers, a unit of rows at a time.
 
     `n_jobs` workers of joblib's backend explain side by side, each given `chunk_rows` rows (whole units, one at
-    least) at a time. Neither changes an answer, to the bit: the black box is asked about the same `unit_rows` rows
-    together, whoever asks. Another `unit_rows` may change a last bit, where the black box answers a row otherwise in
-    blocks of another size (libraries for matrix products round differently). A query budget is spent in the order of
-    rows, as by one call. `tell` is called for each finished unit.
+    least) at a time; where something else goes on beside them, `at_once` lets fewer work. None of these changes an
+    answer, to the bit: the black box is asked about the same `unit_rows` rows together, whoever asks. Another
+    `unit_rows` may change a last bit, where the black box answers a row otherwise in blocks of another size
+    (libraries for matrix products round differently). A query budget is spent in the order of rows, as by one call.
+    `tell` is called for each finished unit.
 
     A `folder` keeps the units as they are finished, and remembers the rows, the domain, the explainer with its
     settings, and the black box's answers to a few rows; units of anything else are refused. The same call, with
@@ -67,7 +69,7 @@ def explain_in_chunks(
     try:
         while len(spent) < len(units):
             explain, now = explainable_now(explainer, units, spent, domain)
-            for unit, part in explained_units((explain, black_box, domain), x, now, n_jobs, together):
+            for unit, part in explained_units((explain, black_box, domain), x, now, n_jobs, together, at_once):
                 if place is not None:
                     checkpoints.keep(place, unit, part)
                 add(unit, part)

@@ -32,6 +32,7 @@ from gbfl_compile.errors import CannotRun
 from gbfl_compile.learn.black_box import BlackBox, Matrix
 from gbfl_compile.learn.explain_domain import Domain
 from gbfl_compile.learn.explanations import Explainer, Explanations
+from gbfl_compile.learn.freed_blocks import keep_freed_blocks
 from gbfl_compile.learn.units import Unit, in_chunks
 
 Finished: TypeAlias = tuple[Unit, Explanations]
@@ -47,11 +48,20 @@ PATIENCE = 3
 
 
 def explained_units(
-    asking: Asking, x: Matrix, units: Sequence[Unit], n_jobs: int | None, units_in_a_chunk: int
+    asking: Asking,
+    x: Matrix,
+    units: Sequence[Unit],
+    n_jobs: int | None,
+    units_in_a_chunk: int,
+    at_once: int | None = None,
 ) -> Iterator[Finished]:
-    """Each unit with its explanations, as they are finished: in order by one worker, as it comes by several."""
+    """Each unit with its explanations, as they are finished: in order by one worker, as it comes by several.
+
+    `at_once` chunks are under way together, where that is less than the workers could do.
+    """
     if joblib.effective_n_jobs(n_jobs) == 1 or len(units) <= 1:
         explainer, black_box, domain = asking
+        keep_freed_blocks()
         with threadpool_limits(1):
             for unit in units:
                 yield unit, explainer(black_box, x[unit.rows], domain)
@@ -62,7 +72,7 @@ def explained_units(
     while left:
         before = len(left)
         try:
-            for unit, part in _spread(asking, parcel, x, tuple(left), n_jobs, units_in_a_chunk):
+            for unit, part in _spread(asking, parcel, x, tuple(left), n_jobs, units_in_a_chunk, at_once):
                 del left[unit]
                 asking[1].queries += part.queries
                 yield unit, part
@@ -76,7 +86,13 @@ def explained_units(
 
 
 def _spread(
-    asking: Asking, parcel: Parcel | None, x: Matrix, units: Sequence[Unit], n_jobs: int | None, units_in_a_chunk: int
+    asking: Asking,
+    parcel: Parcel | None,
+    x: Matrix,
+    units: Sequence[Unit],
+    n_jobs: int | None,
+    units_in_a_chunk: int,
+    at_once: int | None,
 ) -> Iterator[Finished]:
     chunks = tuple(in_chunks(units, units_in_a_chunk))
 
@@ -89,11 +105,11 @@ def _spread(
                 yield joblib.delayed(_explained_there)(parcel, chunk, rows)
 
     try:
-        parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
+        parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch=at_once or "2*n_jobs")
     except ValueError:  # this backend, Ray's for one, hands over all its results at the end: a few chunks each time
-        at_once = 2 * joblib.effective_n_jobs(n_jobs)
-        for begin in range(0, len(chunks), at_once):
-            some = chunks[begin : begin + at_once]
+        together = at_once or 2 * joblib.effective_n_jobs(n_jobs)
+        for begin in range(0, len(chunks), together):
+            some = chunks[begin : begin + together]
             yield from itertools.chain.from_iterable(joblib.Parallel(n_jobs=n_jobs)(tasks(some)))
         return
     yield from itertools.chain.from_iterable(parallel(tasks(chunks)))
@@ -153,6 +169,7 @@ def _end_with_parent() -> None:
 
 def _explained_here(asking: Asking, chunk: tuple[Unit, ...], rows: list[Matrix]) -> list[Finished]:
     explainer, black_box, domain = asking
+    keep_freed_blocks()
     own = replace(black_box, queries=0)  # each chunk counts its own queries: threads share the black box
     with threadpool_limits(1):
         return [(unit, explainer(own, part, domain)) for unit, part in zip(chunk, rows, strict=True)]

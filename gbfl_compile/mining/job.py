@@ -24,10 +24,12 @@ from gbfl_compile.ir.batch import Matrix, evaluate_many
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.learn.black_box import BlackBox, as_black_box, classes_of
 from gbfl_compile.learn.chunks import explain_in_chunks
-from gbfl_compile.learn.classifier import GBFLClassifier
+from gbfl_compile.learn.classifier import FEW_ROWS, GBFLClassifier
 from gbfl_compile.learn.explanations import Domain, Explanations, domain_of, triplets_of
 from gbfl_compile.learn.options import check_parameters, explainer_of
 from gbfl_compile.learn.recipe import HeadKind
+from gbfl_compile.learn.threads import Started
+from gbfl_compile.learn.training import shared_classes
 from gbfl_compile.learn.units import rows_in_a_unit, units_of
 from gbfl_compile.lowering import lower
 from gbfl_compile.mining.beside import baseline_figures
@@ -50,7 +52,7 @@ class Order:
     explainer: str = "greedy"
     seed: int = 0
     jobs: int = 1
-    """Worker processes that explain side by side. The program does not depend on it."""
+    """Worker processes that explain side by side, and threads that fit. The program does not depend on it."""
     black_box_timeout: float | None = None
     """Seconds in which the black box must answer a block of rows; None waits for ever."""
     memory: int | None = None
@@ -103,30 +105,37 @@ def mine(
         tell("the black box")
         given = black_box()
         jobs = order.jobs if order.memory is None else jobs_within(order.memory, split, order.jobs)
-        model = _model(order, given, split, features)
         asked = as_black_box(given.model, split.x, features=features, time_limit=order.black_box_timeout)
+        model = _model(order, asked, split, features)
         domain = domain_of(split.x, features=features, immutable=order.immutable, kinds=model.kinds)
         explain = partial(_explained, model, asked, domain, jobs=jobs, kept_in=kept_in, tell=tell)
         explanations = explain(split.x, part="training")
         tell(f"fitting {order.head}")
-        model.fit(pd.DataFrame(split.x, columns=list(features)), split.y, explanations=explanations)
-        held_out = explain(split.x_test, part="test")
-        beside = {}
+        frame = pd.DataFrame(split.x, columns=list(features))
+        fit = partial(model.fit, frame, split.y, explanations=explanations)
+        # on few rows the fit itself asks the black box, which need not bear two that ask at once
+        fitting = Started(fit, "fitting") if jobs > 1 and len(split.x) >= FEW_ROWS else None
+        if fitting is None:
+            fit()
+        held_out = explain(split.x_test, part="test", at_once=None if fitting is None else jobs - 1)
+        baselines = {}
         if order.baselines:
             tell("fitting the baselines")
-            triplets = triplets_of(held_out, model.classes_)
-            beside = baseline_figures(given.model, split, explanations, triplets, order.seed)
+            triplets = triplets_of(held_out, shared_classes(asked, split.y))
+            baselines = baseline_figures(asked, split, explanations, triplets, order.seed, jobs)
+        if fitting is not None:
+            fitting.answer()
         tell("lowering, simplifying, measuring")
-        return _measured(model, split, given, held_out, order, beside, about or {})
+        return _measured(model, split, given, held_out, order, baselines, about or {})
 
 
-def _model(order: Order, given: Given, split: Split, features: tuple[str, ...]) -> GBFLClassifier:
+def _model(order: Order, asked: BlackBox, split: Split, features: tuple[str, ...]) -> GBFLClassifier:
     for what, names in (("--codes", order.codes), ("--immutable", order.immutable)):
         if unknown := [name for name in names if name not in features]:
             raise BadInput(f"{what} {unknown[0]}: there is no feature of that name")
     kinds = {name: tuple(np.unique(split.x[:, features.index(name)]).tolist()) for name in order.codes}
     model = GBFLClassifier(
-        given.model,
+        asked,
         head=order.head,
         explainer=order.explainer,
         max_clauses=order.clauses,
@@ -134,7 +143,6 @@ def _model(order: Order, given: Given, split: Split, features: tuple[str, ...]) 
         immutable=order.immutable,
         kinds=kinds,
         random_state=order.seed,
-        black_box_timeout=order.black_box_timeout,
     )
     check_parameters(model)
     return model
@@ -150,6 +158,7 @@ def _explained(
     jobs: int,
     kept_in: Path,
     tell: Tell,
+    at_once: int | None = None,
 ) -> Explanations:
     """Rows explained unit by unit; units that are there already are read."""
     return explain_in_chunks(
@@ -159,6 +168,7 @@ def _explained(
         domain,
         folder=kept_in / part,
         n_jobs=jobs,
+        at_once=at_once,
         tell=lambda: tell(f"explaining {len(rows)} {part} rows"),
     )
 
@@ -169,7 +179,7 @@ def _measured(
     given: Given,
     held_out: Explanations,
     order: Order,
-    beside: dict[str, Any],
+    baselines: dict[str, Any],
     about: dict[str, Any],
 ) -> Mined:
     columns = list(model.feature_names_in_)
@@ -183,8 +193,8 @@ def _measured(
     own = np.asarray(model.classes_)[classes_of(model.black_box_, split.x_test)]
     own_accuracy = float((own == split.y_test).mean())
     figures: dict[str, Any] = {"test": {"accuracy": accuracy, "black_box_accuracy": own_accuracy, **measured.as_dict()}}
-    if beside:
-        figures["baselines"] = beside
+    if baselines:
+        figures["baselines"] = baselines
     program = optimise(lower(model, figures), split.x)
     mining = {
         **about,

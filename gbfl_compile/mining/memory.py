@@ -28,6 +28,8 @@ READING = 4
 """A table is read, made a matrix and sorted: so many copies of its numbers at once."""
 EXPLAINED = 4
 """Rows, PPs and PNs and what is made of them in a fit: so many numbers a number of a row."""
+BESIDE = 5
+"""And so many more where several jobs fit the head, explain held-out rows and fit the baselines at the same time."""
 A_ROW = 200
 """Classes, flags, margins, answers and scores: bytes a row."""
 
@@ -92,7 +94,7 @@ def jobs_within(most: int, split: Split, jobs: int) -> int:
             f"--memory {_told(most)}: {_told(own)} are taken by the libraries, the rows and the black box, and mining "
             f"{rows:,} rows takes about {_told(needed)} in all: give {way_out}fewer columns with --drop, or more memory"
         )
-    return max(1, min(jobs, (most - needed) // WORKER)) if jobs > 1 else 1
+    return max(1, min(jobs, (most - needed - BESIDE * 8 * numbers) // WORKER)) if jobs > 1 else 1
 
 
 def _shape(path: Path) -> tuple[int, int]:

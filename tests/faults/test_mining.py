@@ -106,11 +106,12 @@ def test_stopped_while_explaining_it_says_so_and_goes_on(folder, capsys, whole, 
     assert not PARTS.exists()
 
 
+@pytest.mark.parametrize("jobs", ["1", "2"])
 @pytest.mark.parametrize(("how", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_stopped_at_any_moment_nothing_is_half_written(folder, capsys, whole, how, code):
+def test_stopped_at_any_moment_nothing_is_half_written(folder, capsys, whole, how, code, jobs):
     moment = random.Random(int(how))
     for _ in range(2):
-        process = gbfl(*COMMAND)
+        process = gbfl(*COMMAND, "--jobs", jobs)
         wait_for(PARTS.exists)
         time.sleep(moment.random() * 2)
         process.send_signal(how)
