@@ -16,6 +16,9 @@ from gbfl_compile.errors import BadInput, CannotRun, GbflError
 from gbfl_compile.files import refuse_bomb
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from gbfl_compile.ir.batch import Matrix
 
 ARROW_ENDINGS = (".arrow", ".feather")
@@ -147,8 +150,13 @@ def _read_arrow(path: Path) -> Any:
     return table.to_pandas()
 
 
-def feature_matrix(table: Any, features: tuple[str, ...], where: str) -> Matrix:
-    """The columns `features` as float64, missing as NaN; a column that is absent or not numbers is an error."""
+def feature_matrix(
+    table: Any, features: tuple[str, ...], where: str, places: NDArray[np.int64] | None = None
+) -> Matrix:
+    """The columns `features` as float64, missing as NaN; a column that is absent or not numbers is an error.
+
+    `places` says where each row stands in a file it was drawn from.
+    """
     import numpy as np
 
     if getattr(table.columns, "nlevels", 1) > 1:
@@ -156,12 +164,12 @@ def feature_matrix(table: Any, features: tuple[str, ...], where: str) -> Matrix:
     if absent := [name for name in features if name not in table.columns]:
         more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
         raise BadInput(f"{where}: has no column {absent[0]!r}{more}")
-    columns = [numbers(table[name], name, where) for name in features]
+    columns = [numbers(table[name], name, where, places=places) for name in features]
     return np.column_stack(columns) if len(table) else np.empty((0, len(features)))
 
 
-def numbers(column: Any, name: str, where: str, first: int = 0) -> Any:
-    """A pandas column as doubles. `first` rows came before it: an error names the row of the file."""
+def numbers(column: Any, name: str, where: str, first: int = 0, places: NDArray[np.int64] | None = None) -> Any:
+    """A pandas column as doubles. An error names the row of the file: `first` came before, or `places` has it."""
     import numpy as np
     import pandas as pd
 
@@ -171,7 +179,8 @@ def numbers(column: Any, name: str, where: str, first: int = 0) -> Any:
         return np.array([np.nan if value is None or value is pd.NA else _number(value) for value in column])
     except (TypeError, ValueError, OverflowError):
         row, value = next(((r, v) for r, v in enumerate(column) if not _reads_as_number(v)), (0, column.iloc[0]))
-        raise BadInput(f"{where}: column {name!r}, row {first + row + 1}: {value!r} is not a number") from None
+        place = first + row if places is None else places[row]
+        raise BadInput(f"{where}: column {name!r}, row {place + 1}: {value!r} is not a number") from None
 
 
 def _number(value: Any) -> float:

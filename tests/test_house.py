@@ -52,7 +52,7 @@ ROOMS = {
     "black_boxes": LANGUAGE | {"learn", "onnx_black_box"},
     "onnx_black_box": LANGUAGE,
     "database_tables": LANGUAGE | {"databases"},
-    "mining": MEASURES | {"learn", "lowering", "passes", "provenance", "tables", "black_boxes"},
+    "mining": MEASURES | {"learn", "lowering", "passes", "provenance", "tables", "table_batches", "black_boxes"},
     "starter": FOUNDATION,
     "why": LANGUAGE | {"reasons"},
     "audit": MEASURES | TARGETS | {"check", "databases", "reasons", "tables", "table_batches"},

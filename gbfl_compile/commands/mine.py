@@ -17,6 +17,7 @@ from gbfl_compile.interrupts import told_of
 
 if TYPE_CHECKING:
     from gbfl_compile.black_boxes import Given
+    from gbfl_compile.mining.draw import Drawn
     from gbfl_compile.mining.job import Mined, Order
     from gbfl_compile.mining.rows import Rows, Split
 
@@ -158,20 +159,13 @@ def _check_black_box(asked: dict[str, Any]) -> None:
 
 def _rows(asked: dict[str, Any], memory: int | None, note: Callable[[str], None]) -> tuple[str, Rows, dict[str, Any]]:
     """What the data is called, its rows, and what is to be told of it. A folder's name is nobody's business."""
-    from gbfl_compile.mining.memory import give_back, refuse_large_table
+    from gbfl_compile.mining.memory import give_back
     from gbfl_compile.mining.rows import fewer, keys_among, rows_of
-    from gbfl_compile.tables import read_table
 
-    if asked["database"] is not None:
-        from gbfl_compile.database_tables import read_database_table
-
-        name, table = asked["table"], read_database_table(asked["database"], asked["table"])
-    else:
-        if memory is not None:
-            refuse_large_table(asked["data"], memory)
-        name, table = asked["data"].name, read_table(asked["data"])
-    every = rows_of(table, asked["target"], asked["drop"], name, drop_missing=asked["missing"] == "drop")
-    of = len(table)
+    name, table, drawn = _table(asked, memory)
+    of, missing = len(table) if drawn is None else drawn.of, asked["missing"] == "drop"
+    places = None if drawn is None else drawn.places
+    every = rows_of(table, asked["target"], asked["drop"], name, drop_missing=missing, places=places)
     del table
     give_back()
     rows = fewer(every, asked["rows"], asked["seed"])
@@ -179,8 +173,8 @@ def _rows(asked: dict[str, Any], memory: int | None, note: Callable[[str], None]
         note(f"column {key!r} has another number in every row; if it is a key, leave it out with --drop")
     if every.left_out:
         note(f"{every.left_out} rows with a missing value are left out")
-    if len(rows.x) < len(every.x):
-        note(f"{len(rows.x)} of {len(every.x)} rows are used; --rows takes more")
+    if len(rows.x) < of - every.left_out:
+        note(f"{len(rows.x)} of {of} rows are used; --rows takes more")
     about = {
         "data": {
             "name": name,
@@ -192,6 +186,26 @@ def _rows(asked: dict[str, Any], memory: int | None, note: Callable[[str], None]
         }
     }
     return name, rows, about
+
+
+def _table(asked: dict[str, Any], memory: int | None) -> tuple[str, Any, Drawn | None]:
+    """What the data is called, the table, and which rows of a larger one it has. Of a database it has all."""
+    from gbfl_compile.mining.drawn_tables import drawn_rows, most_rows
+    from gbfl_compile.mining.memory import refuse_many_rows
+    from gbfl_compile.table_batches import column_names
+    from gbfl_compile.tables import read_table
+
+    if asked["database"] is not None:
+        from gbfl_compile.database_tables import read_database_table
+
+        return asked["table"], read_database_table(asked["database"], asked["table"]), None
+    data, most = asked["data"], asked["rows"]
+    rows = most_rows(data)
+    if memory is not None:
+        refuse_many_rows(data.name, min(rows, most), len(column_names(data)), memory)
+    if rows <= most:
+        return data.name, read_table(data), None
+    return data.name, *drawn_rows(data, asked["target"], most, asked["seed"])
 
 
 def _black_box(asked: dict[str, Any], split: Split, features: tuple[str, ...]) -> Callable[[], Given]:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.tables import csv_header, file_ending
 
 if TYPE_CHECKING:
     from gbfl_compile.mining.rows import Split
@@ -66,14 +65,15 @@ def give_back() -> None:
         pyarrow.default_memory_pool().release_unused()
 
 
-def refuse_large_table(path: Path, most: int) -> None:
-    """Refuse a file whose numbers alone, while they are read, would pass the limit."""
-    rows, columns = _shape(path)
-    needed = resident() + READING * 8 * rows * columns
+def refuse_many_rows(where: str, rows: int, columns: int, most: int) -> None:
+    """Refuse rows whose numbers alone, while they are read, would pass the limit."""
+    own, each = resident(), READING * 8 * columns
+    needed = own + each * rows
     if needed > most:
+        fitting = max(0, (most - own) // each)
         raise BadInput(
-            f"{path}: {rows:,} rows of {columns} columns take about {_told(needed)} while they are read, and --memory "
-            f"allows {_told(most)}: give more, or a file with fewer rows or columns"
+            f"{where}: {rows:,} rows of {columns} columns take about {_told(needed)} while they are read, and --memory "
+            f"allows {_told(most)}: give {_fewer_rows(fitting)}a table of fewer columns, or more memory"
         )
 
 
@@ -89,34 +89,16 @@ def jobs_within(most: int, split: Split, jobs: int) -> int:
     needed = own + search + EXPLAINED * 8 * numbers + A_ROW * rows
     if needed > most:
         fitting = max(0, (most - own - search) // (EXPLAINED * 8 * width + A_ROW))
-        way_out = f"at most {fitting:,} rows with --rows, " if fitting >= 1000 else ""
         raise BadInput(
             f"--memory {_told(most)}: {_told(own)} are taken by the libraries, the rows and the black box, and mining "
-            f"{rows:,} rows takes about {_told(needed)} in all: give {way_out}fewer columns with --drop, or more memory"
+            f"{rows:,} rows takes about {_told(needed)} in all: give {_fewer_rows(fitting)}fewer columns "
+            "with --drop, or more memory"
         )
     return max(1, min(jobs, (most - needed - BESIDE * 8 * numbers) // WORKER)) if jobs > 1 else 1
 
 
-def _shape(path: Path) -> tuple[int, int]:
-    """Rows and columns of a file, without reading its numbers."""
-    ending = file_ending(path)
-    try:
-        if ending == ".parquet":
-            from pyarrow import parquet
-
-            found = parquet.read_metadata(path)
-            return found.num_rows, found.num_columns
-        columns = len(csv_header(path, ending))
-        return _lines(path, ending), columns
-    except Exception:  # whatever is wrong with the file, who reads it says so
-        return 0, 0
-
-
-def _lines(path: Path, ending: str) -> int:
-    import gzip
-
-    with gzip.open(path, "rb") if ending == ".csv.gz" else path.open("rb") as file:
-        return sum(block.count(b"\n") for block in iter(lambda: file.read(2**20), b""))
+def _fewer_rows(fitting: int) -> str:
+    return f"at most {fitting:,} rows with --rows, " if fitting >= 1000 else ""
 
 
 def _told(size: int) -> str:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix
+from gbfl_compile.mining.draw import Places, draw
 from gbfl_compile.tables import feature_matrix
 
 TEST_SHARE = 0.25
@@ -43,21 +44,33 @@ class Split:
     y_test: NDArray[Any]
 
 
-def rows_of(table: Any, target: str, drop: tuple[str, ...], where: str, *, drop_missing: bool = False) -> Rows:
-    """All columns but the target and those dropped as features, every row with its class."""
+def rows_of(
+    table: Any,
+    target: str,
+    drop: tuple[str, ...],
+    where: str,
+    *,
+    drop_missing: bool = False,
+    places: Places | None = None,
+) -> Rows:
+    """All columns but the target and those dropped as features, every row with its class.
+
+    `places` says where the rows stand in a larger table they were drawn from, for errors to name them.
+    """
     features = _feature_names(table, target, drop, where)
-    y = _classes(table[target], target, where)
+    places = np.arange(len(table)) if places is None else places
+    y = _classes(table[target], target, where, places)
     try:
-        x = feature_matrix(table, features, where)
+        x = feature_matrix(table, features, where, places)
     except BadInput as error:
         raise BadInput(f"{error}: drop the column with --drop, or put numbers in place of its words") from None
-    _refuse_infinite(x, features, where)
+    _refuse_infinite(x, features, where, places)
     missing = np.isnan(x)
     if missing.any() and not drop_missing:
         column = int(missing.any(axis=0).argmax())
         raise BadInput(
             f"{where}: {int(missing.any(axis=1).sum())} rows have a missing value, the first in column "
-            f"{features[column]!r}, row {int(missing[:, column].argmax()) + 1}: leave such rows out with "
+            f"{features[column]!r}, row {places[missing[:, column].argmax()] + 1}: leave such rows out with "
             "--missing drop, or the column with --drop"
         )
     whole = ~missing.any(axis=1)
@@ -92,13 +105,13 @@ def _listed(names: list[str]) -> str:
     return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"
 
 
-def _classes(column: Any, target: str, where: str) -> NDArray[Any]:
+def _classes(column: Any, target: str, where: str, places: Places) -> NDArray[Any]:
     """The classes as they are written: text, whole numbers or booleans, all of one kind."""
     missing = np.asarray(column.isna())
     if missing.any():
         raise BadInput(
             f"{where}: the target {target!r} is missing in {int(missing.sum())} rows, the first is row "
-            f"{int(missing.argmax()) + 1}: remove them, or write a class there"
+            f"{places[missing.argmax()] + 1}: remove them, or write a class there"
         )
     labels = [label.item() if isinstance(label, np.generic) else label for label in column.tolist()]
     kinds = sorted({type(label).__name__ for label in labels})
@@ -121,29 +134,21 @@ def _classes(column: Any, target: str, where: str) -> NDArray[Any]:
     return np.array(labels)
 
 
-def _refuse_infinite(x: Matrix, features: tuple[str, ...], where: str) -> None:
+def _refuse_infinite(x: Matrix, features: tuple[str, ...], where: str, places: Places) -> None:
     infinite = np.isinf(x)
     if infinite.any():
         row, column = np.argwhere(infinite)[0]
         raise BadInput(
-            f"{where}: column {features[column]!r}, row {row + 1}: {x[row, column]} cannot be learned from: "
+            f"{where}: column {features[column]!r}, row {places[row] + 1}: {x[row, column]} cannot be learned from: "
             "put a number there, or drop the column with --drop"
         )
 
 
 def fewer(rows: Rows, most: int, seed: int) -> Rows:
-    """At most `most` of the rows, drawn with the classes in nearly the same shares."""
-    total = len(rows.x)
-    if total <= most:
+    """At most `most` of the rows, two of each class among them."""
+    if len(rows.x) <= most:
         return rows
-    random = np.random.default_rng(seed)
-    kept = np.zeros(total, dtype=bool)
-    for label in np.unique(rows.y):
-        own = np.flatnonzero(rows.y == label)
-        kept[random.permutation(own)[: max(2, len(own) * most // total)]] = True
-    if kept.sum() > most:
-        raise BadInput(f"--rows {most}: too few for two rows of each of the {len(np.unique(rows.y))} classes")
-    kept[random.permutation(np.flatnonzero(~kept))[: most - int(kept.sum())]] = True
+    kept = draw((rows.y,), most, seed).places
     return Rows(rows.features, rows.x[kept], rows.y[kept], rows.left_out)
 
 

@@ -1,4 +1,5 @@
-"""Group `mine_scale`: `gbfl mine` on many rows; what a row costs, what two workers are worth, and the memory it takes.
+"""Group `mine_scale`: `gbfl mine` on many rows; what a row costs, what two workers are worth, the memory it takes, and
+what it takes to draw some rows from a long table.
 
 GBFL_MINE_ROWS=10000,50000 python -m tests.bench mine_scale          a small run; the default goes to 1,000,000
 """
@@ -11,6 +12,8 @@ import tempfile
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+from pyarrow import parquet
 
 from tests.bench.quick_boxes import FEATURES, table
 from tests.bench.timing import Timed
@@ -21,7 +24,12 @@ SHARED_ROWS = 200_000
 MEMORY = os.environ.get("GBFL_MINE_MEMORY", "2GB")
 
 
-def mined(file: Path, black_box: str, jobs: int) -> dict:
+DRAWN = 20_000
+DRAWN_OF = tuple(int(rows) for rows in os.environ.get("GBFL_MINE_DRAWN_OF", "1000000,10000000").split(","))
+"""So many rows are drawn from tables of so many."""
+
+
+def mined(file: Path, black_box: str, jobs: int, *more: str) -> dict:
     command = [
         sys.executable,
         "-m",
@@ -30,7 +38,7 @@ def mined(file: Path, black_box: str, jobs: int) -> dict:
         f"tests.bench.quick_boxes:{black_box}",
         str(jobs),
     ]
-    told = subprocess.run([*command, "--memory", MEMORY], check=True, stdout=subprocess.PIPE, text=True).stdout
+    told = subprocess.run([*command, "--memory", MEMORY, *more], check=True, stdout=subprocess.PIPE, text=True).stdout
     return json.loads(told)
 
 
@@ -51,7 +59,23 @@ def run() -> list[Timed]:
             programs.add(told["program"])
             found += lines(told, f"{jobs} job{'s' * (jobs > 1)}", f"network, {shared:,} rows, a row")
         assert len(programs) == 1, "the number of jobs changed the program"
+        for rows in DRAWN_OF:
+            write_long(Path(folder) / "long.parquet", rows)
+            told = mined(Path(folder) / "long.parquet", "quick", 1, "--rows", str(DRAWN))
+            who = f"of {rows:,} rows: {told['seconds']:.0f} s, {told['megabytes']:.0f} MB"
+            found.append(
+                Timed("mine_scale", f"{DRAWN:,} rows drawn", who, 1e9 * told["phases"]["reading and splitting"])
+            )
     return found
+
+
+def write_long(file: Path, rows: int) -> None:
+    """A table of so many rows, written a block at a time."""
+    x, y = table(min(rows, 100_000))
+    block = pa.table({**{f"x{j}": x[:, j] for j in range(FEATURES)}, "y": y})
+    with parquet.ParquetWriter(file, block.schema) as writer:
+        for begin in range(0, rows, len(block)):
+            writer.write_table(block.slice(0, rows - begin))
 
 
 def lines(told: dict, who: str, shape: str) -> list[Timed]:
