@@ -9,6 +9,7 @@ from tests.fuzz.target import folder, placed, refused
 
 def run_table(data):
     from gbfl_compile.errors import BadInput
+    from gbfl_compile.mining.drawn_tables import drawn_rows, most_rows
     from gbfl_compile.table_batches import arrow_numbers, column_names, table_batches
     from gbfl_compile.tables import feature_matrix, read_table
 
@@ -17,12 +18,17 @@ def run_table(data):
         table = read_table(path)
     except BadInput as refusal:
         return refused(refusal)
+    names = [""]
     with contextlib.suppress(BadInput):  # and once more in batches
         names = column_names(path)
         for batch in table_batches(path, names, rows=7):
             if hasattr(batch, "schema"):
                 for name in set(names):
                     arrow_numbers(batch.column(name), name, "table", 0)
+    with contextlib.suppress(BadInput):  # and some of its rows
+        assert most_rows(path) + 1 >= len(table)  # a last line may have no end
+        found, drawn = drawn_rows(path, names[-1], 4, 0)
+        assert len(found) == len(drawn.places) <= 4
     with contextlib.suppress(BadInput):  # text is no number, and the table is none the worse for it
         feature_matrix(table, tuple(str(name) for name in table.columns), "table")
     return "read"
