@@ -28,8 +28,10 @@ def most_rows(path: Path) -> int:
         if ending not in CSV_ENDINGS:
             return sum(len(batch) for batch in table_batches(path, ()))
         with gzip.open(path, "rb") if ending == ".csv.gz" else path.open("rb") as file:
-            counts = [(block.count(b"\n"), block.count(b"\r")) for block in iter(lambda: file.read(2**20), b"")]
-            return max(map(sum, zip(*counts, strict=True)), default=0)
+            return sum(
+                block.count(b"\n") + block.count(b"\r") - block.count(b"\r\n")
+                for block in iter(lambda: file.read(2**20), b"")
+            )
 
 
 def drawn_rows(path: Path, target: str, most: int, seed: int) -> tuple[Any, Drawn]:
