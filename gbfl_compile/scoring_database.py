@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from gbfl_compile.backends import emit
 from gbfl_compile.databases.base import Database
@@ -117,7 +118,14 @@ def _put_in_place(database: Database, schema: str, to_table: str) -> None:
         "before": _name(database, schema, BEFORE),
         "bare": database.quote(to_table),
     }
-    steps, undo = STEPS.get(database.dialect, TWO_STEPS)
+    *ways, (steps, undo) = WAYS.get(database.dialect, (TWO_STEPS,))
+    for first_steps, first_undo in ways:
+        try:
+            database.execute(first_steps[0].format(**names))
+        except GbflError:
+            continue  # this engine cannot, as it is set up, and nothing is done yet
+        steps, undo = first_steps[1:], first_undo
+        break
     try:
         for step in steps:
             database.execute(step.format(**names))
@@ -131,24 +139,33 @@ def _put_in_place(database: Database, schema: str, to_table: str) -> None:
 BEFORE = "gbfl_before"
 """What the old table is called for a moment, where two can change their names at once."""
 
-TWO_STEPS: tuple[tuple[str, ...], tuple[str, ...]] = (
-    ("DROP TABLE {old}", "ALTER TABLE {fresh} RENAME TO {bare}"),
-    (),
-)
+Way: TypeAlias = tuple[tuple[str, ...], tuple[str, ...]]
 """What is done, and what undoes it."""
 
-STEPS = {
+TWO_STEPS: Way = (("DROP TABLE {old}", "ALTER TABLE {fresh} RENAME TO {bare}"), ())
+
+# A bare name would move it to the current schema.
+WITHIN_SCHEMA: Way = (("DROP TABLE {old}", "ALTER TABLE {fresh} RENAME TO {old}"), ())
+
+WAYS: dict[str, tuple[Way, ...]] = {
     # Statements sent together are one transaction, the user's own if there is one.
-    "postgres": (("DROP TABLE {old}; ALTER TABLE {fresh} RENAME TO {bare}",), ()),
+    "postgres": ((("DROP TABLE {old}; ALTER TABLE {fresh} RENAME TO {bare}",), ()),),
     "sqlite": (
-        ("SAVEPOINT gbfl_put", *TWO_STEPS[0], "RELEASE gbfl_put"),
-        ("ROLLBACK TO gbfl_put", "RELEASE gbfl_put"),
+        (
+            ("SAVEPOINT gbfl_put", *TWO_STEPS[0], "RELEASE gbfl_put"),
+            ("ROLLBACK TO gbfl_put", "RELEASE gbfl_put"),
+        ),
     ),
-    "mariadb": (("RENAME TABLE {old} TO {before}, {fresh} TO {old}", "DROP TABLE {before}"), ()),
-    "clickhouse": (("DROP TABLE {old}", "RENAME TABLE {fresh} TO {old}"), ()),
-    # A bare name would move it to the current schema.
-    "spark": (("DROP TABLE {old}", "ALTER TABLE {fresh} RENAME TO {old}"), ()),
-    "snowflake": (("DROP TABLE {old}", "ALTER TABLE {fresh} RENAME TO {old}"), ()),
+    "duckdb": ((("BEGIN TRANSACTION", *TWO_STEPS[0], "COMMIT"), ("ROLLBACK",)),),
+    "mariadb": ((("RENAME TABLE {old} TO {before}, {fresh} TO {old}", "DROP TABLE {before}"), ()),),
+    # Only tables of an Atomic database change places at once.
+    "clickhouse": (
+        (("EXCHANGE TABLES {old} AND {fresh}", "DROP TABLE {fresh}"), ()),
+        (("DROP TABLE {old}", "RENAME TABLE {fresh} TO {old}"), ()),
+    ),
+    "spark": (WITHIN_SCHEMA,),
+    "snowflake": (WITHIN_SCHEMA,),
     # It cannot rename.
-    "datafusion": (("CREATE OR REPLACE TABLE {old} AS SELECT * FROM {fresh}", "DROP TABLE {fresh}"), ()),
+    "datafusion": ((("CREATE OR REPLACE TABLE {old} AS SELECT * FROM {fresh}", "DROP TABLE {fresh}"), ()),),
 }
+"""Ways to put a table in the place of another, best first: the next is taken where an engine refuses a first step."""

@@ -1,9 +1,12 @@
 """A table is scored where it stands; nothing that was there is lost, and a wrong name says what is wrong."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from gbfl_compile.errors import BadInput, GbflError
+from gbfl_compile.databases import availability, scratch
+from gbfl_compile.errors import BadInput, CannotRun, GbflError
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.nodes import Clause, Interval, Program
 from gbfl_compile.ir.trees import leaf, split
@@ -83,3 +86,22 @@ def test_a_table_in_the_way_of_a_replacement_is_named_and_nothing_is_lost(people
 
 
 MEMORY = {"clickhouse": "ENGINE = Memory"}
+
+
+@pytest.mark.skipif(availability("duckdb") is not None, reason=str(availability("duckdb")))
+def test_a_replacement_that_fails_half_way_in_duckdb_is_undone():
+    database = scratch("duckdb")
+    database.insert("people", ["age", "in come"], ROWS)
+    score_in_database(PROGRAM, database, "people", "scored_people", keys=("gbfl_row",))
+
+    def breaks(statement):
+        if statement.startswith("ALTER TABLE"):
+            raise CannotRun("the lights went out")
+        database.execute(statement)
+
+    with pytest.raises(CannotRun, match="the lights went out"):
+        score_in_database(
+            PROGRAM, replace(database, execute=breaks), "people", "scored_people", outputs="label", replace=True
+        )
+    assert scored(database) == expected()
+    database.close()
