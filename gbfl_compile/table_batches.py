@@ -6,13 +6,13 @@ rows. How many rows a batch has changes no value: `column_numbers` says the same
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gbfl_compile.csv_rows import refuse_short_rows
 from gbfl_compile.errors import BadInput
 from gbfl_compile.tables import (
     ARROW_ENDINGS,
@@ -20,7 +20,9 @@ from gbfl_compile.tables import (
     csv_header,
     csv_options,
     file_ending,
+    is_packed,
     numbers,
+    only_whole_rows,
     open_arrow,
     pyarrow_part,
     reading,
@@ -141,22 +143,18 @@ def _csv_batches(path: Path, text: Sequence[str], rows: int | None) -> Generator
     header = csv_header(path, file_ending(path))
     count = rows_at_once(CSV_ROWS if rows is None else rows, len(header))
     with pd.read_csv(path, chunksize=count, **csv_options(header, text)) as reader:
-        while (chunk := _next_chunk(reader, path)) is not None:
+        looked_at = False
+        while (chunk := _next_chunk(reader, path, len(header))) is not None:
             refuse_other_names(path, header, list(chunk.columns))
+            looked_at = looked_at or refuse_short_rows(path, chunk, text, packed=is_packed(path))
             if len(chunk):
                 yield chunk
 
 
-def _next_chunk(reader: Any, path: Path) -> Any:
-    """The next rows. With a field more than the header pandas drops it and only warns: that is refused."""
-    import pandas as pd
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)
-        try:
-            return next(reader, None)
-        except pd.errors.ParserWarning:
-            raise BadInput(f"{path}: rows have more fields than the header has names") from None
+def _next_chunk(reader: Any, path: Path, names: int) -> Any:
+    """The next rows. Nothing is yielded within: what warnings are is a matter of the whole process."""
+    with only_whole_rows(path, names):
+        return next(reader, None)
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from gbfl_compile.csv_rows import open_csv, refuse_ragged, refuse_short_rows
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
 from gbfl_compile.files import refuse_bomb
 
@@ -110,15 +111,32 @@ def csv_options(header: Sequence[str], text: Sequence[str]) -> dict[str, Any]:
 def _read_csv(path: Path, header: list[str], text: tuple[str, ...]) -> Any:
     import pandas as pd
 
+    with only_whole_rows(path, len(header)):
+        table = pd.read_csv(path, **csv_options(header, text))
+    refuse_other_names(path, header, list(table.columns))
+    refuse_short_rows(path, table, text, packed=is_packed(path))
+    return table
+
+
+@contextlib.contextmanager
+def only_whole_rows(path: Path, names: int) -> Iterator[None]:
+    """Where pandas finds a row with more fields than names, it is named.
+
+    Of the first row pandas would take the first field for the name of the row, and warns if it may not.
+    """
+    import pandas as pd
+
     with warnings.catch_warnings():
-        # With a field more than the header pandas would take the first column for row names, and warns if it may not.
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            table = pd.read_csv(path, **csv_options(header, text))
-        except pd.errors.ParserWarning:
-            raise BadInput(f"{path}: rows have more fields than the header has names") from None
-    refuse_other_names(path, header, list(table.columns))
-    return table
+            yield
+        except (pd.errors.ParserWarning, pd.errors.ParserError):
+            refuse_ragged(path, names, packed=is_packed(path))
+            raise
+
+
+def is_packed(path: Path) -> bool:
+    return file_ending(path) == ".csv.gz"
 
 
 def refuse_other_names(path: Path, header: list[str], found: list[str]) -> None:
@@ -213,8 +231,7 @@ def exact_reading(pandas_version: str) -> dict[str, str]:
 
 def csv_header(path: Path, ending: str) -> list[str]:
     """The names of the columns. One that stands twice is refused: pandas would rename the second without a word."""
-    open_ = gzip.open if ending == ".csv.gz" else open
-    with open_(path, "rt", newline="", encoding="utf-8-sig") as file:
+    with open_csv(path, packed=ending == ".csv.gz") as file:
         header = next((line for line in csv.reader(_lines(path, file)) if line), [])
     if len(header) > MOST_COLUMNS:
         raise BadInput(f"{path}: {len(header)} columns, at most {MOST_COLUMNS} are read")
