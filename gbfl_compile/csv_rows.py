@@ -121,14 +121,15 @@ def _read_for_ragged(path: Path, names: int, *, packed: bool) -> None:
     """Read the file to its end, and name the first row that has more or fewer fields than there are names."""
     header_seen = False
     with open_csv(path, packed=packed, errors="replace") as file, _field_limit(LONGEST_ROW):
-        for line, row, is_blank in _records(path, file):
+        for line, last, row, is_blank in _records(path, file):
             if is_blank and names == 1 and header_seen:
                 raise BadInput(
                     f'{path}: line {line} is blank, which may be a missing value: write "" for one, or remove the line'
                 )
             # An empty field more than there are names says nothing: some programs end every line with a comma.
             if not is_blank and len(row) != names and not (len(row) == names + 1 and not row[-1]):
-                raise BadInput(f"{path}: line {line} has {_told(len(row), names)}")
+                place = f"line {line} has" if line == last else f"lines {line} to {last}, one row as quoted, have"
+                raise BadInput(f"{path}: {place} {_told(len(row), names)}")
             header_seen = header_seen or not is_blank
 
 
@@ -144,8 +145,8 @@ def _told(fields: int, names: int) -> str:
     return f"more fields than the header, {fields} in place of {names}: {way}"
 
 
-def _records(path: Path, file: IO[str]) -> Iterator[tuple[int, list[str], bool]]:
-    """The line each row begins at, its fields, and whether it is a blank line."""
+def _records(path: Path, file: IO[str]) -> Iterator[tuple[int, int, list[str], bool]]:
+    """The first and last line of each row, its fields, and whether it is a blank line."""
     last = ""
 
     def lines() -> Iterator[str]:
@@ -160,7 +161,7 @@ def _records(path: Path, file: IO[str]) -> Iterator[tuple[int, list[str], bool]]
         is_blank = line == reader.line_num and not last.strip(" \t\r\n")
         if is_blank and last.endswith("\r"):  # pandas would lose a comma at the begin of the next line
             raise BadInput(f"{path}: line {line} is blank and ends with a carriage return alone: remove it")
-        yield line, row, is_blank
+        yield line, reader.line_num, row, is_blank
         line = reader.line_num + 1
 
 

@@ -28,7 +28,7 @@ from gbfl_compile.table_batches import (
     table_batches,
 )
 from gbfl_compile.table_writers import Coded, table_writer
-from gbfl_compile.tables import file_ending
+from gbfl_compile.tables import file_ending, refuse_absent, some_names
 from gbfl_compile.unfinished import clear_leftovers
 from gbfl_compile.version import GENERATOR
 
@@ -71,7 +71,7 @@ def score_file(
     """Score every row of `data` into `out`; how many there were. `out` is there when all of it is."""
     file_ending(out)
     names = _output_names(predictor, keys, str(data))
-    _refuse_absent(column_names(data), predictor.features, keys, str(data))
+    _refuse_columns(column_names(data), predictor.features, keys, str(data))
     jobs = _usable_cores() if jobs is None else jobs
     if batch_rows is None:  # a row of the answer may be wider than the row it is of
         batch_rows = rows_at_once(ARROW_ROWS, len(predictor.features) + len(names))
@@ -115,12 +115,10 @@ def _output_names(predictor: Predictor, keys: tuple[str, ...], where: str) -> li
     return names
 
 
-def _refuse_absent(there: Sequence[str], features: tuple[str, ...], keys: tuple[str, ...], where: str) -> None:
+def _refuse_columns(there: Sequence[str], features: tuple[str, ...], keys: tuple[str, ...], where: str) -> None:
     if absent := [key for key in keys if key not in there]:
-        raise BadInput(f"{where}: has no key column {absent[0]!r}")
-    if absent := [name for name in features if name not in there]:
-        more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
-        raise BadInput(f"{where}: has no column {absent[0]!r}{more}")
+        raise BadInput(f"{where}: has no key column {absent[0]!r}: there is {some_names(there)}")
+    refuse_absent(there, features, where)
     times = Counter(there)
     if repeated := [name for name in (*features, *keys) if times[name] > 1]:
         raise BadInput(f"{where}: the column {repeated[0]!r} stands {times[repeated[0]]} times, rename one")

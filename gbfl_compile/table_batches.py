@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gbfl_compile.csv_hints import number_hint
 from gbfl_compile.csv_rows import refuse_short_rows
 from gbfl_compile.errors import BadInput
 from gbfl_compile.tables import (
@@ -197,7 +198,8 @@ class CsvKinds:
             raise self._not_a_number(name, *self.first_truth[name])
 
     def _not_a_number(self, name: str, row: int, value: Any) -> BadInput:
-        return BadInput(f"{self.where}: column {name!r}, row {row + 1}: {str(value)!r} is not a number")
+        hint = number_hint(value)
+        return BadInput(f"{self.where}: column {name!r}, row {row + 1}: {str(value)!r} is not a number{hint}")
 
 
 def _holds_truth(column: Any) -> bool:

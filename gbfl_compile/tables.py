@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from gbfl_compile.csv_hints import number_hint, other_encoding, other_separator
 from gbfl_compile.csv_rows import open_csv, refuse_ragged, refuse_short_rows
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
 from gbfl_compile.files import refuse_bomb
@@ -67,6 +68,8 @@ def reading(path: Path) -> Iterator[None]:
         raise BadInput(f"{path}: No such file or directory") from None
     except MemoryError:
         raise BadInput(f"{path}: does not fit into memory") from None
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{path}: cannot be read as {file_ending(path)[1:]}: {other_encoding(error)}") from None
     except Exception as error:  # a broken file fails in as many ways as the libraries that read it have parts
         said = getattr(error, "strerror", None) or f"cannot be read as {file_ending(path)[1:]}: {first_line(error)}"
         raise BadInput(f"{path}: {said}") from None
@@ -179,11 +182,26 @@ def feature_matrix(
 
     if getattr(table.columns, "nlevels", 1) > 1:
         raise BadInput(f"{where}: its columns have names of several levels, give each one name")
-    if absent := [name for name in features if name not in table.columns]:
-        more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
-        raise BadInput(f"{where}: has no column {absent[0]!r}{more}")
+    refuse_absent(list(table.columns), features, where)
     columns = [numbers(table[name], name, where, places=places) for name in features]
     return np.column_stack(columns) if len(table) else np.empty((0, len(features)))
+
+
+def refuse_absent(there: Sequence[str], wanted: Sequence[str], where: str) -> None:
+    """Name the columns that are wanted and not there, and what there is."""
+    among = set(there)
+    if absent := [name for name in wanted if name not in among]:
+        more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
+        raise BadInput(f"{where}: has no column {absent[0]!r}{more}: there is {some_names(there)}")
+
+
+MOST_NAMED = 10
+
+
+def some_names(names: Sequence[str]) -> str:
+    """The first few, as they are quoted: a space at an end is seen."""
+    shown = ", ".join(repr(name) for name in names[:MOST_NAMED])
+    return shown if len(names) <= MOST_NAMED else f"{shown} and {len(names) - MOST_NAMED} more"
 
 
 def numbers(column: Any, name: str, where: str, first: int = 0, places: NDArray[np.int64] | None = None) -> Any:
@@ -198,7 +216,8 @@ def numbers(column: Any, name: str, where: str, first: int = 0, places: NDArray[
     except (TypeError, ValueError, OverflowError):
         row, value = next(((r, v) for r, v in enumerate(column) if not _reads_as_number(v)), (0, column.iloc[0]))
         place = first + row if places is None else places[row]
-        raise BadInput(f"{where}: column {name!r}, row {place + 1}: {value!r} is not a number") from None
+        said = f"column {name!r}, row {place + 1}: {value!r} is not a number{number_hint(value)}"
+        raise BadInput(f"{where}: {said}") from None
 
 
 def _number(value: Any) -> float:
@@ -232,7 +251,10 @@ def exact_reading(pandas_version: str) -> dict[str, str]:
 def csv_header(path: Path, ending: str) -> list[str]:
     """The names of the columns. One that stands twice is refused: pandas would rename the second without a word."""
     with open_csv(path, packed=ending == ".csv.gz") as file:
-        header = next((line for line in csv.reader(_lines(path, file)) if line), [])
+        rows = (line for line in csv.reader(_lines(path, file)) if line)
+        header = next(rows, [])
+        if len(header) == 1 and (hint := other_separator(header, next(rows, []))):
+            raise BadInput(f"{path}: {hint}")
     if len(header) > MOST_COLUMNS:
         raise BadInput(f"{path}: {len(header)} columns, at most {MOST_COLUMNS} are read")
     times = Counter(header)

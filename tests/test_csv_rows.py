@@ -27,6 +27,7 @@ RAGGED = {
     "too short beside commas at the ends": ("a,b,c\n1,2,3,\n4,5\n", "line 3 has fewer"),
     "too short after missing values": ("a,b,c\n1,2,\n,,\n4,5\n", "line 4 has fewer"),
     "words, then too short": ("a,b,c\n1,2,x\n4,y\n", "line 3 has fewer"),
+    "a quote left open": ('a,b,c\n1,2,3\n4,"5,6\n7,8,9\n', "lines 3 to 4, one row as quoted, have fewer"),
     "too long": ("a,b,c\n1,2,3\n4,5,6,7\n", "line 3 has more fields than the header, 4 in place of 3"),
     "too long, the first": ("a,b,c\n1,2,3,4\n4,5,6\n", "line 2 has more fields"),
     "a title above the header": ("the loans of May\na,b\n1,2\n3,4\n", "line 2 has more .*names of all columns"),
@@ -121,6 +122,6 @@ def test_a_look_at_the_separators_passes_nothing_that_reading_refuses(tmp_path, 
         passed += 1
         csv_rows._read_for_ragged(path, names, packed=False)
         with csv_rows.open_csv(path, packed=False) as file:
-            rows = [row for _, row, is_blank in csv_rows._records(path, file) if not is_blank][1:]
+            rows = [row for _, _, row, is_blank in csv_rows._records(path, file) if not is_blank][1:]
         assert pd.read_csv(path, index_col=False, dtype=object, keep_default_na=False).to_numpy().tolist() == rows
     assert passed > 100

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gbfl_compile.audit.labels import Found
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Program
+from gbfl_compile.tables import some_names
 
 LABEL_COLUMN = "label"
 """What `gbfl score` calls it."""
@@ -59,7 +60,9 @@ def wanted_columns(
     """The columns of these features. A mapping from what is no feature is a slip, and is named."""
     renamed = columns or {}
     if unknown := [name for name in renamed if name not in program.features]:
-        raise BadInput(f"column of {unknown[0]!r}: the program has no such feature, it has {_some(program.features)}")
+        raise BadInput(
+            f"column of {unknown[0]!r}: the program has no such feature, it has {some_names(program.features)}"
+        )
     label = LABEL_COLUMN if label_column is None else label_column
     return Wanted(tuple(features), tuple(renamed.get(feature, feature) for feature in features), label)
 
@@ -68,21 +71,13 @@ def refuse_absent(there: Sequence[str], wanted: Wanted, where: str) -> None:
     """Every wanted column is there once, or the error names those that are not and the way out."""
     if absent := [name for name in wanted.columns if name not in there]:
         raise BadInput(
-            f"{where}: has no column {_some(absent)}: it has {_some(there)}; "
-            "say which column holds a feature with --column FEATURE=COLUMN"
+            f"{where}: has no column {some_names(absent)}: it has {some_names(there)}; say which "
+            "column holds a feature with --column FEATURE=COLUMN, or carry features along with gbfl score --key"
         )
     if wanted.label not in there:
         raise BadInput(
-            f"{where}: has no column {wanted.label!r} of labels: it has {_some(there)}; "
+            f"{where}: has no column {wanted.label!r} of labels: it has {some_names(there)}; "
             "say which holds them with --label COLUMN"
         )
     if repeated := [name for name in wanted.distinct if list(there).count(name) > 1]:
         raise BadInput(f"{where}: the column {repeated[0]!r} stands {list(there).count(repeated[0])} times, rename one")
-
-
-MOST_NAMED = 8
-
-
-def _some(names: Collection[str]) -> str:
-    shown = ", ".join(repr(name) for name in list(names)[:MOST_NAMED])
-    return shown if len(names) <= MOST_NAMED else f"{shown} and {len(names) - MOST_NAMED} more"

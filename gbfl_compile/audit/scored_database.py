@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from gbfl_compile.audit.labels import Found
-from gbfl_compile.audit.scored_batches import MOST_NAMED, Batch, Wanted
+from gbfl_compile.audit.scored_batches import Batch, Wanted
 from gbfl_compile.databases.base import Database
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.table_batches import rows_at_once
+from gbfl_compile.tables import MOST_NAMED
 
 PAGE_ROWS = 100_000
 CURSOR = "gbfl_audit_rows"

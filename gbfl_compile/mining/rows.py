@@ -5,6 +5,7 @@ What cannot be learned from is refused by name, with the way out; nothing is fil
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.mining.draw import Places, draw
-from gbfl_compile.tables import feature_matrix
+from gbfl_compile.tables import MOST_NAMED, feature_matrix, numbers, some_names
 
 TEST_SHARE = 0.25
 FEWEST_ROWS = 40
@@ -63,7 +64,7 @@ def rows_of(
     try:
         x = feature_matrix(table, features, where, places)
     except BadInput as error:
-        raise BadInput(f"{error}: drop the column with --drop, or put numbers in place of its words") from None
+        raise BadInput(f"{error}{_way_out(table, features, where, f'{error}')}") from None
     _refuse_infinite(x, features, where, places)
     missing = np.isnan(x)
     if missing.any() and not drop_missing:
@@ -75,6 +76,27 @@ def rows_of(
         )
     whole = ~missing.any(axis=1)
     return _sorted(Rows(features, x[whole], y[whole], int((~whole).sum())))
+
+
+def _way_out(table: Any, features: tuple[str, ...], where: str, told: str) -> str:
+    """What to do about all columns of words at once: to be told of each in its turn would take as many runs."""
+    words = [name for name in features if not _is_numbers(table[name], name, where)]
+    if len(words) < 2:
+        words_only = told.endswith("is not a number")
+        return f"{': put numbers in place of its words' if words_only else ''}, or drop the column with --drop"
+    drops = " ".join(f"--drop {shlex.quote(name)}" for name in words[:MOST_NAMED])
+    return (
+        f"; {len(words)} columns are not all numbers, {some_names(words)}: put numbers there, or leave them out with "
+        f"{drops}{' …' if len(words) > MOST_NAMED else ''}"
+    )
+
+
+def _is_numbers(column: Any, name: str, where: str) -> bool:
+    try:
+        numbers(column, name, where)
+    except BadInput:
+        return False
+    return True
 
 
 def _sorted(rows: Rows) -> Rows:
@@ -91,18 +113,13 @@ def _feature_names(table: Any, target: str, drop: tuple[str, ...], where: str) -
     for what, wanted in (("--target", (target,)), ("--drop", drop)):
         for name in wanted:
             if name not in names:
-                raise BadInput(f"{where}: has no column {name!r} for {what}: there is {_listed(names)}")
+                raise BadInput(f"{where}: has no column {name!r} for {what}: there is {some_names(names)}")
     if target in drop:
         raise BadInput(f"{where}: {target!r} is the target and cannot be dropped")
     features = tuple(name for name in names if name != target and name not in drop)
     if not features:
         raise BadInput(f"{where}: no column is left to learn from")
     return features
-
-
-def _listed(names: list[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:10])
-    return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"
 
 
 def _classes(column: Any, target: str, where: str, places: Places) -> NDArray[Any]:
