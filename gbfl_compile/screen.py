@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -66,13 +67,29 @@ def print_wrapped(*lines: str) -> None:
             continue
         start = HANGING + " " * (len(line) - len(line.lstrip()))
         wrapped = textwrap.wrap(
-            line, console.width, subsequent_indent=start, break_long_words=False, break_on_hyphens=False
+            _held_together(line, 2 * console.width // 3),
+            console.width,
+            subsequent_indent=start,
+            break_long_words=False,
+            break_on_hyphens=False,
         )
         for part in wrapped:
-            console.print(part, markup=False)
+            console.print(part.replace(HELD, " "), markup=False)
 
 
 HANGING = " " * 8
+HELD = "\0"
+"""In place of a space at which a line is not broken; what is printed never holds it."""
+
+BREAKS = re.compile(r"(?= AND | OR | THEN )|(?<=[,;:])(?= )(?![^()]*\))")
+"""Where a line is best broken: between conditions, not within them, nor within brackets."""
+
+
+def _held_together(line: str, longest: int) -> str:
+    """The line, its short parts made unbreakable."""
+    body = line.lstrip()
+    held = (part[:1] + part[1:].replace(" ", HELD) if len(part) <= longest else part for part in BREAKS.split(body))
+    return line[: len(line) - len(body)] + "".join(held)
 
 
 @contextlib.contextmanager
@@ -125,34 +142,47 @@ def _untold(description: str) -> None:
 
 
 def print_verdict(verdict: Verdict) -> None:
-    """One line a target and kind of evidence; then, for each that differs, the first row that shows it."""
+    """One line a target and kind of evidence; then, for each that differs, the first row that shows it.
+
+    Where a terminal is too narrow for the engines' names, they follow below.
+    """
+    table, console = _verdict_table(verdict, engines=True), Console()
+    if console.is_terminal and Console(width=WIDEST).measure(table).maximum > console.width:
+        _print_table(_verdict_table(verdict, engines=False))
+        run = ((each.target, each.execution.engine) for each in verdict.targets if each.execution is not None)
+        if told := "; ".join(f"{printable(name)} by {printable(engine)}" for name, engine in run):
+            print_wrapped(f"run: {told}")
+    else:
+        _print_table(table)
+    for target in verdict.targets:
+        print_wrapped(*_remarks(target, verdict.program))
+    if verdict.unwitnessed:
+        print_lines(f"witnesses: the search was given up for {len(verdict.unwitnessed):,} places (the JSON names them)")
+    _console().print(Text.assemble("verdict: ", (verdict.verdict, COLOURS[verdict.verdict])))
+
+
+def _verdict_table(verdict: Verdict, *, engines: bool) -> Table:
     table = Table("target", "verdict", "proof", "execution", "local consistency", box=None, pad_edge=False)
     for target in verdict.targets:
         table.add_row(
             Text(printable(target.target)),
             Text(target.verdict, style=COLOURS[target.verdict]),
             Text(_proof_text(target), style=PROOF_COLOURS.get(_proof_text(target), "")),
-            Text(_execution_text(target)),
+            Text(_execution_text(target, with_engine=engines)),
             Text(_consistency_text(target)),
         )
-    _print_table(table)
-    for target in verdict.targets:
-        for line in _remarks(target, verdict.program):
-            print_lines(line)
-    if verdict.unwitnessed:
-        print_lines(f"witnesses: the search was given up for {len(verdict.unwitnessed):,} places (the JSON names them)")
-    _console().print(Text.assemble("verdict: ", (verdict.verdict, COLOURS[verdict.verdict])))
+    return table
 
 
 def _proof_text(target: TargetVerdict) -> str:
     return "not run" if target.proof is None else target.proof.answer
 
 
-def _execution_text(target: TargetVerdict) -> str:
+def _execution_text(target: TargetVerdict, *, with_engine: bool) -> str:
     if target.execution is None:
         return "not run"
     run = target.execution
-    return f"{run.different} different of {run.rows} rows, {run.engine}"
+    return f"{run.different} different of {run.rows} rows" + (f", {run.engine}" if with_engine else "")
 
 
 def _consistency_text(target: TargetVerdict) -> str:
@@ -183,7 +213,7 @@ def _remarks(target: TargetVerdict, program: str) -> Iterator[str]:
 
 def print_demo(demo: Demo, out: Path) -> None:
     """The rules, how consistent they are, and a verdict a target."""
-    print_lines(readable(demo.program), "")
+    print_wrapped(*readable(demo.program).split("\n"), "")
     table = Table("on the test rows", "", "", box=None, pad_edge=False)
     for what, percent, count in _figures(demo.consistency):
         table.add_row(what, percent, count)

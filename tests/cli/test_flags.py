@@ -107,6 +107,10 @@ def on_a_terminal(*arguments, width=80, **variables):
     return said.decode("utf-8").replace("\r\n", "\n")
 
 
+def without_styles(text):
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
 def test_colours_are_for_terminals_that_want_them(folder, capsys):
     assert main(["compile", "p.json", "--to", "python", "-o", "b", "-q"]) == 0
     assert "\x1b[32m" in on_a_terminal("check", "p.json", "b")
@@ -122,7 +126,29 @@ def test_long_rules_are_wrapped_on_a_terminal_and_nowhere_else(folder, capsys):
     wrapped = on_a_terminal("show", "p.json")
     assert max(map(len, wrapped.split("\n"))) <= 80
     assert wrapped.split() == whole.split()
-    assert re.search("\n {8}[a-z]", wrapped)
+    assert re.search("\n {8}AND [0-9.a-z]", wrapped)
+
+
+def test_long_rules_are_broken_between_conditions(folder):
+    wrapped = on_a_terminal("show", "p.json")
+    for line in wrapped.split("\n"):
+        assert not re.search(r"(<|<=|>|>=|AND)$", line.rstrip())
+        assert not re.match(r"\s*(<|<=|>|>=)", line)
+
+
+def test_a_verdict_is_a_line_a_target_on_a_terminal_of_80_columns(folder, capsys):
+    targets = "python,sql:sqlite,sql:duckdb"
+    assert main(["compile", "p.json", "--to", targets, "-o", "b", "-q"]) == 0
+    narrow = without_styles(on_a_terminal("check", "p.json", "b")).split("\n")
+    assert max(map(len, narrow)) <= 80
+    for target in targets.split(","):
+        (line,) = [line for line in narrow if re.match(rf"{target} +equal +proved", line)]
+        assert re.search(r"0 different of \d+ rows +not run *$", line)
+    told = " ".join(" ".join(narrow).split())
+    assert re.search(r"run: python by CPython \S+; sql:duckdb by DuckDB \S+; sql:sqlite by SQLite \S+ verdict", told)
+    wide = without_styles(on_a_terminal("check", "p.json", "b", width=200))
+    assert re.search(r"python +equal +proved +0 different of \d+ rows, CPython", wide)
+    assert "run:" not in wide
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
