@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gbfl_compile.ir.readable import printable, readable
+from gbfl_compile.ir.readable import printable, readable, unseen_text
 
 if TYPE_CHECKING:
     from gbfl_compile.check.equivalence import TargetVerdict, Verdict
@@ -213,7 +213,8 @@ def _remarks(target: TargetVerdict, program: str) -> Iterator[str]:
 
 def print_demo(demo: Demo, out: Path) -> None:
     """The rules, how consistent they are, and a verdict a target."""
-    print_wrapped(*readable(demo.program).split("\n"), "")
+    unseen = unseen_text(demo.program, ())
+    print_wrapped(*readable(demo.program).split("\n"), *([] if unseen is None else [unseen]), "")
     table = Table("on the test rows", "", "", box=None, pad_edge=False)
     for what, percent, count in _figures(demo.consistency):
         table.add_row(what, percent, count)

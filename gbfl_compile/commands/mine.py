@@ -281,12 +281,14 @@ def as_form(mined: Mined, out: Path, triplets: Path | None) -> dict[str, Any]:
 def summary(mined: Mined, name: str, seed: int, out: Path) -> list[str]:
     """The rules, how good they are on the rows held out, and what to do next."""
     from gbfl_compile.ir.digest import digest
-    from gbfl_compile.ir.readable import printable, readable
+    from gbfl_compile.ir.readable import printable, readable, unseen_text
 
     found, mining = mined.consistency, mined.program.metadata["mining"]
     counts = mining["rows"]
+    unseen = unseen_text(mined.program, mining["clause_support"])
     lines = [
         readable(mined.program),
+        *([] if unseen is None else [unseen]),
         "",
         f"{printable(name)}: {counts['training']} rows to learn from, {counts['test']} held out, seed {seed}",
         "on the rows held out",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from gbfl_compile.ir.evaluate import winner
@@ -68,6 +68,26 @@ def leaf_text(leaf: Leaf, classes: tuple[Label, ...]) -> str:
     best = winner(leaf.probabilities)
     rows = "" if leaf.rows is None else f", {leaf.rows} row{'' if leaf.rows == 1 else 's'}"
     return f"{label_text(classes[best])} ({leaf.probabilities[best]:.2f}{rows})"
+
+
+def unseen_text(program: Program, clause_rows: Sequence[int]) -> str | None:
+    """What no training row says anything about: leaves that none ends in, clauses that hold for none."""
+    if isinstance(program.decision, Tree):
+        leaves = [node for node in program.decision.nodes if isinstance(node, Leaf)]
+        if not (unseen := sum(leaf.rows == 0 for leaf in leaves)):
+            return None
+        have = "leaves has" if unseen == 1 else "leaves have"
+        return f"{unseen} of {len(leaves)} {have} 0 rows: no row learned from ends there, only explanations of rows do"
+    numbers = [str(number) for number, rows in enumerate(clause_rows) if rows == 0]
+    if not numbers:
+        return None
+    hold, which = ("holds", "number") if len(numbers) == 1 else ("hold", "numbers")
+    named = f"{', '.join(numbers[:MOST_NUMBERS])}{', …' if len(numbers) > MOST_NUMBERS else ''}"
+    of = f"{len(numbers)} of {len(program.clauses)} clauses {hold} for no row learned from"
+    return f"{of}, {which} {named} in gbfl reasons"
+
+
+MOST_NUMBERS = 10
 
 
 def _tree_lines(program: Program, tree: Tree) -> Iterator[str]:

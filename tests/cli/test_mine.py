@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 import signal
 import sqlite3
 import subprocess
@@ -18,6 +19,7 @@ from gbfl_compile.consistency import consistency_on
 from gbfl_compile.ir.batch import clause_column, evaluate_many
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.json_form import load
+from gbfl_compile.ir.nodes import Leaf
 from gbfl_compile.learn.baselines import StandardTree
 from gbfl_compile.provenance import histogram
 from gbfl_compile.starter import FEATURES, loans
@@ -435,6 +437,27 @@ def test_an_interrupted_run_goes_on_and_ends_in_the_same_program(folder, capsys)
     assert resumed["program"] == whole["program"]
     assert sum(map(int, (folder / "asked").read_text().split())) < asked_whole
     assert not parts.exists()
+
+
+@pytest.mark.parametrize("head", ["tree", "rules"])
+def test_rules_that_no_row_learned_from_knows_are_told(folder, capsys, head):
+    """Explanations lie where no row does: what they decided is no mistake, but whoever reads a rule should know."""
+    command = ["loans.csv", "--target", "default", "--head", head, "--train", "gbm", "--no-baselines"]
+    _, program = mined(capsys, *command, "--triplets", "t.npz")
+    held_out = {tuple(row) for row in load_triplets(folder / "t.npz").x.tolist()}
+    x = np.array([row for row in feature_matrix(table(), FEATURES, "").tolist() if tuple(row) not in held_out])
+    assert main(["mine", *command]) == 0
+    said = capsys.readouterr().out
+    if head == "tree":
+        leaves = sum(isinstance(node, Leaf) for node in program.decision.nodes)
+        unseen = leaves - len(np.unique(evaluate_many(program, x).leaves))
+        assert re.search(rf"^{unseen} of {leaves} leaves ha(s|ve) 0 rows: no row learned from ends there", said, re.M)
+    else:
+        numbers = [str(n) for n, clause in enumerate(program.clauses) if not clause_column(clause, x).any()]
+        told = rf"^{len(numbers)} of 32 clauses holds? for no row learned from, numbers? {', '.join(numbers)} in gbfl"
+        assert re.search(told, said, re.M)
+        assert main(["reasons", "model.gbfl.json"]) == 0
+        assert re.search(rf"^{numbers[0]}: ", capsys.readouterr().out, re.M)
 
 
 def test_plain_trees_stand_beside_the_rules_unless_they_are_not_wanted(folder, capsys):
