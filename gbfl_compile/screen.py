@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import re
-import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gbfl_compile.ir.readable import printable, readable, unseen_text
+from gbfl_compile.line_breaks import broken
 
 if TYPE_CHECKING:
     from gbfl_compile.check.equivalence import TargetVerdict, Verdict
@@ -65,31 +64,8 @@ def print_wrapped(*lines: str) -> None:
         if not console.is_terminal or len(line) <= console.width:
             console.print(line, markup=False)
             continue
-        start = HANGING + " " * (len(line) - len(line.lstrip()))
-        wrapped = textwrap.wrap(
-            _held_together(line, 2 * console.width // 3),
-            console.width,
-            subsequent_indent=start,
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        for part in wrapped:
-            console.print(part.replace(HELD, " "), markup=False)
-
-
-HANGING = " " * 8
-HELD = "\0"
-"""In place of a space at which a line is not broken; what is printed never holds it."""
-
-BREAKS = re.compile(r"(?= AND | OR | THEN )|(?<=[,;:])(?= )(?![^()]*\))")
-"""Where a line is best broken: between conditions, not within them, nor within brackets."""
-
-
-def _held_together(line: str, longest: int) -> str:
-    """The line, its short parts made unbreakable."""
-    body = line.lstrip()
-    held = (part[:1] + part[1:].replace(" ", HELD) if len(part) <= longest else part for part in BREAKS.split(body))
-    return line[: len(line) - len(body)] + "".join(held)
+        for part in broken(line, console.width):
+            console.print(part, markup=False)
 
 
 @contextlib.contextmanager
@@ -154,8 +130,11 @@ def print_verdict(verdict: Verdict) -> None:
             print_wrapped(f"run: {told}")
     else:
         _print_table(table)
+    remarks: dict[str, list[str]] = {}
     for target in verdict.targets:
-        print_wrapped(*_remarks(target, verdict.program))
+        for remark in _remarks(target, verdict.program):
+            remarks.setdefault(remark, []).append(printable(target.target))
+    print_wrapped(*(f"{', '.join(names)}: {remark}" for remark, names in remarks.items()))
     if verdict.unwitnessed:
         print_lines(f"witnesses: the search was given up for {len(verdict.unwitnessed):,} places (the JSON names them)")
     _console().print(Text.assemble("verdict: ", (verdict.verdict, COLOURS[verdict.verdict])))
@@ -193,22 +172,22 @@ def _consistency_text(target: TargetVerdict) -> str:
 
 
 def _remarks(target: TargetVerdict, program: str) -> Iterator[str]:
-    name = printable(target.target)
+    """What is to be said of a target; the same of several is printed once."""
     if target.reason is not None:
-        yield f"{name}: {target.reason}"
+        yield f"{target.reason}"
     if target.digest is not None and target.digest != program:
-        yield f"{name}: carries the digest {printable(str(target.digest))}, the source has {program}"
-    if target.proof is not None and target.proof.reason is not None:
-        yield f"{name}: proof: {target.proof.answer}: {printable(target.proof.reason)}"
+        yield f"carries the digest {printable(str(target.digest))}, the source has {program}"
+    if target.proof is not None and target.proof.reason not in (None, target.reason):
+        yield f"proof: {target.proof.answer}: {printable(str(target.proof.reason))}"
     if target.proof is not None and (shown := target.proof.counterexample) is not None:
         values = dict(zip(target.proof.features, shown.row, strict=True))
-        yield f"{name}: proof: another answer on {json.dumps({f: str(v) for f, v in values.items()})}"
-        yield f"{name}: proof: source {shown.source.label!r}, target {shown.target.label!r}"
+        yield f"proof: another answer on {json.dumps({f: str(v) for f, v in values.items()})}"
+        yield f"proof: source {shown.source.label!r}, target {shown.target.label!r}"
     if target.execution is not None and target.execution.first is not None:
         first = target.execution.first
-        yield f"{name}: first difference on {json.dumps(first['row'])}"
-        yield f"{name}: source {json.dumps(first['source'])}"
-        yield f"{name}: target {json.dumps(first['target'], default=repr)}"
+        yield f"first difference on {json.dumps(first['row'])}"
+        yield f"source {json.dumps(first['source'])}"
+        yield f"target {json.dumps(first['target'], default=repr)}"
 
 
 def print_demo(demo: Demo, out: Path) -> None:

@@ -5,6 +5,7 @@ data reaches. Every finding is proved for all inputs or counted on the given dat
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -21,9 +22,12 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix, clause_column, evaluate_many
 from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.readable import clause_text
 from gbfl_compile.ir.trees import leaf_numbers
 
 BUDGET_SECONDS = 10.0
+
+CLAUSE_NUMBER = re.compile(r"\bclause ([0-9]+)\b")
 
 Kind: TypeAlias = Literal[
     "unreachable leaf",
@@ -189,18 +193,39 @@ def _bounds_outside(program: Program, data: Matrix) -> Iterator[Oddity]:
                     yield Oddity("bound outside the data", f"clause {number}", text)
 
 
+def _clauses_named(oddity: Oddity) -> list[int]:
+    """By their numbers; a text with a feature's name in it is not looked at, for the name may be `clause 7`."""
+    about_two = oddity.kind in ("equal clauses", "implied clause")
+    said = f"{oddity.where}: {oddity.text}" if about_two else oddity.where
+    return list(dict.fromkeys(map(int, CLAUSE_NUMBER.findall(said)))) if oddity.where.startswith("clause ") else []
+
+
+def _row_text(program: Program, row: tuple[float, ...]) -> str:
+    asked = {atom.feature for clause in program.clauses for atom in clause.atoms}
+    present = [f for f in sorted(asked) if not math.isnan(row[f])]
+    shown = [f"{program.features[f]!r}={row[f]!r}" for f in present]
+    if len(present) < len(asked):
+        shown.append("the rest missing" if present else "all missing")
+    return ", ".join(shown)
+
+
 def as_text(program: Program, found: Sequence[Oddity]) -> str:
-    """The findings for people, one a line, a row below where there is one."""
+    """The findings for people, one a line; below the clauses it names, and a row where there is one.
+
+    A clause without data says in itself which rows would hold it.
+    """
     lines = []
+    unused = [oddity.where.removeprefix("feature ") for oddity in found if oddity.kind == "feature never used"]
+    if len(unused) > 1:
+        lines.append(f"features never used: {', '.join(unused)}: no clause asks them")
     for oddity in found:
+        if len(unused) > 1 and oddity.kind == "feature never used":
+            continue
         lines.append(f"{oddity.kind}: {oddity.where}: {oddity.text}")
-        if oddity.row is not None:
-            asked = {atom.feature for clause in program.clauses for atom in clause.atoms}
-            present = [f for f in sorted(asked) if not math.isnan(oddity.row[f])]
-            shown = [f"{program.features[f]!r}={oddity.row[f]!r}" for f in present]
-            if len(present) < len(asked):
-                shown.append("the rest missing" if present else "all missing")
-            lines.append("    row: " + ", ".join(shown))
+        for number in _clauses_named(oddity):
+            lines.append(f"    clause {number}: {clause_text(program.clauses[number], program.features)}")
+        if oddity.row is not None and oddity.kind != "clause without data":
+            lines.append(f"    row: {_row_text(program, oddity.row)}")
     return "\n".join(lines or ["nothing odd found"]) + "\n"
 
 

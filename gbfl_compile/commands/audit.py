@@ -106,6 +106,15 @@ def audit(
         raise click.UsageError("Name what is deployed: --file, --library, --view, --scored or --call.")
     if views and url is None:
         raise click.UsageError("--view needs --database URL.")
+    for flag, is_given, of in (
+        ("--drift", drift, "--scored"),
+        ("--probabilities", probabilities, "--scored"),
+        ("--name", name is not None, "--library"),
+        ("--source", source is not None, "--library"),
+        ("--float32", float32, "--library"),
+    ):
+        if is_given and {"--scored": scored, "--library": library}[of] is None:
+            raise click.UsageError(f"{flag} goes with {of}, which is not named.")
     approved = load(program)
     given = Given(approved, rows_of(data, approved), triplets_of(triplets, approved), budget, column_mapping(columns))
     found: list[Audited] = [audit_file(given, path, dialect) for path in files]

@@ -32,5 +32,5 @@ def lint(program: Path, data: Path | None, budget: float, as_json: bool) -> int:
     if as_json:
         screen.print_json(linter.as_json(loaded, found))
     else:
-        screen.print_wrapped(*(linter.as_text(loaded, found) or "nothing odd").split("\n"))
+        screen.print_wrapped(*linter.as_text(loaded, found).rstrip("\n").split("\n"))
     return DIFFERENT if found else EQUAL

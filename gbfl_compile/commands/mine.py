@@ -149,8 +149,8 @@ def _order(asked: dict[str, Any]) -> Order:
 
 def _check_black_box(asked: dict[str, Any]) -> None:
     if (asked["train"] is None) == (asked["black_box"] is None):
-        many = "not both of" if asked["train"] else "one of"
-        raise BadInput(f"give {many} --train mlp|gbm|forest, to train a black box, and --black-box MODEL, to take one")
+        both = ", not both" if asked["train"] else ""
+        raise BadInput(f"give --train mlp|gbm|forest, to train a black box, or --black-box MODEL, to take one{both}")
     if (asked["data"] is None) == (asked["database"] is None):
         raise BadInput("give a file of data, or --database URL --table NAME")
     if (asked["database"] is None) != (asked["table"] is None):

@@ -70,7 +70,7 @@ def rows_of(
     if missing.any() and not drop_missing:
         column = int(missing.any(axis=0).argmax())
         raise BadInput(
-            f"{where}: {int(missing.any(axis=1).sum())} rows have a missing value, the first in column "
+            f"{where}: {int(missing.any(axis=1).sum())} of {len(x)} rows have a missing value, the first in column "
             f"{features[column]!r}, row {places[missing[:, column].argmax()] + 1}: leave such rows out with "
             "--missing drop, or the column with --drop"
         )
@@ -127,8 +127,8 @@ def _classes(column: Any, target: str, where: str, places: Places) -> NDArray[An
     missing = np.asarray(column.isna())
     if missing.any():
         raise BadInput(
-            f"{where}: the target {target!r} is missing in {int(missing.sum())} rows, the first is row "
-            f"{places[missing.argmax()] + 1}: remove them, or write a class there"
+            f"{where}: the target {target!r} is missing in {int(missing.sum())} of {len(missing)} rows, the first is "
+            f"row {places[missing.argmax()] + 1}: remove such rows, or write a class there"
         )
     labels = [label.item() if isinstance(label, np.generic) else label for label in column.tolist()]
     kinds = sorted({type(label).__name__ for label in labels})

@@ -119,6 +119,24 @@ def test_nothing_odd_is_said_so_and_the_json_is_json():
     assert "row: 'a'=" in as_text(odd, found)
 
 
+def test_findings_are_told_with_the_clauses_they_name():
+    clauses = (Clause((Interval(0, 1.0),)), Clause((Interval(0, 2.0),)), Clause((Interval(0, 9.0),)))
+    names = ("clause 2", "x", "y")
+    program = Program(names, (0, 1), clauses, Scorecard((0, 0), ((0, 1), (0, 2), (0, 3)), 0))
+    lines = as_text(program, lint(program, np.array([[0.0, 0.0, 0.0], [3.0, 0.0, 0.0]]))).split("\n")
+    assert "features never used: 'x', 'y': no clause asks them" in lines
+    at = lines.index("clause without data: clause 2: none of 2 rows holds it")
+    assert lines[at + 1] == "    clause 2: clause 2 >= 9"
+    assert not lines[at + 2].startswith("    row")
+    at = next(
+        n for n, line in enumerate(lines) if line.startswith("implied clause: clause 1: where it holds, clause 0")
+    )
+    assert lines[at + 1 : at + 3] == ["    clause 1: clause 2 >= 2", "    clause 0: clause 2 >= 1"]
+    assert lines[at + 3].startswith("    row: 'clause 2'=")
+    at = next(n for n, line in enumerate(lines) if line.startswith("bound outside the data: clause 2: bound 9.0"))
+    assert lines[at + 1] == "    clause 2: clause 2 >= 9"
+
+
 def test_what_takes_too_long_is_called_not_decided():
     choose = random.Random(4)
     program = random_program(choose, "list", features=2, most_clauses=6)

@@ -202,6 +202,34 @@ def test_an_artifact_of_another_program_is_told_by_its_digest(folder, capsys):
     assert f"carries the digest {'0' * 64}" in capsys.readouterr().out
 
 
+def test_what_holds_for_several_targets_is_said_once(folder, capsys):
+    assert main(["compile", "p.json", "--to", "python,sql:sqlite,sql:duckdb", "-o", "build", "-q"]) == 0
+    other = replace(PROGRAM, features=("age", "another name"))
+    (folder / "other.json").write_text(to_json(other))
+    assert main(["check", "other.json", "build"]) == 1
+    said = capsys.readouterr().out
+    assert said.count("its features or classes are not the source's") == 1
+    assert said.count("carries the digest") == 1
+    assert "python, sql:duckdb, sql:sqlite: its features or classes are not the source's\n" in said
+
+
+ALONE = {
+    "--drift": ("--scored", ["--drift"]),
+    "--probabilities": ("--scored", ["--probabilities"]),
+    "--name": ("--library", ["--name", "model"]),
+    "--source": ("--library", ["--source", "model.c"]),
+    "--float32": ("--library", ["--float32"]),
+}
+
+
+@pytest.mark.parametrize("flag", ALONE)
+def test_an_audit_passes_over_no_flag_in_silence(folder, capsys, flag):
+    assert main(["compile", "p.json", "--to", "python", "-o", "build", "-q"]) == 0
+    of, arguments = ALONE[flag]
+    assert main(["audit", "p.json", "--file", "build/python/model.py", *arguments]) == 2
+    assert f"{flag} goes with {of}" in capsys.readouterr().err
+
+
 def test_two_names_in_one_folder_are_told_apart(folder, capsys):
     for name in ("a", "b"):
         main(["compile", "p.json", "--to", "python", "-o", "build", "--name", name])

@@ -158,13 +158,13 @@ def test_what_cannot_be_learned_from_is_named_with_the_way_out(folder, capsys):
     holes.loc[[4, 9], "income"] = np.nan
     holes.to_csv("holes.csv", index=False)
     line = refused(capsys, "holes.csv", *SMALL, "--train", "gbm")
-    assert "2 rows have a missing value, the first in column 'income', row 5" in line
+    assert "2 of 200 rows have a missing value, the first in column 'income', row 5" in line
     told, _ = mined(capsys, "holes.csv", *SMALL, "--train", "gbm", "--missing", "drop")
     assert told["data"]["left_out"] == 2
     rows.loc[[7], "default"] = None
     rows.to_csv("unknown.csv", index=False)
     line = refused(capsys, "unknown.csv", *SMALL, "--train", "gbm")
-    assert "'default' is missing in 1 rows, the first is row 8" in line
+    assert "'default' is missing in 1 of 200 rows, the first is row 8" in line
     assert "no column 'defolt' for --target" in refused(capsys, "loans.csv", "--target", "defolt", "--train", "gbm")
     assert "must hold classes" in refused(
         capsys, "loans.csv", "--target", "rate", "--drop", "default", "--train", "gbm"
