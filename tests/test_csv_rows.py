@@ -94,6 +94,7 @@ def test_every_command_that_reads_a_table_names_the_short_row(tmp_path, monkeypa
     (tmp_path / "t.csv").write_text("a,b,label\n" + "1,2,yes\n1,0,no\n" * 30 + "1,2\n")
     for command in (
         ["mine", "t.csv", "--target", "label", "--train", "gbm"],
+        ["mine", "t.csv", "--target", "label", "--train", "gbm", "--rows", "40"],
         ["score", "p.json", "t.csv", "-o", "s.csv"],
         ["audit", "p.json", "--scored", "t.csv"],
         ["lint", "p.json", "--data", "t.csv"],

@@ -170,7 +170,7 @@ def _points_changes(program: Program, card: Scored, missing: list[Piece], extra:
 
 def points_text(points: Points, program: Program) -> str:
     """Points class by class: `+3 yes, -1 no`."""
-    return ", ".join(f"{worth:+d} {label}" for worth, label in zip(points, program.classes, strict=True))
+    return ", ".join(f"{worth:+d} for {label}" for worth, label in zip(points, program.classes, strict=True))
 
 
 def _atom_changes(cells: Cells, features: tuple[str, ...], old: Piece, new: Piece) -> Iterator[Change]:

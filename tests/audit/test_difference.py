@@ -133,7 +133,7 @@ def test_clauses_added_and_removed_are_told_with_their_points():
     fewer = replace(CARD, clauses=CARD.clauses[:3], decision=replace(CARD.decision, points=points[:3]))
     (gone,) = difference(CARD, fewer).changes
     assert (gone.kind, gone.where) == ("removed", "clause 3")
-    assert gone.approved.endswith("(+0 no, +3 yes)")
+    assert gone.approved.endswith("(+0 for no, +3 for yes)")
     (come,) = difference(fewer, CARD).changes
     assert (come.kind, come.where) == ("added", "clause 3 of the new version")
 
