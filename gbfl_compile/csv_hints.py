@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "upright strokes"}
+
+FOR_SPREADSHEETS = {f"sep={mark}" for mark in (",", *SEPARATORS)}
 
 UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
@@ -14,16 +16,18 @@ NUMBER_WITH_A_UNIT = re.compile(r"[^\d\w]{0,3}[+-]?\d[\d.,' ]*[^\d\w]{0,3}")
 NO_VALUE = frozenset({"?", "-", "--", ".", "n.a.", "N.A.", "na", "none", "missing", "unknown"})
 
 
-def other_separator(header: Sequence[str], first_row: Sequence[str]) -> str | None:
-    """What separates the fields, if it is not commas: the header is one name, in which it stands as often as below."""
-    if len(header) != 1:
-        return None
-    for mark, called in SEPARATORS.items():
-        if 0 < header[0].count(mark) == ",".join(first_row).count(mark):
+def other_separator(header: Sequence[str], rows: Iterator[Sequence[str]]) -> str | None:
+    """What to do where it is not commas that separate: the header is one name, in which it stands as often as below."""
+    if ",".join(header) in FOR_SPREADSHEETS:
+        return f"its first line, {','.join(header)!r}, is for a spreadsheet and has no names: remove it"
+    marks = [mark for mark in SEPARATORS if len(header) == 1 and mark in header[0]]
+    first_row = ",".join(next(rows, ())) if marks else ""
+    for mark in marks:
+        if header[0].count(mark) == first_row.count(mark):
             shown = {"\t": "\\t"}.get(mark, mark)
             return (
-                f"its fields are separated by {called}: save it with commas between fields and points in numbers, in "
-                f"pandas: read_csv(FILE, sep='{shown}', decimal=',').to_csv(NEW, index=False)"
+                f"its fields are separated by {SEPARATORS[mark]}: save it with commas between fields and points in "
+                f"numbers, in pandas: read_csv(FILE, sep='{shown}', decimal=',').to_csv(NEW, index=False)"
             )
     return None
 

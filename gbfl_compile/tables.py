@@ -253,11 +253,13 @@ def csv_header(path: Path, ending: str) -> list[str]:
     with open_csv(path, packed=ending == ".csv.gz") as file:
         rows = (line for line in csv.reader(_lines(path, file)) if line)
         header = next(rows, [])
-        if len(header) == 1 and (hint := other_separator(header, next(rows, []))):
+        if hint := other_separator(header, rows):
             raise BadInput(f"{path}: {hint}")
     if len(header) > MOST_COLUMNS:
         raise BadInput(f"{path}: {len(header)} columns, at most {MOST_COLUMNS} are read")
     times = Counter(header)
+    if times[""] > 1:
+        raise BadInput(f"{path}: {times['']} columns have no name in the header: name them")
     if repeated := sorted(name for name, count in times.items() if count > 1):
         raise BadInput(f"{path}: the column {repeated[0]!r} stands {times[repeated[0]]} times in the header")
     return header

@@ -1,5 +1,7 @@
 """Files that are CSV to other programs: the error says what is the matter and what to do."""
 
+import re
+
 import pytest
 
 from gbfl_compile.cli import main
@@ -91,3 +93,26 @@ def test_a_column_that_is_not_there_is_told_with_those_that_are(tmp_path):
     table = read_table(tmp_path / "t.csv")
     with pytest.raises(BadInput, match=r"has no column 'income': there is 'age', ' income'"):
         feature_matrix(table, ("age", "income"), "t.csv")
+
+
+@pytest.mark.parametrize("first", ["sep=;", "sep=,", "sep=\t"])
+def test_a_line_for_a_spreadsheet_is_told(tmp_path, first):
+    (tmp_path / "t.csv").write_text(f"{first}\na{first[-1]}b\n1{first[-1]}2\n")
+    with pytest.raises(BadInput, match=re.escape(f"first line, {first!r}, is for a spreadsheet")):
+        read_table(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("rows", [[], ["--rows", "50"]])
+def test_a_column_without_a_name_is_no_feature(folder, capsys, rows):
+    """pandas would call it `Unnamed: 0`, and a table that is scored has no column of that name."""
+    lines = "".join(f"{n},{n % 7},{n % 3},{n % 2}\n" for n in range(60))
+    (folder / "t.csv").write_text(f",a,b,class\n{lines}")
+    command = ["mine", "t.csv", "--target", "class", "--train", "gbm", "--clauses", "2", "--no-baselines", "-q", *rows]
+    assert main(command) == 2
+    said = capsys.readouterr().err
+    assert "column 1 has no name in the header: name it, or leave it out with --drop 'Unnamed: 0'\n" in said
+    assert main([*command, "--drop", "Unnamed: 0"]) == 0
+    assert main(["score", "model.gbfl.json", "t.csv", "-o", "s.csv", "-q"]) == 0
+    (folder / "t.csv").write_text(f"a,,,class\n{lines}")
+    assert main(command) == 2
+    assert "t.csv: 2 columns have no name in the header: name them\n" in capsys.readouterr().err

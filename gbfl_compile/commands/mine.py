@@ -192,17 +192,20 @@ def _table(asked: dict[str, Any], memory: int | None) -> tuple[str, Any, Drawn |
     """What the data is called, the table, and which rows of a larger one it has. Of a database it has all."""
     from gbfl_compile.mining.drawn_tables import drawn_rows, most_rows
     from gbfl_compile.mining.memory import refuse_many_rows
+    from gbfl_compile.mining.rows import refuse_nameless
     from gbfl_compile.table_batches import column_names
-    from gbfl_compile.tables import read_table
+    from gbfl_compile.tables import file_ending, read_table
 
     if asked["database"] is not None:
         from gbfl_compile.database_tables import read_database_table
 
         return asked["table"], read_database_table(asked["database"], asked["table"]), None
     data, most = asked["data"], asked["rows"]
-    rows = most_rows(data)
+    rows, names = most_rows(data), column_names(data)
+    if file_ending(data).startswith(".csv"):
+        refuse_nameless(names, asked["drop"], data.name)
     if memory is not None:
-        refuse_many_rows(data.name, min(rows, most), len(column_names(data)), memory)
+        refuse_many_rows(data.name, min(rows, most), len(names), memory)
     if rows <= most:
         return data.name, read_table(data), None
     return data.name, *drawn_rows(data, asked["target"], most, asked["seed"])

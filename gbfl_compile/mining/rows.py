@@ -6,6 +6,7 @@ What cannot be learned from is refused by name, with the way out; nothing is fil
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,6 +105,15 @@ def _sorted(rows: Rows) -> Rows:
     keys = [np.unique(rows.y, return_inverse=True)[1], *rows.x.T[::-1]]
     order = np.lexsort(keys)
     return Rows(rows.features, rows.x[order], rows.y[order], rows.left_out)
+
+
+def refuse_nameless(header: Sequence[str], drop: tuple[str, ...], where: str) -> None:
+    """Refuse a column of a CSV file without a name, row numbers mostly: a made-up one is in no table to be scored."""
+    if "" in header and (made_up := f"Unnamed: {header.index('')}") not in drop:
+        raise BadInput(
+            f"{where}: column {header.index('') + 1} has no name in the header: name it, or leave it out with --drop "
+            f"{shlex.quote(made_up)}"
+        )
 
 
 def _feature_names(table: Any, target: str, drop: tuple[str, ...], where: str) -> tuple[str, ...]:
