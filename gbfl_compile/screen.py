@@ -254,7 +254,7 @@ def print_doctor(found: dict[str, Any]) -> None:
     console = Console(highlight=False)
     libraries = found["libraries"].items()
     have = ", ".join(f"{name} {row['version']}" for name, row in libraries if row["version"])
-    console.print(Text(f"libraries: {have}"))
+    print_wrapped(f"libraries: {have}")
     lacking: dict[str, list[str]] = {}
     for name, row in libraries:
         if not row["version"]:
@@ -271,7 +271,6 @@ def print_doctor(found: dict[str, Any]) -> None:
     print_lines("")
     _print_table(targets)
     print_lines("")
-    for why, names in reasons.items():
-        console.print(Text(f"{', '.join(names)}: {why}"))
+    print_wrapped(*(f"{', '.join(names)}: {why}" for why, names in reasons.items()))
     run = [name for name, row in found["targets"].items() if row["run"] == "yes"]
     console.print(Text(f"{len(run)} of {len(found['targets'])} targets can be proved and run here"))
