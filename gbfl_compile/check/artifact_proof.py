@@ -11,9 +11,10 @@ from typing import Any, Literal, TypeAlias
 from gbfl_compile.check.proof import Counterexample, Proof, Undecided
 from gbfl_compile.check.prove import BUDGET_SECONDS, prove
 from gbfl_compile.check.readers import LARGEST, read
+from gbfl_compile.check.readers.c_artifact import is_model_header
 from gbfl_compile.check.reading import Reading, Unread
 from gbfl_compile.check.reasons import WrongReason, prove_reasons
-from gbfl_compile.errors import CannotRun
+from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files import read_whole, refuse_leading_out
 from gbfl_compile.ir.nodes import Program
 
@@ -122,14 +123,33 @@ def artifact_files(path: Path, extension: str) -> dict[str, bytes]:
     """The files of the artifact whose main file is `path`: all in its folder but what other artifacts brought."""
     folder = path.parent
     stems = {other.stem for other in folder.glob(f"*{extension}")} - {path.stem} - SYSTEM_HEADERS
-    others = {f"{stem}{ending}" for stem in stems for ending in (extension, ".h")}
+    others = {f"{stem}{extension}" for stem in stems} | {
+        f"{stem}.h" for stem in stems if _is_another_model(folder, stem)
+    }
     found: dict[str, bytes] = {}
     for file in sorted(folder.rglob("*")):
         name = file.relative_to(folder).as_posix()
-        hidden = any(part.startswith(".") for part in name.split("/"))
-        compiled = "__pycache__" in name.split("/") and not file.name.startswith(f"{path.stem}.")
-        compiled = compiled or (extension == ".c" and BUILT.fullmatch(file.name) is not None)
-        if file.is_file() and not hidden and not compiled and name not in others:
+        if file.is_symlink() and file.is_dir() and not file.name.startswith("."):
+            raise BadInput(f"{file}: is a link to a folder, which is not followed: put the folder itself there")
+        if file.is_file() and not _is_nobodys(name, path.stem, extension) and name not in others:
             refuse_leading_out(file, folder)
             found[name] = read_whole(file, LARGEST - sum(len(content) for content in found.values()))
     return found
+
+
+def _is_nobodys(name: str, stem: str, extension: str) -> bool:
+    """Whether a file has no say in what the artifact does: hidden, or left by a compiler and not read by one."""
+    parts = name.split("/")
+    if any(part.endswith(".gch") for part in parts):
+        return False  # gcc takes whatever lies in NAME.h.gch for NAME.h
+    if any(part.startswith(".") for part in parts):
+        return not (extension == ".sql" and name.endswith((".yml", ".yaml")))  # dbt reads hidden ones too
+    if "__pycache__" in parts and not parts[-1].startswith(f"{stem}."):
+        return True
+    return extension == ".c" and BUILT.fullmatch(parts[-1]) is not None
+
+
+def _is_another_model(folder: Path, stem: str) -> bool:
+    """Whether NAME.h declares a model and nothing else: any other could stand in for a header of the system."""
+    header = folder / f"{stem}.h"
+    return header.is_file() and is_model_header(stem, read_whole(header, LARGEST))

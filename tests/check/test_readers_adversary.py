@@ -1,16 +1,21 @@
 """Edits made to slip past a reader: each once was proved although it behaves differently, and is refused now."""
 
 import math
+import os
+import py_compile
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from gbfl_compile.backends import emit
 from gbfl_compile.check.artifact_proof import artifact_files, prove_artifact
+from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
 from gbfl_compile.ir.trees import leaf, split
-from tests.check.reader_artifacts import said_by_onnx
+from tests.check.reader_artifacts import said_by_c, said_by_onnx
 
 
 def tree(threshold):
@@ -201,3 +206,89 @@ def test_a_file_cannot_hide_behind_a_name(decoy, tmp_path):
 @pytest.mark.parametrize("place", ["return 0\n", "(-1, 0, True)"])
 def test_numbers_of_thousands_of_digits(place):
     assert answer(tree(1.0), "python", place, place.replace("0", "0x" + "F" * 5000)) in ("unread", "other reasons")
+
+
+C_TREE = "    if ((x[0] >= 0x1.8p+0)) {\n        return 0;\n    }\n    return 1;\n"
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "const int32_t t = 1.5; if (x[0] >= t) { return 0; } return 1;",  # t is 1
+        "const _Bool t = 1.5; if (x[0] >= t) { return 0; } return 1;",
+        "int t; t = 1.5; if (x[0] >= t) { return 0; } return 1;",
+        "int32_t t = 1; if (x[0] >= 1.5) { int32_t t = 0; (void)t; } return t;",  # the outer t stays 1
+        "int32_t t = -2147483648; int64_t u = -t; if (x[0] >= 1.5 && u > 0) { return 0; } return 1;",  # overflows
+    ],
+)
+def test_c_that_computes_something_else_than_it_seems(rules, tmp_path):
+    program, options = tree(1.5), {"kernel": "ifelse"}
+    assert answer(program, "c", C_TREE, rules, options=options) == "unread"
+    files = dict(emit(program, "c", options=options).files)
+    files["model.c"] = files["model.c"].decode().replace(C_TREE, rules).encode()
+    if (said := said_by_c(files, [[1.0, 0.0], [2.0, 0.0]], program, tmp_path)) is None:
+        pytest.skip("no C compiler here")
+    assert said["predict"] != [0, 1]
+
+
+def test_a_real_number_put_into_a_counter():
+    """The loop over rows would end."""
+    start = "    const double *const c0 = columns[0] + first;\n"
+    assert answer(card(1), "c", start, f"{start}    n = 0.0;\n", options={"kernel": "select"}) == "unread"
+
+
+@pytest.mark.parametrize("link", ["model", "__pycache__"])
+def test_a_link_to_a_folder_is_no_place_to_hide(link, tmp_path):
+    """Python would import the package rather than the module, and the compiled module rather than its source."""
+    folder, elsewhere = tmp_path / "python", tmp_path / "elsewhere"
+    folder.mkdir()
+    elsewhere.mkdir()
+    written(tree(1.0), "python", folder)
+    source = folder / "model.py"
+    own = source.read_bytes()
+    other = own.replace(b"return 0", b"return 1")
+    (elsewhere / "__init__.py").write_bytes(other)
+    source.write_bytes(other)
+    os.utime(source, (1e9, 1e9))
+    py_compile.compile(str(source), str(elsewhere / f"model.{sys.implementation.cache_tag}.pyc"))
+    source.write_bytes(own)
+    os.utime(source, (1e9, 1e9))
+    (folder / link).symlink_to(elsewhere)
+    asked = subprocess.run(
+        [sys.executable, "-c", "import model; print(model.predict([2.0, 0.0]))"], cwd=folder, capture_output=True
+    )
+    assert asked.stdout.split() == [b"no"]
+    with pytest.raises(BadInput, match="link to a folder"):
+        artifact_files(source, ".py")
+
+
+@pytest.mark.parametrize("hidden", ["model.h.gch/made.o", "model.h.gch/.made"])
+def test_a_precompiled_header_is_not_overlooked(hidden, tmp_path):
+    written(tree(1.0), "c", tmp_path)
+    (tmp_path / "model.h.gch").mkdir()
+    (tmp_path / hidden).write_bytes(b"gpch\xff")
+    assert prove_artifact(tree(1.0), "c", artifact_files(tmp_path / "model.c", ".c")).answer == "unread"
+
+
+@pytest.mark.parametrize("decoy", ["features", "stdc-predef", "limits"])
+def test_a_header_that_the_system_headers_ask_for(decoy, tmp_path):
+    """With the folder among those searched, as a CMake build has it, it would be taken for the system's own."""
+    written(tree(1.0), "c", tmp_path, {"layout": "cmake"})
+    (tmp_path / f"{decoy}.c").write_text("/* notes */\n")
+    (tmp_path / f"{decoy}.h").write_text("#define model_leaf_class model_leaf_node\n")
+    assert prove_artifact(tree(1.0), "c", artifact_files(tmp_path / "model.c", ".c")).answer == "unread"
+
+
+def test_another_model_in_the_folder_is_another_matter(tmp_path):
+    written(tree(1.0), "c", tmp_path)
+    for name, content in emit(card(1), "c", "second").files.items():
+        (tmp_path / name).write_bytes(content)
+    for name, program in (("model", tree(1.0)), ("second", card(1))):
+        assert prove_artifact(program, "c", artifact_files(tmp_path / f"{name}.c", ".c")).answer == "proved"
+
+
+def test_a_hidden_schema_is_read_by_dbt(tmp_path):
+    written(tree(1.0), "sql:duckdb", tmp_path, {"form": "dbt"})
+    (tmp_path / "schema.yml").rename(tmp_path / ".schema.yml")
+    (tmp_path / ".schema.yml").write_text("models:\n  - name: model\n    config: {post_hook: drop}\n")
+    assert prove_artifact(tree(1.0), "sql:duckdb", artifact_files(tmp_path / "model.sql", ".sql")).answer == "unread"

@@ -114,6 +114,15 @@ def _header(name: str, content: bytes) -> tuple[dict[str, int], dict[str, Any]]:
     return constants, prototypes
 
 
+def is_model_header(name: str, content: bytes) -> bool:
+    """Whether this is the NAME.h of an emitted model, which declares what begins with its name and defines nothing."""
+    try:
+        _, prototypes = _header(name, content)
+    except (Unread, RecursionError):
+        return False
+    return all(called.startswith(f"{name}_") for called in prototypes)
+
+
 def _declarations(code: str) -> list[Any]:
     """Those of the file itself: what the parser was told before it stands on line 1."""
     return [node for node in parsed(code).ext if line_of(node) > 0]

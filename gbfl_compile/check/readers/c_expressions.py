@@ -138,8 +138,10 @@ def fitting(setting: Setting, node: Any, kind: str, value: Known) -> Known:
             fits = kind == f"{setting.real} *"
         case Feature():
             fits = kind in (setting.real, "double")
-        case Real(number):
-            return Real(as_float32(number)) if kind == "float" else value
+        case Real(number) if kind == "float":
+            return Real(as_float32(number))
+        case Real():
+            fits = kind == "double"  # a whole number would lose what is behind the point
         case Bits():
             fits = kind == WORD and bounds(value)[1] < 2**32
         case Plus():
@@ -180,7 +182,7 @@ def expression(setting: Setting, node: Any, known: Seen) -> Known:
         case "UnaryOp" if node.op == "!":
             return negated(truth_of(setting, node.expr, known))
         case "UnaryOp" if node.op == "-":
-            return negative(expression(setting, node.expr, known))
+            return _in_range(setting, node, negative(expression(setting, node.expr, known)))
         case "TernaryOp":
             asked = truth_of(setting, node.cond, known)
             sides = [expression(setting, side, known) for side in (node.iftrue, node.iffalse)]
@@ -245,8 +247,13 @@ def _binary(setting: Setting, node: Any, known: Seen) -> Known:
     if node.op not in OPERATIONS:
         refuse(node, f"an operator that is not understood: {node.op}")
     value = OPERATIONS[node.op](left, right)
-    if node.op in ("+", "-", "*") and _largest(value) > SURE_OF_INT and not _is_wide(setting, node):
-        refuse(node, f"arithmetic that may not fit an int: {node.op}")
+    return _in_range(setting, node, value) if node.op in ("+", "-", "*") else value
+
+
+def _in_range(setting: Setting, node: Any, value: Known) -> Known:
+    """The result of arithmetic, refused where it may not fit the type that C does it in."""
+    if _largest(value) > (INTEGERS["int64_t"][1] if _is_wide(setting, node) else SURE_OF_INT):
+        refuse(node, f"arithmetic that may not fit its type: {node.op}")
     return value
 
 

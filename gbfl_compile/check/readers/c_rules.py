@@ -78,6 +78,8 @@ def _statement(setting: Setting, statement: Any, known: Locals) -> tuple[Value |
             return None, known
         case "Cast" if type_name(statement.to_type) == "void" and type(statement.expr).__name__ == "ID":
             return None, known
+        case "Decl" if statement.name in known:
+            refuse(statement, f"{statement.name} is declared within the reach of another {statement.name}")
         case "Decl":
             value = Unclear() if statement.init is None else expression(setting, statement.init, known)
             known[statement.name] = fitting(setting, statement, setting.types[statement.name], value)
