@@ -40,7 +40,11 @@ age > 3 AND '1' = 1;age > 3 AND 1/0 IS NULL;data.age > 3;AGE > 3;"AGE" > 3;"age"
 age>.5e1;age>5.e0;NOT age IS NULL;NOT age > 3 = FALSE;(age > 3) = (income > 0);(age IS NULL) = (income IS NULL);
 (age IS NULL) > (income IS NULL);(age > 3) IS DISTINCT FROM (income > 0);(age > 3) IN (TRUE, NULL);
 (age > 3) BETWEEN FALSE AND TRUE;1 - (age > 3);(age > 3) + (income > 0) > 1;(age > 3)::int = 1;CAST(age > 3 AS INTEGER) = 1;
-(age > 3 OR NULL) IS NULL;(age > 3) IS NOT TRUE;((age > 3) IS TRUE) IS FALSE""".replace("\n", "").split(";")
+(age > 3 OR NULL) IS NULL;(age > 3) IS NOT TRUE;((age > 3) IS TRUE) IS FALSE;3 IN (age, income);3 NOT IN (age, 5);
+CASE age WHEN age THEN TRUE ELSE FALSE END;age NOTNULL AND income > 0;NOT age ISNULL;(age > 3) IS DISTINCT FROM TRUE AND income > 0;
+(age > 3) IS NOT DISTINCT FROM NULL IS TRUE;NOT age > ANY (ARRAY[1, NULL]);age < 3 AND 'ab' = CAST('ab' AS STRING)""".replace(
+    "\n", ""
+).split(";")
 
 COMMENTED = [
     "age > 3 --AND age > 5\n",

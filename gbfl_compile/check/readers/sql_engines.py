@@ -61,11 +61,15 @@ class Engine:
     """Whether /*! … */ is no comment."""
     float_is_single: bool = False
     """Whether FLOAT, which sqlglot takes for a double in this dialect, has 32 bits."""
+    distinct_takes_all: bool = False
+    """Whether `a IS DISTINCT FROM b AND c` compares a with `b AND c`."""
+    null_after: bool = False
+    """Whether `x ISNULL` and `x NOTNULL` are tests; to ClickHouse the second word is another name for x."""
     aliases_first: bool = False
     """Whether a name in a SELECT list means an alias of the same list before a column of the table."""
 
 
-POSTGRES = Engine("postgres", "postgres", "greatest", "lower", "decimal", bare_texts=True)
+POSTGRES = Engine("postgres", "postgres", "greatest", "lower", "decimal", bare_texts=True, null_after=True)
 SPARK = Engine("spark", "spark", "greatest", "fold", most_digits=38, most_scale=38, null_is_not_nan=True)
 MARIADB = Engine(
     "mariadb",
@@ -95,9 +99,10 @@ ENGINES: Mapping[str, Engine] = {
             float_is_double=True,
             narrow_integers=False,
             numbers_are_truths=True,
+            null_after=True,
         ),
         # a bare decimal is DECIMAL: before 2.0 it became a double by a division, exact for 15 digits
-        Engine("duckdb", "duckdb", "greatest", "fold", most_digits=15, most_scale=22, bare_texts=True),
+        Engine("duckdb", "duckdb", "greatest", "fold", most_digits=15, most_scale=22, bare_texts=True, null_after=True),
         POSTGRES,
         MARIADB,
         replace(MARIADB, name="mysql"),
@@ -125,6 +130,7 @@ ENGINES: Mapping[str, Engine] = {
             executed_comments=True,
             float_is_single=True,
             looks_up_bits=True,
+            distinct_takes_all=True,
         ),
         Engine("snowflake", "snowflake", "greatest", "upper", "decimal", most_digits=38, most_scale=37),
         Engine("bigquery", "bigquery", "ieee", "fold", point="double", narrow_integers=False),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import zip_longest
 from typing import Any
 
+from gbfl_compile.check.readers.sql_chains import refuse_chains
 from gbfl_compile.check.readers.sql_engines import Engine
 from gbfl_compile.check.readers.sql_names import refuse_unclear_characters
 from gbfl_compile.check.readers.sql_type_names import refuse_types_of_others
@@ -30,6 +32,8 @@ def statements(engine: Engine, text: str) -> list[list[Any]]:
     refuse_unclear_characters(text, tokens)
     if engine.float_is_single and any(token.text.upper() == "FLOAT" for token in tokens):
         raise Unread(f"FLOAT, which has 32 bits in {engine.name}: write DOUBLE")
+    if not engine.null_after:
+        _refuse_tests_after(engine, tokens)
     parts: list[list[Any]] = [[]]
     for token in tokens:
         if token.token_type == TokenType.SEMICOLON:
@@ -38,7 +42,15 @@ def statements(engine: Engine, text: str) -> list[list[Any]]:
             parts[-1].append(token)
     for part in parts:
         refuse_types_of_others(engine, part)
+        refuse_chains(part)
     return [part for part in parts if part]
+
+
+def _refuse_tests_after(engine: Engine, tokens: list[Any]) -> None:
+    """Refuse `x ISNULL`, which sqlglot takes for a test everywhere; `isNull(x)` is a function."""
+    for token, following in zip_longest(tokens, tokens[1:]):
+        if token.text.upper() in ("ISNULL", "NOTNULL") and (following is None or following.text != "("):
+            raise Unread(f"{token.text} after a value, which is no test in {engine.name}: write IS NULL")
 
 
 def parsed(parse: Callable[[], Any]) -> Any:

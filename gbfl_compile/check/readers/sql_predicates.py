@@ -72,7 +72,10 @@ def _quantified(node: Any, left: Any, sign: Comparison, right: Any, scope: Scope
     if kind(array) != "Array":
         refuse(node, "ANY or ALL of something that is not a list")
     value = operand(left, scope)
-    parts = [comparison_of(scope.engine, value, sign, scope.follow(item, scope)) for item in array.expressions]
+    items = [scope.follow(item, scope) for item in array.expressions]
+    for item in items:
+        refuse_other_equality(node, item, scope)
+    parts = [comparison_of(scope.engine, value, sign, item) for item in items]
     return disjunction(parts) if kind(right) == "Any" else conjunction(parts)
 
 
@@ -97,16 +100,18 @@ def _in(node: Any, scope: Scope) -> Value:
 
 def refuse_other_equality(node: Any, item: Value, scope: Scope) -> None:
     """IN and CASE x WHEN look up bits in some engines: NULL is found or passed over, and -0.0 is not 0.0."""
-    if scope.engine.looks_up_bits and isinstance(item, Constant) and (item.value is None or not item.value):
-        refuse(node, f"NULL or nought among values that {scope.engine.name} looks up by their bits")
+    if scope.engine.looks_up_bits and not (isinstance(item, Constant) and item.value):
+        refuse(node, f"what may be NULL or nought among values that {scope.engine.name} looks up by their bits")
 
 
 def _is(node: Any, scope: Scope) -> Value:
-    only(node, "this", "expression")
+    only(node, "this", "expression", "negate")
     asked = node.args["expression"]
     value = operand(node.this, scope)
     if kind(asked) == "Null":
-        return null_test(scope.engine, value)
+        found = null_test(scope.engine, value)
+        return negated(found) if node.args.get("negate") else found
+    only(node, "this", "expression")
     if kind(asked) == "Boolean":
         truth = truth_of(scope.engine, value)
         return known(truth.true if asked.this else truth.false)
@@ -116,6 +121,8 @@ def _is(node: Any, scope: Scope) -> Value:
 def _null_safe(node: Any, scope: Scope) -> Value:
     only(node, "this", "expression")
     engine = scope.engine
+    if engine.distinct_takes_all and kind(node.parent) not in ("Paren", "If"):
+        refuse(node, f"IS DISTINCT FROM, which {engine.name} compares with all that follows: put it in brackets")
     if engine.nan == "ieee":
         refuse(node, f"IS DISTINCT FROM, by which {engine.name} may find NaN equal to NaN")
     left, right = operand(node.this, scope), operand(node.args["expression"], scope)

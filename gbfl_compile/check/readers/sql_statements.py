@@ -137,13 +137,21 @@ def _statement(node: Any, reader: Reader, asked: Asked) -> Iterator[tuple[str, L
     columns = query_columns(made, reader, {}, outer).columns
     if names and len(names) != len(columns):
         refuse(node, "its columns are not those of its query")
+    if names and reader.engine.parsed_as == "mysql" and node.args.get("kind") == "TABLE" and names != list(columns):
+        refuse(node, f"columns that {reader.engine.name} fills by their names, and the query has others")
     for number, (name, value) in enumerate(columns.items()):
         given = names[number] if names else name
         yield given, _typed(reader.engine, value, types[number] if types else None)
 
 
 def _typed(engine: Engine, value: Lazy, kind_: Any) -> Lazy:
-    return value if kind_ is None else lambda: cast_to(engine, value(), kind_)
+    """A value kept as a type, or given back as one: CHAR is one letter there, and in a CAST as many as there are."""
+    if kind_ is None:
+        return value
+    name = getattr(kind_.this, "name", "")
+    if name == "CHAR" or (engine.name == "tsql" and name in ("VARCHAR", "NVARCHAR") and not kind_.expressions):
+        raise Unread(f"a value kept as {kind_}, which cuts it or fills it up")
+    return lambda: cast_to(engine, value(), kind_)
 
 
 def _created(node: Any, engine: Engine) -> Any:

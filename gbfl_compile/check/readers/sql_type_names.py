@@ -37,6 +37,14 @@ POSTGRES_OWN = {
 """What PostgreSQL and Redshift have themselves, of the types that are read at all."""
 
 
+SQLITE_OWN = {
+    *("REAL", "DOUBLE", "FLOAT", "FLOAT8", "FLOAT64"),
+    *("INT", "INTEGER", "BIGINT", "INT8", "INT64"),
+    *("TEXT", "VARCHAR", "NVARCHAR", "CHAR", "CHARACTER", "BOOLEAN", "BOOL"),
+}
+"""What SQLite takes for what it seems to be: it goes by parts of a name, and STRING is a number to it."""
+
+
 def refuse_types_of_others(engine: Engine, tokens: Sequence[Any]) -> None:
     """In a statement, refuse a quoted name of a type, and one that PostgreSQL would look for among the user's."""
     for token in _type_names(tokens):
@@ -44,6 +52,8 @@ def refuse_types_of_others(engine: Engine, tokens: Sequence[Any]) -> None:
             raise Unread(f"the type {token.text!r} in quotes: it may be one that a user made")
         if engine.name in ("postgres", "redshift") and token.text.upper() not in POSTGRES_OWN:
             raise Unread(f"the type {token.text}: {engine.name} has none of this name, or it is not understood")
+        if engine.name == "sqlite" and token.text.upper() not in SQLITE_OWN:
+            raise Unread(f"the type {token.text}: SQLite takes its name for something else, or it is not understood")
 
 
 def _type_names(tokens: Sequence[Any]) -> Iterator[Any]:
