@@ -177,6 +177,16 @@ def test_a_constant_said_twice():
     assert prove_artifact(tree(1.0), "onnx", {"model.onnx": model.SerializeToString()}).answer == "unread"
 
 
+@pytest.mark.parametrize("kept", [{"raw_data": b"\x02"}, {"int32_data": [256]}, {"int32_data": [-1]}])
+def test_a_truth_value_that_is_neither(kept):
+    """What `and` makes of a byte that is neither 0 nor 1 is not said anywhere."""
+    onnx = pytest.importorskip("onnx")
+    model = onnx.ModelProto()
+    model.ParseFromString(emit(tree(1.0), "onnx", options={"lowering": "logic"}).files["model.onnx"])
+    model.graph.initializer.append(onnx.TensorProto(name="odd", data_type=onnx.TensorProto.BOOL, dims=[1], **kept))
+    assert prove_artifact(tree(1.0), "onnx", {"model.onnx": model.SerializeToString()}).answer == "unread"
+
+
 @pytest.mark.parametrize(("old", "new"), [("size_t n", "size_t x"), ("size_t n", "size_t int64_t")])
 def test_a_header_that_no_compiler_takes(old, new):
     assert answer(tree(1.0), "c", old, new, "model.h") == "unread"

@@ -394,3 +394,21 @@ def test_a_label_is_not_kept_as_a_char(kept):
     """Without a size it is one letter there, and with one it loses the spaces at its end."""
     text = text_of(asking(), "mariadb", form="macro")
     assert_refused(asking(), "mariadb", changed(text, "RETURNS VARCHAR(1000)", f"RETURNS {kept}"))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "name"),
+    [("clickhouse", "inf"), ("clickhouse", "nan"), ("oracle", "UID"), ("oracle", "ROWNUM"), ("mariadb", "utc_date")],
+)
+def test_a_column_whose_name_is_the_engines_own_word_keeps_its_quotes(dialect, name):
+    program, q = asking(name), quote(dialect)
+    text = text_of(program, dialect)
+    assert prove_artifact(program, f"sql:{dialect}", {"model.sql": text.encode()}).answer == "proved"
+    header, query = taken_apart(text)
+    assert_refused(program, dialect, header + changed(query, f"{q}{name}{q}", name, 1))
+
+
+def test_sql_server_joins_lines_within_a_text():
+    """It would answer "ab"."""
+    program = asking(labels=("no", "a\\\nb"))
+    assert_refused(program, "tsql", text_of(program, "tsql"))

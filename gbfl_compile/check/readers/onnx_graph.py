@@ -114,6 +114,17 @@ def _check_opsets(model: Any) -> None:
 DATA_FIELDS = ("raw_data", "float_data", "double_data", "int32_data", "int64_data", "uint64_data", "string_data")
 
 
+MOST = {"BOOL": 1, "UINT8": 255}
+"""What the bytes, or the wider numbers, in which values of a type are kept may come to."""
+
+
+def _kept_wider(kind: str, tensor: Any) -> Iterator[int]:
+    if kind in MOST:
+        yield from tensor.int32_data
+    if kind == "BOOL":
+        yield from tensor.raw_data
+
+
 def array_of(tensor: Any) -> Any:
     """The constant in a tensor; one that lies in another file is refused."""
     from onnx import TensorProto, numpy_helper
@@ -130,6 +141,8 @@ def array_of(tensor: Any) -> Any:
         raise Unread(f"{where}: has the shape {list(tensor.dims)[:5]}")
     if int(np.prod(tensor.dims, dtype=object)) > LARGEST_CONSTANT:
         raise Unread(f"{where}: has the shape {list(tensor.dims)}")
+    if any(not 0 <= value <= MOST.get(kind, value) for value in _kept_wider(kind, tensor)):
+        raise Unread(f"{where}: holds a value past its type, and a runtime need not take it as this reader does")
     try:
         array = numpy_helper.to_array(tensor)
         if kind == "STRING":

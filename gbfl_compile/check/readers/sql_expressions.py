@@ -5,6 +5,7 @@ Nodes are sqlglot's. One that is not in the table, or that carries something the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -41,7 +42,13 @@ def _literal(node: Any, scope: Scope) -> Value:
     text = str(node.this)
     if scope.engine.name == "tsql" and not text.isascii():
         refuse(node, "letters that a text without N before it need not hold")
+    _refuse_joined_lines(node, scope)
     return Constant(text) if node.args.get("is_string") else Constant(number(scope.engine, text))
+
+
+def _refuse_joined_lines(node: Any, scope: Scope) -> None:
+    if scope.engine.name == "tsql" and re.search(r"\\\r?\n", str(node.this)):
+        refuse(node, "a backslash at the end of a line, which SQL Server leaves out with the line's end")
 
 
 def _text(node: Any, scope: Scope) -> Value:
@@ -52,6 +59,7 @@ def _text(node: Any, scope: Scope) -> Value:
         if str(node.this).lower() != "_utf8mb4" and not str(node.args["expression"].this).isascii():
             refuse(node, "letters whose bytes mean others in this character set")
         return expression(node.args["expression"], scope)
+    _refuse_joined_lines(node, scope)
     if kind(node) == "ByteString" and scope.engine.parsed_as != "postgres":
         refuse(node, "bytes")
     return Constant(str(node.this))

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from gbfl_compile.check.readers.sql_engines import Engine
@@ -29,6 +30,25 @@ UPPER = str.maketrans("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 LONGEST_NAME = {"postgres": 63, "redshift": 127}
 """Bytes of a name after which the engine cuts it, so that two names become one."""
+
+
+WITHOUT_QUOTES = {
+    "clickhouse": {"INF", "INFINITY", "NAN"},
+    "oracle": {"UID", "USER", "ROWNUM", "LEVEL", "ROWID", "SYSDATE", "SYSTIMESTAMP", "ORA_ROWSCN"},
+    **{name: {"UTC_DATE", "UTC_TIME", "UTC_TIMESTAMP", "ROWNUM"} for name in ("mariadb", "mysql")},
+    **{name: {"USER", "SESSION_USER", "SYSTEM_USER"} for name in ("postgres", "redshift", "datafusion", "tsql")},
+}
+"""Words that an engine takes for a number or a function where they stand for themselves; sqlglot has them for names."""
+
+
+def refuse_words_of_the_engine(engine: Engine, tokens: Sequence[Any]) -> None:
+    """Refuse a column whose name means something else without its quotes."""
+    words = WITHOUT_QUOTES.get(engine.name, set())
+    for before, token in pairwise((None, *tokens)):
+        if token is None or token.text.upper() not in words or _is_text(token) or token.token_type.name == "IDENTIFIER":
+            continue
+        if before is None or before.text != ".":
+            raise Unread(f"{token.text} without quotes, which is no column to {engine.name}")
 
 
 def folded_name(engine: Engine, name: str, quoted: bool) -> str:

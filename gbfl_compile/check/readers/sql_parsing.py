@@ -9,7 +9,7 @@ from typing import Any
 
 from gbfl_compile.check.readers.sql_chains import refuse_chains
 from gbfl_compile.check.readers.sql_engines import Engine
-from gbfl_compile.check.readers.sql_names import refuse_unclear_characters
+from gbfl_compile.check.readers.sql_names import refuse_unclear_characters, refuse_words_of_the_engine
 from gbfl_compile.check.readers.sql_type_names import refuse_types_of_others
 from gbfl_compile.check.reading import Unread
 
@@ -42,6 +42,7 @@ def statements(engine: Engine, text: str) -> list[list[Any]]:
             parts[-1].append(token)
     for part in parts:
         refuse_types_of_others(engine, part)
+        refuse_words_of_the_engine(engine, part)
         refuse_chains(part)
     return [part for part in parts if part]
 
