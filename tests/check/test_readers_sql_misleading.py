@@ -412,3 +412,24 @@ def test_sql_server_joins_lines_within_a_text():
     """It would answer "ab"."""
     program = asking(labels=("no", "a\\\nb"))
     assert_refused(program, "tsql", text_of(program, "tsql"))
+
+
+def test_a_stage_is_not_taken_for_the_table_that_dbt_puts_in():
+    files = emitted(asking(), "duckdb", form="dbt")
+    start = files["model.sql"].decode().index("WITH gbfl_rows")
+    head, query = files["model.sql"].decode()[:start], files["model.sql"].decode()[start:]
+    for name in ("gbfl_dbt_source", "GBFL_dbt_source"):
+        last = 'SELECT "label", "p_no", "p_yes" FROM {{ ref(\'data\') }}\n'  # the table's own columns
+        assert_refused(asking(), "duckdb", f"{head}WITH {name} AS ({query}) {last}")
+
+
+@pytest.mark.parametrize("dialect", ["mysql", "tsql"])
+def test_a_stage_that_differs_from_a_table_by_its_case(dialect):
+    header, query = taken_apart(text_of(asking(), dialect))
+    opens, closes = ("[", "]") if dialect == "tsql" else ("`", "`")
+    columns = ", ".join(f"{opens}{name}{closes}" for name in ("label", "p_no", "p_yes"))
+    stage = (
+        f"{header}WITH {opens}DATA{closes} AS (SELECT * FROM ({query}) m) SELECT {columns} FROM {opens}{{}}{closes};"
+    )
+    assert_refused(asking(), dialect, stage.format("data"))
+    assert prove_artifact(asking(), f"sql:{dialect}", {"model.sql": stage.format("DATA").encode()}).answer == "proved"

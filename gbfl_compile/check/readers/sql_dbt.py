@@ -15,6 +15,9 @@ TEMPLATE = re.compile(
 )
 """The templates that are understood: nothing but literals in them, for anything else is a program of its own."""
 
+SOURCE = "gbfl_dbt_source"
+"""What a table is called here; dbt knows its name."""
+
 _PLAIN = r"[\w .:+-]+"
 _LABELS = rf'\[(?:"{_PLAIN}"|[\w.+-]+)(?:, (?:"{_PLAIN}"|[\w.+-]+))*\]'
 
@@ -36,11 +39,13 @@ def without_templates(text: str) -> str:
     """What dbt makes of a model: config of a plain kind, ref, source and a quoted brace."""
     if "{" in TEMPLATE.sub("", text):  # any brace at all: two that stand apart could meet
         raise Unread("a template that is not understood")
+    if SOURCE in text.lower():  # a stage of this name would be taken for the table
+        raise Unread(f"the name {SOURCE}, which stands for the table here")
 
     def made(found: re.Match[str]) -> str:
         match found.lastgroup:
             case "source":
-                return "gbfl_dbt_source"
+                return SOURCE
             case "brace":
                 return "{"
             case _:

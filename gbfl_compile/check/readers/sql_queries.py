@@ -20,6 +20,9 @@ from gbfl_compile.check.reading import Unread
 UNLIMITED = {"sqlite": "-1", "mariadb": "18446744073709551615", "mysql": "18446744073709551615"}
 """The LIMIT that limits nothing: it keeps an engine from merging a stage into the next."""
 
+CASE_OF_TABLES = {"mysql", "tsql"}
+"""Engines that tell `data` from `DATA` where they are tables, and the server or its collation says so."""
+
 MOST_ENDS = 20_000
 
 UNNAMED = "\0 column"
@@ -37,6 +40,8 @@ class Source:
     columns: Mapping[str, Callable[[], Value]]
     table: Callable[[str], Value] | None = None
     """The table itself: any column of it."""
+    spelled: str = ""
+    """The name of a stage as it is written."""
 
     def column(self, key: str) -> Callable[[], Value] | None:
         """The column of this name, or None."""
@@ -115,7 +120,8 @@ def _with_stages(node: Any, reader: Reader, known: Mapping[str, Source]) -> Mapp
         only(stage, "this", "alias", "materialized")
         name, columns = _alias(stage.args["alias"], reader.engine)
         made = query_columns(stage.this, reader, found)
-        found[name or ""] = Source(name, _renamed(stage, made.columns, columns))
+        spelled = str(stage.args["alias"].this.this)
+        found[name or ""] = Source(name, _renamed(stage, made.columns, columns), None, spelled)
     return found
 
 
@@ -166,6 +172,8 @@ def _source(node: Any, reader: Reader, known: Mapping[str, Source]) -> Source:
     own = _key(engine, node.this)
     if own in known and not node.args.get("db"):
         found = known[own]
+        if engine.name in CASE_OF_TABLES and found.spelled != str(node.this.this):
+            refuse(node, f"the stage {found.spelled}, or a table: {engine.name} may tell the two apart by their case")
         return Source(name or own, _renamed(node, found.columns, names))
     if names:
         refuse(node, "a table's columns renamed")
