@@ -38,19 +38,30 @@ class Parsed:
     ends: int
 
 
-def parsed_view(database: Database, definition: str) -> Parsed:
-    """The query of a view that stands on one table."""
+def parsed_text(database: Database, definition: str) -> Any:
+    """A view's definition as sqlglot's nodes."""
     try:
         import sqlglot
-        from sqlglot import exp
     except ModuleNotFoundError:
         raise CannotRun("sqlglot is not installed: pip install 'gbfl-compile[sql]'") from None
-    dialect = {"mariadb": "mysql"}.get(database.dialect, database.dialect)
     try:
-        tree = sqlglot.parse_one(definition, read=dialect)
-        tokens = tuple(sqlglot.tokenize(definition, read=dialect))
+        return sqlglot.parse_one(definition, read=_dialect(database))
     except (sqlglot.errors.SqlglotError, RecursionError) as error:
         raise Unread(f"the view's definition is not understood: {str(error).splitlines()[0]}") from None
+
+
+def _dialect(database: Database) -> str:
+    """As sqlglot calls it."""
+    return {"mariadb": "mysql"}.get(database.dialect, database.dialect)
+
+
+def parsed_view(database: Database, definition: str) -> Parsed:
+    """The query of a view that stands on one table."""
+    tree, dialect = parsed_text(database, definition), _dialect(database)
+    import sqlglot
+    from sqlglot import exp
+
+    tokens = tuple(sqlglot.tokenize(definition, read=dialect))
     names: tuple[str, ...] = ()
     if isinstance(tree, exp.Create) and isinstance(tree.this, exp.Schema):
         names = tuple(column.name for column in tree.this.expressions)

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+from gbfl_compile.audit.view_tables import Table, column_types
+from gbfl_compile.check.reading import Unread
 from gbfl_compile.databases.base import Database
 from gbfl_compile.errors import CannotRun
-
-TYPES: Mapping[str, str] = {
-    "postgres": "SELECT a.attname, format_type(a.atttypid, a.atttypmod) FROM pg_attribute a "
-    "WHERE a.attrelid = '{name}'::regclass AND a.attnum > 0 AND NOT a.attisdropped",
-    "duckdb": "SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = '{name}'",
-    "sqlite": "SELECT name, type FROM pragma_table_info('{name}')",
-    "mariadb": "SELECT column_name, data_type FROM information_schema.columns "
-    "WHERE table_schema = DATABASE() AND table_name = '{name}'",
-    "clickhouse": "SELECT name, type FROM system.columns WHERE database = currentDatabase() AND table = '{name}'",
-}
-"""How each database is asked for the types of a table's columns."""
 
 DOUBLES = (
     "double",
@@ -47,21 +38,18 @@ SHORT_INTEGERS = (
 """Elsewhere `int8` is ClickHouse's; in PostgreSQL the catalog writes `bigint` for its own."""
 
 
-def other_types(database: Database, table: str, columns: Sequence[str]) -> list[tuple[str, str]]:
+def other_types(database: Database, table: Table, columns: Sequence[str]) -> list[tuple[str, str]]:
     """Columns whose type is none of those, with it; nothing where the database could not be asked."""
-    if database.dialect not in TYPES or not table or any(character in table for character in "'\\\0"):
-        return []
-    name = f'"{table}"' if database.dialect == "postgres" and '"' not in table else table
     try:
-        rows = database.fetch(TYPES[database.dialect].format(name=name))
-    except CannotRun:
+        rows = column_types(database, table)
+    except (CannotRun, Unread):
         return []
     wanted = {column.casefold() for column in columns}
     known = {*DOUBLES, *SHORT_INTEGERS, *(("real", "float") if database.dialect == "sqlite" else ())}
     return [
-        (str(column), str(kind) or "of no declared type")
+        (column, kind or "of no declared type")
         for column, kind in rows
-        if str(column).casefold() in wanted and _bare(str(kind)) not in known
+        if column.casefold() in wanted and _bare(kind) not in known
     ]
 
 

@@ -16,9 +16,9 @@ from gbfl_compile.audit.compared import compared
 from gbfl_compile.audit.files import Given
 from gbfl_compile.audit.view_answers import Outputs
 from gbfl_compile.audit.view_own import own_names
-from gbfl_compile.audit.view_query import parsed_view
 from gbfl_compile.audit.view_run import LABEL as LABEL
 from gbfl_compile.audit.view_run import OtherRows, outputs_run, run_on_witnesses
+from gbfl_compile.audit.view_tables import is_a_view, tables_of
 from gbfl_compile.audit.view_types import other_types
 from gbfl_compile.check.artifact_proof import ArtifactProof
 from gbfl_compile.check.readers.sql import Told, other_columns, read_sql
@@ -73,18 +73,17 @@ def _looked_at(program: Program, readings: tuple[Reading, ...], others: tuple[st
 def _said_of_its_table(found: Audited, given: Given, database: Database, definition: str) -> Audited:
     """What the proof takes for granted of the table: that its columns are doubles, and that it is no view itself."""
     try:
-        base = parsed_view(database, definition).tables[0].name
-    except (CannotRun, Unread):
-        return found
+        tables = tables_of(database, definition)
+        views = [table.name for table in tables if is_a_view(database, table)]
+    except (CannotRun, Unread) as error:
+        return found if found.verdict != "equal" else replace(found, verdict="unread", reason=f"its table: {error}")
     columns = [given.columns.get(name, name) for name in given.program.features]
-    if others := other_types(database, base, columns):
+    if others := list(dict.fromkeys(each for table in tables for each in other_types(database, table, columns))):
         told = ", ".join(f"{printable(name)} is {kind}" for name, kind in others)
         found = replace(found, more={**found.more, "column types": f"{told}: the proof takes every column for doubles"})
-    try:
-        view_definition(database, base)
-    except (BadInput, CannotRun):
+    if not views:
         return found
-    reason = f"it stands on {base}, which is a view itself and was not read: audit a view on the table"
+    reason = f"it stands on {printable(views[0])}, which is a view itself and was not read: audit a view on the table"
     return replace(found, verdict="unread" if found.verdict == "equal" else found.verdict, reason=reason)
 
 

@@ -14,6 +14,8 @@ from gbfl_compile.cli import main
 from gbfl_compile.databases import availability, from_connection, scratch
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.json_form import save
+from gbfl_compile.ir.nodes import Clause, Interval, Program
+from gbfl_compile.ir.trees import leaf, split
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.report import audit_page
 from tests.audit.tampering import TAMPERED_TREES, TREE
@@ -93,6 +95,59 @@ def test_a_view_on_a_view_is_not_called_equal(tmp_path, capsys, monkeypatch):
     connection.close()
     assert main(["audit", "approved.json", "--database", "sqlite:///loans.db", "--view", "scores"]) == 3
     assert "stands on data, which is a view itself" in capsys.readouterr().out
+
+
+ASKED = {
+    "sqlite": "age >= 1.5",
+    "duckdb": "age >= 1.5e0 AND age <> CAST('NaN' AS DOUBLE)",
+    "postgres": "age >= CAST(1.5 AS DOUBLE PRECISION) AND age <> CAST('NaN' AS DOUBLE PRECISION)",
+}
+GROWN = Program(("age",), ("no", "yes"), (Clause((Interval(0, 1.5),)),), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)))
+
+
+@pytest.fixture
+def empty(database):
+    """A database of its own: what is made here stays in it."""
+    made = scratch(database.dialect)
+    double = {"sqlite": "REAL", "postgres": "DOUBLE PRECISION"}.get(made.dialect, "DOUBLE")
+    made.execute(f"CREATE TABLE people (age {double})")
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize(
+    ("inner", "query"),
+    [
+        ("stage", "{chosen} FROM STAGE"),  # the same name to these databases
+        ("other.stage", "{chosen} FROM other.stage"),
+        ("stage", "WITH unused AS (SELECT * FROM people) {chosen} FROM stage"),  # two tables, one of them a view
+        ("other.stage", "WITH stage AS (SELECT age FROM other.stage) {chosen} FROM stage"),
+    ],
+)
+def test_a_view_is_known_for_one_wherever_it_stands(inner, query, empty):
+    """It hands on the age with the other sign."""
+    if "." in inner:
+        if empty.dialect == "sqlite":
+            pytest.skip("SQLite's schemas are databases of their own, which no view names")
+        empty.execute("CREATE SCHEMA other")
+    chosen = f"SELECT CASE WHEN {ASKED[empty.dialect]} THEN 'yes' ELSE 'no' END AS label"
+    empty.execute(f"CREATE VIEW plain AS {chosen} FROM people")
+    assert audit_view(Given(GROWN), empty, "plain", "a view").verdict == "equal"
+    empty.execute(f"CREATE VIEW {inner} AS SELECT -age AS age FROM people")
+    empty.execute(f"CREATE VIEW model AS {query.format(chosen=chosen)}")
+    found = audit_view(Given(GROWN), empty, "model", "a view")
+    assert found.verdict == "unread"
+    assert "a view itself" in found.reason
+
+
+def test_the_types_of_a_table_are_those_where_it_stands(empty):
+    if empty.dialect == "sqlite":
+        pytest.skip("SQLite has no float32")
+    empty.execute("CREATE SCHEMA other")
+    empty.execute("CREATE TABLE other.people (age REAL)")
+    chosen = f"SELECT CASE WHEN {ASKED[empty.dialect]} THEN 'yes' ELSE 'no' END AS label"
+    empty.execute(f"CREATE VIEW model AS {chosen} FROM other.PEOPLE")
+    assert "age is " in audit_view(Given(GROWN), empty, "model", "a view").more["column types"]
 
 
 def hand_made(database, program, body):
