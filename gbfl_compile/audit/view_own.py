@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from gbfl_compile.audit.view_query import parsed_view
+from gbfl_compile.audit.view_query import tokens_of
 from gbfl_compile.databases.base import Database
 
 NUMBERS = "IN ('double precision', 'real', 'numeric', 'integer', 'bigint', 'smallint', 'boolean')"
@@ -31,7 +31,7 @@ def own_names(database: Database, definition: str) -> list[tuple[str, str]]:
         return []
     from sqlglot import TokenType
 
-    tokens = parsed_view(database, definition).tokens
+    tokens = tokens_of(database, definition)
     named = set()
     for place, token in enumerate(tokens):
         text = token.text.casefold()

@@ -50,6 +50,14 @@ def parsed_text(database: Database, definition: str) -> Any:
         raise Unread(f"the view's definition is not understood: {str(error).splitlines()[0]}") from None
 
 
+def tokens_of(database: Database, definition: str) -> tuple[Any, ...]:
+    """The words of a view's definition."""
+    parsed_text(database, definition)
+    from sqlglot import tokenize
+
+    return tuple(tokenize(definition, read=_dialect(database)))
+
+
 def _dialect(database: Database) -> str:
     """As sqlglot calls it."""
     return {"mariadb": "mysql"}.get(database.dialect, database.dialect)
@@ -58,10 +66,9 @@ def _dialect(database: Database) -> str:
 def parsed_view(database: Database, definition: str) -> Parsed:
     """The query of a view that stands on one table."""
     tree, dialect = parsed_text(database, definition), _dialect(database)
-    import sqlglot
     from sqlglot import exp
 
-    tokens = tuple(sqlglot.tokenize(definition, read=dialect))
+    tokens = tokens_of(database, definition)
     names: tuple[str, ...] = ()
     if isinstance(tree, exp.Create) and isinstance(tree.this, exp.Schema):
         names = tuple(column.name for column in tree.this.expressions)

@@ -140,6 +140,22 @@ def test_a_view_is_known_for_one_wherever_it_stands(inner, query, empty):
     assert "a view itself" in found.reason
 
 
+def test_a_function_of_the_users_own_is_seen_in_a_view_on_two_tables(empty):
+    """Such a view is not run on witnesses, so nothing else would show it."""
+    if empty.dialect != "duckdb":
+        pytest.skip("only DuckDB lets a user's function stand before its own")
+    clauses = (Clause((Interval(0, None, 1.5, "left", True),)),)
+    young = Program(("age",), ("no", "yes"), clauses, split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)))
+    label = "CASE WHEN age < 1.5e0 OR isnan(age) OR age IS NULL THEN 'yes' ELSE 'no' END AS label"
+    empty.execute("CREATE TABLE others (age DOUBLE)")
+    empty.execute(f"CREATE VIEW model AS WITH unused AS (SELECT age FROM others) SELECT {label} FROM people")
+    assert audit_view(Given(young), empty, "model", "a view").verdict == "equal"
+    empty.execute("CREATE MACRO isnan(x) AS FALSE")
+    found = audit_view(Given(young), empty, "model", "a view")
+    assert found.verdict == "unread"
+    assert "isnan" in found.reason
+
+
 def test_the_types_of_a_table_are_those_where_it_stands(empty):
     if empty.dialect == "sqlite":
         pytest.skip("SQLite has no float32")
