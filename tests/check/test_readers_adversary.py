@@ -162,6 +162,13 @@ def test_a_bracket_comment_in_a_build_file():
     assert answer(tree(1.0), "c", old, f"#[[\n{old}", "CMakeLists.txt", {"layout": "cmake"}) == "unread"
 
 
+def test_a_comment_of_a_sketch_that_takes_the_next_line_with_it():
+    old = "  if (wrong == 0) {"
+    sketch, options = "examples/selftest/selftest.ino", {"layout": "arduino"}
+    assert answer(tree(1.0), "c", old, f"  // a note\n{old}", sketch, options) == "proved"
+    assert answer(tree(1.0), "c", old, f"  // a note \\\n{old}", sketch, options) == "unread"
+
+
 def test_a_comment_opened_in_a_preprocessor_line():
     old = "#if DBL_MANT_DIG != 53\n#error "
     assert answer(tree(1.0), "c", old, f"{old}/* ") == "unread"

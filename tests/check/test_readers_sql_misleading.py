@@ -433,3 +433,12 @@ def test_a_stage_that_differs_from_a_table_by_its_case(dialect):
     )
     assert_refused(asking(), dialect, stage.format("data"))
     assert prove_artifact(asking(), f"sql:{dialect}", {"model.sql": stage.format("DATA").encode()}).answer == "proved"
+
+
+@pytest.mark.parametrize("dialect", ["trino", "tsql", "duckdb"])
+def test_a_long_decimal_need_not_become_the_nearest_double(dialect):
+    asked = "SELECT CASE WHEN age >= {} THEN 'yes' ELSE 'no' END AS label FROM data"
+    assert read_sql(asked.format("0.123456789012345"), dialect, TOLD)
+    with pytest.raises(Unread, match="decimal"):
+        read_sql(asked.format("0.12345678901234567"), dialect, TOLD)
+    assert read_sql(asked.format("0.12345678901234567e0"), dialect, TOLD)

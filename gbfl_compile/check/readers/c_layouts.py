@@ -83,7 +83,7 @@ KNOWN = {
     "examples/selftest/main.c": SELFTEST,
 }
 
-COMMENT = {".txt": r"\s*#(?!\[).*", ".ino": r"\s*//.*", ".c": r"\s*/\*(?:[^*]|\*(?!/))*\*/\s*"}
+COMMENT = {".txt": r"\s*#(?!\[).*", ".ino": r"\s*//(?:.*[^\\\s])?\s*", ".c": r"\s*/\*(?:[^*]|\*(?!/))*\*/\s*"}
 """A whole line that says nothing, by the ending of the file."""
 
 
