@@ -233,7 +233,7 @@ def _with_source(program: Program, found: Audited, source: Path, flags: Sequence
     told = f"{proof.answer}: {proof.reason}" if proof.reason else proof.answer
     more = {**found.more, "proof_of_source": f"{source.name}: {told}", "rebuild": built.pop("told")}
     more["built_from"] = {"file": str(source), "proof": proof.as_json(), **built}
-    if not built["same_bytes"]:
+    if not built["same_bytes"] or not built["same_meaning"]:
         return replace(found, more=more)
     verdict: AuditVerdict = "different" if proof.different else found.verdict
     return replace(found, more=more, proof=proof, verdict=verdict)

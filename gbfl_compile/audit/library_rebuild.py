@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -19,6 +20,13 @@ from gbfl_compile.files import temporary_folder
 SECONDS = 60
 
 ALWAYS = ("-ffp-contract=off", "-fPIC", "-shared")
+PLAIN = re.compile(
+    r"-O[0-3s]?|-g[0-3]?|-s|-w|-W[a-z][a-z0-9=+-]*|-pipe|-shared|-lm|-std=(c|gnu)(99|9x|11|17|18|23|2x)"
+    r"|-f(PIC|pic|fp-contract=off|visibility=hidden|stack-protector(-strong|-all)?|no-plt|(function|data)-sections)"
+    r"|-DNDEBUG|-DGBFL_(WITH_LIBM|NO_BATCH|NO_CLONES)|-m(64|arch=[\w.-]+|tune=[\w.-]+)"
+)
+"""Flags with which a source means what it says. A macro, or a header put before it, makes another program of it."""
+
 LEVELS = ("-O2", "-O3", "-O1", "-O0")
 LIBM: tuple[tuple[str, ...], ...] = ((), ("-DGBFL_WITH_LIBM", "-lm"))
 """Without and with the probabilities of a rule set."""
@@ -37,7 +45,10 @@ def rebuild(source: Path, files: Mapping[str, bytes], fingerprint: str, flags: S
             same = not failed and hashlib.sha256((folder / "rebuilt.so").read_bytes()).hexdigest() == fingerprint
             if same:
                 told = f"same bytes as a build of {source.name} by {compiler.version}, {' '.join(tried)}"
-                return {"same_bytes": True, "compiler": compiler.version, "flags": list(tried), "told": told}
+                if others := [flag for flag in tried if not PLAIN.fullmatch(flag)]:
+                    told += f": with {others[0]} the source may mean something else, so its proof is not the library's"
+                form = {"compiler": compiler.version, "flags": list(tried), "told": told}
+                return {"same_bytes": True, "same_meaning": not others, **form}
     if failed:
         return {"same_bytes": None, "compiler": compiler.version, "told": f"not rebuilt: {failed}"}
     told = f"not the same bytes as a build of {source.name} (compilers and flags differ, this proves nothing)"

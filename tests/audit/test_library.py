@@ -238,6 +238,16 @@ def test_other_bytes_prove_nothing_and_are_called_so(tmp_path):
     assert again.proved
 
 
+def test_a_source_that_a_flag_makes_another_program_of_is_no_proof(tmp_path):
+    """Same bytes, but what the compiler saw is not the text that was proved."""
+    library, source = emitted(tmp_path, TREE, "-O2", "-Dmodel_leaf_class=model_renamed")
+    flags = ("-O2", "-Dmodel_leaf_class=model_renamed", "-shared", "-fPIC", "-lm")
+    found = audit_library(TREE, library, "model", source, flags=flags)
+    assert found.more["rebuild"].endswith("so its proof is not the library's")
+    assert not found.proved
+    assert found.verdict == "equal"  # on the witnesses: this macro changes a name and nothing else
+
+
 def test_a_library_of_a_source_that_was_tampered_with_is_different(tmp_path):
     library, source = emitted(tmp_path, TREE)
     text = source.read_text()
