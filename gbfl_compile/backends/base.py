@@ -117,7 +117,7 @@ def only_file(folder: Path, extension: str, name: str | None = None) -> Path:
     """The one file with this ending in an artifact's folder, or the one called `name`."""
     if not folder.is_dir():
         raise BadInput(f"{folder}: there is no such folder")
-    found = sorted(path for path in folder.glob(f"*{extension}") if path.is_file())
+    found = sorted(path for path in folder.glob(f"*{extension}") if path.is_file() and path.name[0] != ".")
     if name is not None:
         found = [path for path in found if path.name == f"{name}{extension}"]
     if not found:

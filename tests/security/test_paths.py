@@ -163,3 +163,12 @@ def test_a_file_too_large_is_refused_before_it_is_read(place):
         file.truncate(3 * 2**30)
     with pytest.raises(BadInput, match="at most"):
         load_artifact(folder)
+
+
+def test_a_hidden_file_is_no_second_artifact(place):
+    """Copies from a Mac leave ._model.py behind."""
+    write_artifact(emit(PROGRAM, "python"), place / "out")
+    folder = place / "out" / "python"
+    (folder / "._model.py").write_bytes(b"\0\5\26\7")
+    assert load_artifact(folder).features == PROGRAM.features
+    assert list(artifact_files(folder / "model.py", ".py")) == ["model.py"]
