@@ -442,3 +442,14 @@ def test_a_long_decimal_need_not_become_the_nearest_double(dialect):
     with pytest.raises(Unread, match="decimal"):
         read_sql(asked.format("0.12345678901234567"), dialect, TOLD)
     assert read_sql(asked.format("0.12345678901234567e0"), dialect, TOLD)
+
+
+@pytest.mark.parametrize("dialect", ["duckdb", "postgres", "trino"])
+def test_the_greatest_of_narrow_numbers_is_narrow(dialect):
+    """2147483647 more is an error for the rows that have the points."""
+    points = "GREATEST(CASE WHEN age >= 1 THEN {} ELSE {} END, 1)"
+    asked = "SELECT CASE WHEN {} + 2147483647 > 3000000000 THEN 'yes' ELSE 'no' END AS label FROM data"
+    with pytest.raises(Unread, match="32 bits"):
+        read_sql(asked.format(points.format("2000000000", "0")), dialect, TOLD)
+    wide = points.format("CAST(2000000000 AS BIGINT)", "CAST(0 AS BIGINT)")
+    assert read_sql(asked.format(wide), dialect, TOLD)

@@ -143,7 +143,7 @@ def extreme(engine: Engine, greatest: bool, parts: Sequence[Value]) -> Value:
         if all(not each.points.terms for each in sums):
             return Constant(max(each.points.bias for each in sums), any(each.wide for each in sums))
         made = top([each.points for each in sums])
-        return Total(Points(0, ((made, 1),)), True)
+        return fitting(engine, Points(0, ((made, 1),)), any(each.wide for each in sums))
     bounds = [_number(engine, part) for part in parts if not isinstance(part, Logit)]
     if len(logits) != 1 or len(bounds) != 1 or bounds[0] is None:
         raise Unread("an extreme of something else than one number and its bound")
