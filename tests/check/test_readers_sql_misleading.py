@@ -453,3 +453,15 @@ def test_the_greatest_of_narrow_numbers_is_narrow(dialect):
         read_sql(asked.format(points.format("2000000000", "0")), dialect, TOLD)
     wide = points.format("CAST(2000000000 AS BIGINT)", "CAST(0 AS BIGINT)")
     assert read_sql(asked.format(wide), dialect, TOLD)
+
+
+@pytest.mark.parametrize("more", ["INTO answers", "LIMIT -1", "FROM data", "OFFSET 0"])
+@pytest.mark.parametrize("dialect", ["sqlite", "postgres", "tsql"])
+def test_an_expression_is_nothing_more(dialect, more):
+    """Put into a query, SELECT … INTO would make a table."""
+    assert_refused(asking(), dialect, text_of(asking(), dialect, form="expression").rstrip() + f" {more}\n")
+
+
+def test_the_body_of_a_function_is_an_expression():
+    text = text_of(asking(), "postgres", form="macro")
+    assert_refused(asking(), "postgres", changed(text, "END\n;", "END WHERE FALSE\n;"))

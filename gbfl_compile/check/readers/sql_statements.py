@@ -131,8 +131,8 @@ def _statement(node: Any, reader: Reader, asked: Asked) -> Iterator[tuple[str, L
                 only(part, "this", "kind", "quoted")
             names = [_name(reader.engine, part.this if kind(part) == "ColumnDef" else part) for part in definitions]
             types = [part.args.get("kind") if kind(part) == "ColumnDef" else None for part in definitions]
-    if asked.form == "expression" and any(node.args.get(key) for key in ("from_", "from", "joins", "with_", "with")):
-        refuse(node, "is not an expression alone")
+    if asked.form == "expression":
+        only(node, "expressions")
     outer = (Source(None, {}, reader.table),) if asked.form == "expression" else ()
     columns = query_columns(made, reader, {}, outer).columns
     if names and len(names) != len(columns):
@@ -250,7 +250,9 @@ def _postgres_function(engine: Engine, text: str, head: list[Any], arguments: Co
         cast_to(engine, Column(0), definition.args["kind"])
         names.append(_name(engine, definition.this))
     result = named_type(engine, text[head[returns].end + 1 : head[language].start].strip())
-    bodies = parse_one(engine, f"SELECT {text[head[-1].end + 1 :]}").expressions
+    whole = parse_one(engine, f"SELECT {text[head[-1].end + 1 :]}")
+    only(whole, "expressions")
+    bodies = whole.expressions
     if len(bodies) != 1:
         raise Unread(f"a function of {len(bodies)} expressions")
     (body,) = bodies
