@@ -71,6 +71,12 @@ def shapes(database: Database, connection: Any, rows: Any, labels: Any) -> Any:
     if connection is not None:
         contenders["columns pulled into numpy"] = (lambda: evaluate_many(raw, pulled_columns(connection)), PULLED)
     yield f"{engine}: tree of depth 5, label and probabilities", contenders
+    if peer is not None:
+        labels_alone = {
+            "gbfl": ours(raw, dialect, {"outputs": "label"}),
+            "orbital": f'SELECT "output_label" FROM ({peer}) AS o',
+        }
+        yield f"{engine}: tree of depth 5, label", labels_alone
 
     wide = wide_tree(500)
     contenders = {"gbfl": ours(wide, dialect, {"outputs": "label"}), "one WHEN a leaf": flat_case(wide)}
