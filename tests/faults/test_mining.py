@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from gbfl_compile.cli import main
+from gbfl_compile.errors import BadInput
+from gbfl_compile.learn.classifier import GBFLClassifier
 from tests.faults import mining as faults
 from tests.faults.mining import (
     COMMAND,
@@ -244,3 +246,35 @@ def test_what_does_not_fit_in_memory_is_refused_beforehand(folder, capsys):
     assert main([*COMMAND, "--memory", "much"]) == 2  # nothing is read before it is understood
     assert "--memory much: is not a size, such as 2GB or 500MB" in capsys.readouterr().err
     assert not PARTS.exists()
+
+
+# With several jobs the head is fitted beside other work: its errors are told, and nobody who stops waits for it.
+
+
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_a_fit_that_fails_is_told_and_keeps_the_explained_rows(folder, monkeypatch, capsys, jobs):
+    def fails(*_, **__):
+        raise BadInput("these rows cannot be fitted")
+
+    monkeypatch.setattr(GBFLClassifier, "fit", fails)
+    # trained here: workers that other tests have left behind know no module of this folder
+    assert main([*COMMAND[:-2], "--train", "gbm", "--jobs", jobs]) == 2
+    assert "these rows cannot be fitted" in capsys.readouterr().err
+    assert not Path("model.gbfl.json").exists()
+    assert len(list(PARTS.glob("training/rows-*.npz"))) == 3
+
+
+def test_ctrl_c_does_not_wait_for_the_fit(folder):
+    """A rule set of a thousand clauses takes minutes to fit."""
+    command = [*COMMAND[:4], *COMMAND[8:], "--clauses", "1000", "--jobs", "2", "--no-baselines"]
+    process = gbfl(*command)
+    wait_for(lambda: list(PARTS.glob("test/rows-*.npz")))
+    time.sleep(1)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    code, told = ended(process)
+    assert code == 130, told
+    assert time.monotonic() - began < 30
+    assert "the same command goes on from there" in told
+    assert "Traceback" not in told
