@@ -106,32 +106,19 @@ def audit(
         raise click.UsageError("Name what is deployed: --file, --library, --view, --scored or --call.")
     if views and url is None:
         raise click.UsageError("--view needs --database URL.")
-    for flag, is_given, of in (
-        ("--drift", drift, "--scored"),
-        ("--probabilities", probabilities, "--scored"),
-        ("--name", name is not None, "--library"),
-        ("--source", source is not None, "--library"),
-        ("--float32", float32, "--library"),
-    ):
-        if is_given and {"--scored": scored, "--library": library}[of] is None:
-            raise click.UsageError(f"{flag} goes with {of}, which is not named.")
+    if scored is None:
+        _refuse_idle("--scored", {"--drift": drift, "--probabilities": probabilities})
+    if library is None:
+        _refuse_idle("--library", {"--name": name is not None, "--source": source is not None, "--float32": float32})
     approved = load(program)
     given = Given(approved, rows_of(data, approved), triplets_of(triplets, approved), budget, column_mapping(columns))
     found: list[Audited] = [audit_file(given, path, dialect) for path in files]
     if library is not None:
         from gbfl_compile.audit.library import audit_library
 
+        called = name or library.name.split(".")[0].removeprefix("lib")
         real: Literal["float64", "float32"] = "float32" if float32 else "float64"
-        found.append(
-            audit_library(
-                approved,
-                library,
-                name or library.name.split(".")[0].removeprefix("lib"),
-                source,
-                seconds=time_limit,
-                real=real,
-            )
-        )
+        found.append(audit_library(approved, library, called, source, seconds=time_limit, real=real))
     in_database = url is not None and scored is not None and not Path(scored).exists()
     with _database(url if views or in_database else None) as database:
         found += [] if database is None else _in_views(given, database, views, label_column)
@@ -153,6 +140,13 @@ def audit(
     if report.verdict == "different":
         return DIFFERENT
     return COULD_NOT_RUN if report.fails(fail_on) else EQUAL  # type: ignore[arg-type]
+
+
+def _refuse_idle(of: str, flags: dict[str, bool]) -> None:
+    """Refuse flags that would be passed over: what they are of is not named."""
+    for flag, given in flags.items():
+        if given:
+            raise click.UsageError(f"{flag} goes with {of}, which is not named.")
 
 
 @contextmanager

@@ -15,7 +15,7 @@ Places: TypeAlias = NDArray[np.int64]
 
 OF_EACH_CLASS = 2
 """So many are used of each class at least: one to learn from, one to measure on."""
-MOST_CLASSES = 1000
+FOLLOWED_CLASSES = 1000
 """A column of more values holds no classes, and whoever takes it for such refuses it: not all are followed here."""
 
 
@@ -40,7 +40,7 @@ def draw(classes: Iterable[NDArray[Any]], most: int, seed: int) -> Drawn:
         total += len(block)
         smallest.add(lots, places)
         for label, own in _by_class(block):
-            if label in firsts or len(firsts) < MOST_CLASSES:
+            if label in firsts or len(firsts) < FOLLOWED_CLASSES:
                 firsts.setdefault(label, _Smallest(OF_EACH_CLASS)).add(lots[own], places[own])
     firm = np.concatenate([first.places() for first in firsts.values()]) if firsts else np.empty(0, dtype=np.int64)
     if len(firm) > most:
@@ -78,7 +78,7 @@ def _by_class(block: NDArray[Any]) -> Iterable[tuple[Any, NDArray[np.intp]]]:
     import pandas as pd
 
     codes, labels = pd.factorize(block, use_na_sentinel=False)
-    if not 0 < len(labels) <= MOST_CLASSES:
+    if not 0 < len(labels) <= FOLLOWED_CLASSES:
         return ()
     names = [None if pd.isna(label) else label for label in labels.tolist()]
     order = np.argsort(codes, kind="stable")

@@ -32,7 +32,7 @@ from gbfl_compile.learn.threads import Started
 from gbfl_compile.learn.training import shared_classes
 from gbfl_compile.learn.units import rows_in_a_unit, units_of
 from gbfl_compile.lowering import lower
-from gbfl_compile.mining.beside import baseline_figures
+from gbfl_compile.mining.baseline_figures import baseline_figures
 from gbfl_compile.mining.distributions import distributions
 from gbfl_compile.mining.memory import jobs_within
 from gbfl_compile.mining.rows import Split
