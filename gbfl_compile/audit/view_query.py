@@ -6,7 +6,8 @@ type of the user's own, and `DOUBLE` never is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,22 +41,27 @@ class Parsed:
 
 def parsed_text(database: Database, definition: str) -> Any:
     """A view's definition as sqlglot's nodes."""
+    with _understanding() as sqlglot:
+        return sqlglot.parse_one(definition, read=_dialect(database))
+
+
+def tokens_of(database: Database, definition: str) -> tuple[Any, ...]:
+    """The words of a view's definition."""
+    with _understanding() as sqlglot:
+        return tuple(sqlglot.tokenize(definition, read=_dialect(database)))
+
+
+@contextmanager
+def _understanding() -> Iterator[Any]:
+    """sqlglot; a text that it does not understand is not read."""
     try:
         import sqlglot
     except ModuleNotFoundError:
         raise CannotRun("sqlglot is not installed: pip install 'gbfl-compile[sql]'") from None
     try:
-        return sqlglot.parse_one(definition, read=_dialect(database))
+        yield sqlglot
     except (sqlglot.errors.SqlglotError, RecursionError) as error:
         raise Unread(f"the view's definition is not understood: {str(error).splitlines()[0]}") from None
-
-
-def tokens_of(database: Database, definition: str) -> tuple[Any, ...]:
-    """The words of a view's definition."""
-    parsed_text(database, definition)
-    from sqlglot import tokenize
-
-    return tuple(tokenize(definition, read=_dialect(database)))
 
 
 def _dialect(database: Database) -> str:

@@ -16,7 +16,7 @@ def keep_freed_blocks() -> None:
 
     glibc gives a large block back to the system as it is freed, and is handed every page of the next one anew. How
     large is large it learns from the largest block freed so far: so one is freed. It is never written to and takes no
-    memory. Without this the first ten thousand rows that a process explains cost more each than those after them; with it
-    they cost about the same (`python -m tests.bench mine_scale`). Other allocators are left as they were.
+    memory. Without this the first ten thousand rows that a process explains cost more each than those after them; with
+    it they cost about the same (`python -m tests.bench mine_scale`). Other allocators are left as they were.
     """
     np.empty(LARGEST, dtype=np.uint8)
