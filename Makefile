@@ -1,4 +1,4 @@
-# `make demo` and `make test` set up all they need: a virtual environment in .venv, from python3 and pip
+# `make demo` and `make test` set up everything they need: a virtual environment in .venv, with python3 and pip
 # (or uv, where it is installed).
 
 PYTHON ?= python3
@@ -6,21 +6,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 comma := ,
 
-.PHONY: test-faults help demo test test-engines fuzz test-versions coverage dependencies lint types bench clean
+.PHONY: test-faults help demo test test-engines fuzz fuzz-readers test-versions coverage dependencies lint types bench clean
 
 help:
 	@echo "make demo   mine, compile and check a model; results in demo-out/"
-	@echo "make test   the tests"
-	@echo "make test-engines   the tests on ClickHouse, Spark and MariaDB (those that are here)"
-	@echo "make test-faults    the tests of full disks, killed processes, compilers that hang"
-	@echo "make test-versions  the tests on the oldest libraries and on newer Pythons that are here"
-	@echo "make coverage       the tests, and the share of lines and branches they reach"
-	@echo "make dependencies   known vulnerabilities of what is installed, where the index knows"
-	@echo "make fuzz   broken programs, artifacts, tables: EXECUTIONS=1000000 over loader and readers"
+	@echo "make test   the tests (GBFL_FULL=1 make test: with as many random cases as CI runs)"
+	@echo "make test-engines   tests on ClickHouse, Spark and MariaDB, where installed"
+	@echo "make test-faults    tests with full disks, killed processes and hanging compilers"
+	@echo "make test-versions  tests on the oldest supported libraries and on newer Pythons, where installed"
+	@echo "make coverage       the tests, and the share of lines and branches they cover"
+	@echo "make dependencies   known vulnerabilities of the installed packages, where the index lists them"
+	@echo "make fuzz   random broken programs, artifacts and tables (EXECUTIONS=1000000: for an hour or two)"
+	@echo "make fuzz-readers   what readers read against what engines and C answer (COUNT=100000: texts per engine)"
 	@echo "make lint   ruff"
 	@echo "make types  mypy --strict"
-	@echo "make bench  the benchmarks, one table"
-	@echo "make clean  remove .venv and what was made"
+	@echo "make bench  the benchmarks (GROUPS=c: one group)"
+	@echo "make clean  remove .venv and everything generated"
 
 demo: $(VENV)/.core
 	$(BIN)/gbfl demo --out demo-out
@@ -28,8 +29,8 @@ demo: $(VENV)/.core
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 $(PYTEST)
 
-# The rooms in which a line that no test reaches may be a wrong answer somewhere.
-ROOMS := ir passes backends check
+# The packages in which an untested line may mean a wrong answer.
+ROOMS := ir passes backends checking
 coverage:
 	@$(MAKE) --no-print-directory test PYTEST="--cov --cov-report="
 	@for room in $(ROOMS); do echo "coverage of $$room: $$($(BIN)/python -m coverage report --format=total --include="gbfl_compile/$$room/*") %"; done
@@ -45,10 +46,10 @@ dependencies: $(VENV)/.test
 test-faults: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 tests/faults
 
-# One process: each would start a Java machine of its own.
+# One process: each would start its own Java virtual machine.
 test-engines: $(VENV)/.engines .dbt/.installed
 	$(BIN)/python -m pytest tests/engines
-	PATH="$(CURDIR)/.dbt/bin:$$PATH" $(BIN)/python -m pytest tests/backends/test_sql.py -k dbt
+	PATH="$(CURDIR)/.dbt/bin:$$PATH" $(BIN)/python -m pytest tests/backends/sql/test_sql.py -k dbt
 
 EXECUTIONS ?= 50000
 fuzz: $(VENV)/.test
@@ -56,11 +57,17 @@ fuzz: $(VENV)/.test
 	$(BIN)/python -m tests.fuzz --executions $$(($(EXECUTIONS) / 50)) \
 	  --target table --target triplets --target report --target certificate --target log
 
-# dbt pins libraries of ours to other versions, so it has a place of its own. From 1.12 on it fetches a part of itself
-# from outside the package index while it is installed.
+# One process at a time, engines that are not installed are named and left out.
+COUNT ?= 2000
+SECONDS_EACH ?= 600
+fuzz-readers: $(VENV)/.test
+	$(BIN)/python -m tests.fuzz.readers --count $(COUNT) --seconds $(SECONDS_EACH)
+
+# dbt pins some of our libraries to other versions, so it gets its own environment. From 1.12 on, installing it downloads
+# a part of it from outside the package index.
 .dbt/.installed:
 	@$(PYTHON) -m venv .dbt && { .dbt/bin/python -m pip install -q --disable-pip-version-check "dbt-core<1.12" dbt-duckdb || \
-	  echo "dbt cannot be installed here, its tests are skipped"; }
+	  echo "dbt cannot be installed; its tests are skipped"; }
 	@touch $@
 
 lint: $(VENV)/.test
@@ -81,9 +88,9 @@ $(BIN)/python:
 	  { echo "gbfl-compile needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12 ..."; exit 1; }
 	@if command -v uv >/dev/null 2>&1; then uv venv -q --python "$$(command -v $(PYTHON))" $(VENV); else \
 	  $(PYTHON) -m venv $(VENV) || \
-	  { rm -rf $(VENV); echo "python3 has no venv module here: install it (Debian: apt-get install python3-venv) or uv"; exit 1; }; fi
+	  { rm -rf $(VENV); echo "python3 has no venv module: install it (Debian: apt-get install python3-venv) or uv"; exit 1; }; fi
 
-# A stamp a set of extras: what is installed is not installed again until pyproject.toml changes.
+# One stamp file per set of extras: nothing is installed again until pyproject.toml changes.
 $(VENV)/.core: pyproject.toml | $(BIN)/python
 	@$(call install,.)
 	@touch $@

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import duckdb
 
-from gbfl_compile.cli import main
+from gbfl_compile import audit
 
 HERE = Path(__file__).parent
 
@@ -26,4 +26,4 @@ with tempfile.TemporaryDirectory() as folder:
         database.execute((HERE / "duckdb_view.sql").read_text(encoding="utf-8"))
         for row in database.execute("SELECT label, count(*) FROM scores GROUP BY label ORDER BY label").fetchall():
             print(*row)
-    main(["audit", str(HERE / "loans.gbfl.json"), "--database", f"duckdb:///{file}", "--view", "scores"])
+    print(*audit(HERE / "loans.gbfl.json", database=f"duckdb:///{file}", view="scores").lines(), sep="\n")

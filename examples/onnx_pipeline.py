@@ -12,11 +12,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gbfl_compile import GBFLClassifier
-from gbfl_compile.skl2onnx_converter import register_converters
+from gbfl_compile.backends.onnx.skl2onnx import register_converters
 
 x, y = load_iris(return_X_y=True)
 x = x.astype(np.float32)
-pipeline = make_pipeline(SimpleImputer(), StandardScaler(), GBFLClassifier(max_depth=3, random_state=0)).fit(x, y)
+pipeline = make_pipeline(
+    SimpleImputer(), StandardScaler(), GBFLClassifier(head="tree", max_depth=3, random_state=0)
+).fit(x, y)
 
 register_converters()  # once, before converting
 model = to_onnx(pipeline, x[:1], options={"zipmap": False})

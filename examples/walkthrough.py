@@ -49,7 +49,7 @@ print(f"the black box is right on {100 * black_box.score(x_test, y_test):.1f} % 
 # negative). Rules are mined from those, and a tree or a rule set is fitted over the rules.
 
 # %%
-tree = GBFLClassifier(black_box, max_depth=3, random_state=0).fit(x, y)
+tree = GBFLClassifier(black_box, head="tree", max_depth=3, random_state=0).fit(x, y)
 rules = GBFLClassifier(black_box, head="rules", max_clauses=8, random_state=0).fit(x, y)
 for what, model in (("tree", tree), ("rules", rules)):
     report = model.score_report(x_test, y_test)

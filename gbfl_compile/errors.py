@@ -27,7 +27,23 @@ class BadInput(GbflError, ValueError):
     """What was given cannot be used: a file, a program, a row, an option."""
 
 
+class NotANumber(BadInput):
+    """A value of a feature that is not a number, and a hint what it was meant to be; the hint may be empty."""
+
+    def __init__(self, place: str, hint: str) -> None:
+        super().__init__(f"{place} is not a number{hint}")
+        self.hint = hint
+
+
 class CannotRun(GbflError, RuntimeError):
     """What was asked for needs something that is not here: a library, a compiler, an engine."""
 
     exit_code = 3
+
+
+class ConnectionLost(CannotRun):
+    """The database connection is gone; nothing can be concluded about what was being read."""
+
+
+class TimeLimitReached(CannotRun):
+    """Something was stopped because it did not finish within its time limit."""

@@ -1,4 +1,4 @@
-"""Reads Markdown documents for what can be run: fenced blocks, what they print, and remarks to the tests.
+"""Reads Markdown documents for what can be run: fenced blocks, their output, and remarks for the tests.
 
 <!-- test: in model -->              the blocks that follow run in a fresh copy of this folder (tests/test_documents.py)
 <!-- test: file main.c -->           the block is the content of a file
@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-WRITTEN = {"paper.md"}
-"""Documents that a command writes whole: what they say is its output, and takes half an hour to make."""
+GENERATED = {"paper.md"}
+"""Documents that a command writes completely: their content is its output and takes half an hour to produce."""
 
 DOCUMENTS = (
     ROOT / "README.md",
-    *sorted(path for path in (ROOT / "docs").glob("*.md") if path.name not in WRITTEN),
+    *sorted(path for path in (ROOT / "docs").glob("*.md") if path.name not in GENERATED),
     ROOT / "examples" / "README.md",
 )
 
@@ -25,14 +25,14 @@ RUN = ("bash", "python")
 """The languages of blocks that are run."""
 
 OUTPUT = "text"
-"""A block of this language that follows one that is run is what that one prints; `…` stands for anything."""
+"""A block of this language is the output of the block before it; `…` matches anything."""
 
 REMARK = re.compile(r"<!-- test: (.*?) -->")
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One fenced block: where it stands, what it says, what the remarks before it ask, what it prints."""
+    """One fenced block: its place, its text, the remarks before it, and its output."""
 
     document: Path
     line: int
@@ -43,11 +43,11 @@ class Block:
 
     @property
     def place(self) -> str:
-        """As an error names it."""
+        """Its place, for error messages."""
         return f"{self.document.relative_to(ROOT)}:{self.line}"
 
     def remark(self, word: str) -> str | None:
-        """What stands after the word in a remark, or None."""
+        """The text after the word in a remark, or None."""
         return next((remark[len(word) :].strip(" :") for remark in self.remarks if remark.startswith(word)), None)
 
 
@@ -59,12 +59,12 @@ class _Walk:
 
 
 def blocks(document: Path) -> tuple[Block, ...]:
-    """Every fenced block of a document, outputs put to the block that prints them."""
+    """Every fenced block of a document, each output attached to the block that prints it."""
     walk = _Walk()
     lines = iter(enumerate(document.read_text(encoding="utf-8").split("\n"), 1))
     for number, line in lines:
-        if found := REMARK.fullmatch(line.strip()):
-            walk.remarks += [part.strip() for part in found[1].split(";")]
+        if remark := REMARK.fullmatch(line.strip()):
+            walk.remarks += [part.strip() for part in remark[1].split(";")]
         elif line.startswith("```"):
             _take(walk, document, number, line[3:].strip(), "".join(_until_fence(lines)))
         elif line.strip():
@@ -93,14 +93,14 @@ def _take(walk: _Walk, document: Path, number: int, language: str, text: str) ->
 
 
 def matches(expected: str, printed: str) -> bool:
-    """Whether this was printed. A line `…` stands for any lines, `…` within a line for any text.
+    """Whether this was printed. A line `…` matches any lines, `…` within a line any text.
 
-    How far the columns of a table stand apart depends on what else is in them: more than one space counts as two.
+    The distance between the columns of a table depends on their contents: more than one space counts as two.
     """
     pattern = ""
     for line in map(_narrow, expected.splitlines()):
-        any_lines, as_said = r"(?:[^\n]*\n)*?", re.escape(line).replace("…", r"[^\n]*?") + "\n"
-        pattern += any_lines if line.strip() == "…" else as_said
+        any_lines, this_line = r"(?:[^\n]*\n)*?", re.escape(line).replace("…", r"[^\n]*?") + "\n"
+        pattern += any_lines if line.strip() == "…" else this_line
     return re.fullmatch(pattern, "".join(f"{_narrow(line)}\n" for line in printed.splitlines())) is not None
 
 
@@ -109,11 +109,11 @@ def _narrow(line: str) -> str:
 
 
 def indented_commands(document: Path) -> list[str]:
-    """Commands that stand indented rather than in a block, where nothing would run them. Benchmarks are run by hand."""
+    """Commands that are indented rather than in a block, where nothing would run them. Benchmarks are run by hand."""
     fenced = False
-    found = []
+    commands = []
     for line in document.read_text(encoding="utf-8").split("\n"):
         fenced ^= line.startswith("```")
         if not fenced and re.match(r" {4,}(gbfl|make|pip|python(?! -m tests.bench)|pytest|psql|duckdb) ", line):
-            found.append(line.strip())
-    return found
+            commands.append(line.strip())
+    return commands

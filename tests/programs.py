@@ -1,14 +1,14 @@
-"""Random programs and rows for property tests: small enough to shrink, nasty enough to matter."""
+"""Random programs and rows for property tests: small enough to shrink, awkward enough to matter."""
 
 import math
 
 from hypothesis import strategies as st
 
+from gbfl_compile.ir.intervals import above, below
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.regions import above, below
 from gbfl_compile.ir.trees import leaf, split
 
-# Few values, many of them neighbours: clauses meet, imply and contradict each other all the time.
+# Few values, many of them neighbours: clauses overlap, imply and contradict each other all the time.
 CUTS = (-1e308, -2.0, -5e-324, 0.0, 5e-324, 0.1, 1.0, 1.0000000000000002, 1.0000000000000004, 2.0, 1e308)
 
 cuts = st.sampled_from(CUTS) | st.floats(allow_nan=False, allow_infinity=False).map(lambda value: value + 0.0)
@@ -83,10 +83,10 @@ def scorecards(draw, clause_count, classes):
 def programs(draw, kinds=("tree", "scorecard")):
     features = draw(st.lists(st.sampled_from(NAMES), unique=True, min_size=1, max_size=4))
     labels = draw(st.sampled_from(LABELS))
-    made = tuple(draw(clauses(len(features))) for _ in range(draw(st.integers(0, 5))))
+    drawn = tuple(draw(clauses(len(features))) for _ in range(draw(st.integers(0, 5))))
     kind = draw(st.sampled_from(kinds))
     build = trees if kind == "tree" else scorecards
-    return Program(tuple(features), labels, made, draw(build(len(made), len(labels))))
+    return Program(tuple(features), labels, drawn, draw(build(len(drawn), len(labels))))
 
 
 def interesting_values(program):

@@ -1,4 +1,4 @@
-"""The same data, seed and version: the same program and the same bytes of every artifact, whatever else differs."""
+"""The same data, seed and version give the same program and the same bytes of every artifact, whatever else differs."""
 
 import json
 import os
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gbfl_compile.learn.classifier import FEW_ROWS
-from gbfl_compile.starter import loans
+from gbfl_compile.cli.init import loans
+from gbfl_compile.learning.classifier import FEW_ROWS
 
 MINE = ("mine", "loans.csv", "--target", "default", "--seed", "5", "--clauses", "6", "--quiet")
 TARGETS = "python,c,onnx,sql:duckdb,sql:sqlite"
@@ -25,14 +25,14 @@ def run(folder, *arguments, **environment):
     )
 
 
-def written(folder):
+def contents(folder):
     """Every file below the folder, with its bytes."""
     return {str(file.relative_to(folder)): file.read_bytes() for file in sorted(folder.rglob("*")) if file.is_file()}
 
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    """A folder with the data, mined by a network, whose matrix products are what threads and blocks could change."""
+    """A folder with the data, mined with a network: threads and blocks could change its matrix products."""
     folder = tmp_path_factory.mktemp("base")
     (folder / "loans.csv").write_bytes(loans(1600, seed=3).encode())
     run(folder, *MINE, "--train", "mlp", "-o", "out/m.json", "--triplets", "out/t.npz")
@@ -44,17 +44,17 @@ CHANGES = {
     "one thread": ((), {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}),
     "four threads": ((), {"OMP_NUM_THREADS": "4", "OPENBLAS_NUM_THREADS": "4", "PYTHONHASHSEED": "0"}),
     "two workers": (("--jobs", "2"), {}),
-    "three workers within a limit of memory": (("--jobs", "3", "--memory", "4GB"), {"OMP_NUM_THREADS": "3"}),
-    "a time limit and a place for checkpoints": (("--black-box-timeout", "60", "--checkpoint", "kept"), {}),
+    "three workers with a memory limit": (("--jobs", "3", "--memory", "4GB"), {"OMP_NUM_THREADS": "3"}),
+    "a time limit and a checkpoint folder": (("--black-box-timeout", "60", "--checkpoint", "checkpoints"), {}),
 }
 
 
 @pytest.mark.parametrize("what", CHANGES)
-def test_a_mined_program_is_the_same_to_the_byte(base, tmp_path, what):
+def test_a_mined_program_has_the_same_bytes(base, tmp_path, what):
     more, environment = CHANGES[what]
     (tmp_path / "loans.csv").write_bytes((base / "loans.csv").read_bytes())
     run(tmp_path, *MINE, "--train", "mlp", "-o", "out/m.json", "--triplets", "out/t.npz", *more, **environment)
-    assert written(tmp_path / "out") == written(base / "out")
+    assert contents(tmp_path / "out") == contents(base / "out")
 
 
 @pytest.mark.parametrize("ending", [b"\r\n", b"\n\n"])
@@ -63,11 +63,11 @@ def test_line_endings_of_the_table_change_nothing(base, tmp_path, ending):
     assert b"\r" not in content
     (tmp_path / "loans.csv").write_bytes(content.replace(b"\n", ending))
     run(tmp_path, *MINE, "--train", "mlp", "-o", "out/m.json", "--triplets", "out/t.npz")
-    assert written(tmp_path / "out") == written(base / "out")
+    assert contents(tmp_path / "out") == contents(base / "out")
 
 
 @pytest.mark.parametrize("kind", ["gbm", "forest"])
-def test_other_black_boxes_are_trained_alike_each_time(base, tmp_path, kind):
+def test_other_black_boxes_are_trained_the_same_every_time(base, tmp_path, kind):
     programs = set()
     for threads, jobs in (("1", "1"), ("4", "2")):
         folder = tmp_path / threads
@@ -79,29 +79,29 @@ def test_other_black_boxes_are_trained_alike_each_time(base, tmp_path, kind):
     assert len(programs) == 1
 
 
-def test_artifacts_are_the_same_to_the_byte(base, tmp_path):
-    found = []
+def test_artifacts_have_the_same_bytes(base, tmp_path):
+    builds = []
     for number, environment in enumerate(({"PYTHONHASHSEED": "1"}, {"PYTHONHASHSEED": "99", "OMP_NUM_THREADS": "4"})):
         place = tmp_path / str(number) / "build"
         place.parent.mkdir()
         run(base, "compile", "out/m.json", "--to", TARGETS, "-o", str(place), "--no-check", **environment)
-        found.append(written(place))
-    assert found[0] == found[1]
-    assert len(found[0]) >= len(TARGETS.split(","))
+        builds.append(contents(place))
+    assert builds[0] == builds[1]
+    assert len(builds[0]) >= len(TARGETS.split(","))
 
 
 def test_the_program_names_no_place_and_no_time(base):
-    """What would differ from one machine to the next stands in no file."""
-    told = json.loads((base / "out/m.json").read_text())
-    text = json.dumps(told)
+    """Nothing that differs from one machine to the next is in the file."""
+    program = json.loads((base / "out/m.json").read_text())
+    text = json.dumps(program)
     assert str(base) not in text
     assert str(Path.home()) not in text or str(Path.home()) == "/"
-    assert not {"date", "time", "created", "host", "user"} & set(told.get("metadata", told))
+    assert not {"date", "time", "created", "host", "user"} & set(program.get("metadata", program))
 
 
 @pytest.mark.parametrize("head", ["rules", "tree", "list"])
-def test_every_head_is_the_same_fitted_beside_other_work(tmp_path, head):
-    """With two jobs and so many rows the head, the held-out rows and the baselines have their turn at the same time."""
+def test_every_head_is_the_same_when_fitted_in_parallel(tmp_path, head):
+    """With several jobs and this many rows, the head, the held-out rows and the baselines run at the same time."""
     assert FEW_ROWS <= 2700 * 3 // 4
     (tmp_path / "loans.csv").write_bytes(loans(2700, seed=3).encode())
     size = ("--depth", "4") if head == "tree" else ("--clauses", "5")

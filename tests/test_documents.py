@@ -1,4 +1,4 @@
-"""The documents tell the truth: every command and every program in them is run, and prints what they say."""
+"""The documents are true: every command and every program in them is run, and prints what they say."""
 
 import os
 import re
@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from gbfl_compile import starter
+from gbfl_compile.cli import init as starter
 from tests.cli.spelling import misspelt
 from tests.documents import DOCUMENTS, ROOT, RUN, blocks, indented_commands, matches
 
 NOT_RUN = {
     "README.md": (
-        "each sets up an environment of its own first",
+        "each sets up its own environment first",
         "it installs, as tests/test_session.py does with the wheel",
         "tests/test_session.py runs it from an installed wheel, in an empty folder",
     ),
@@ -35,30 +35,30 @@ def model(folder):
     """The loans of `gbfl init`, and the program that docs/language.md writes."""
     starter.write_starter(folder)
     (folder / "README.md").unlink()
-    (written, *_) = (block for block in blocks(ROOT / "docs/language.md") if block.language == "python")
-    subprocess.run([sys.executable, "-c", written.text], cwd=folder, check=True, capture_output=True)
+    (source, *_) = (block for block in blocks(ROOT / "docs/language.md") if block.language == "python")
+    subprocess.run([sys.executable, "-c", source.text], cwd=folder, check=True, capture_output=True)
 
 
 def checkout(folder):
-    """What a developer has, to change it; and the program of docs/language.md."""
+    """A copy of the checkout, to be changed; and the program of docs/language.md."""
     model(folder)
     for name in ("gbfl_compile", "templates", "runtime_c", "tests", "pyproject.toml"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         copy(ROOT / name, folder / name)
 
 
-def audited(folder):
-    """What docs/auditing.md walks through."""
+def audit_example(folder):
+    """The example that docs/auditing.md goes through."""
     shutil.copytree(ROOT / "examples/audit", folder)
 
 
-FOLDERS = {"empty": empty, "model": model, "checkout": checkout, "audited": audited}
-"""What a document can begin with."""
+FOLDERS = {"empty": empty, "model": model, "checkout": checkout, "audited": audit_example}
+"""Folders that a document can start in."""
 
 
 @pytest.fixture(scope="session")
 def folder_called(tmp_path_factory):
-    """A fresh copy of a folder, which is made once."""
+    """A fresh copy of a folder, which is built once."""
     home = tmp_path_factory.mktemp("documents")
 
     def copy(name, to):
@@ -70,10 +70,10 @@ def folder_called(tmp_path_factory):
 
 
 def environment(folder):
-    """Ours, with the commands of this interpreter's environment first, the folder's package or else ours."""
+    """This environment, with its own commands first on the path and the package of the folder or of this checkout."""
     home = folder if (folder / "gbfl_compile").is_dir() else ROOT
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(("GBFL", "COLUMNS", "FORCE_COLOR"))}
-    return {**kept, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{kept['PATH']}", "PYTHONPATH": str(home)}
+    plain = {key: value for key, value in os.environ.items() if not key.startswith(("GBFL", "COLUMNS", "FORCE_COLOR"))}
+    return {**plain, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{plain['PATH']}", "PYTHONPATH": str(home)}
 
 
 COMMANDS = {
@@ -124,33 +124,37 @@ def test_a_document_does_what_it_says(document, folder_called, tmp_path):
 
 
 NOTHING_TO_RUN = ("examples/README.md", "docs/benchmarks.md", "docs/proof.md")
-"""Documents without a command that is run here."""
+"""Documents without a command that is run."""
+
+
+NAMING = (ROOT / "CONTRIBUTING.md", ROOT / "runtime_c/README.md")
+"""More documents whose paths must exist; nothing in them is run."""
 
 
 def test_what_is_not_run_is_listed_with_its_reason():
-    found = {}
+    not_run = {}
     for document in DOCUMENTS:
         reasons = tuple(reason for block in blocks(document) if (reason := block.remark("not run")) is not None)
         if reasons:
-            found[str(document.relative_to(ROOT))] = reasons
-    assert found == NOT_RUN
+            not_run[str(document.relative_to(ROOT))] = reasons
+    assert not_run == NOT_RUN
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_commands_stand_where_they_are_run(document):
+def test_commands_are_in_blocks_that_are_run(document):
     assert indented_commands(document) == []
 
 
 @pytest.mark.parametrize("document", [*DOCUMENTS, ROOT / "docs/paper.md"], ids=lambda path: str(path.relative_to(ROOT)))
-def test_commands_mentioned_in_passing_could_be_run(document):
-    """Inline, such as `gbfl lint PROGRAM --data F`: the command and its flags are there."""
+def test_inline_commands_exist(document):
+    """Such as `gbfl lint PROGRAM --data F`: the command and its flags exist."""
     text = re.sub(r"```.*?```", "", document.read_text(encoding="utf-8"), flags=re.DOTALL)
     for command in re.findall(r"`(gbfl [a-z][^`]*)`", text):
         assert (wrong := misspelt(command)) is None, wrong
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_what_a_document_names_is_there(document):
+@pytest.mark.parametrize("document", [*DOCUMENTS, *NAMING], ids=lambda path: str(path.relative_to(ROOT)))
+def test_paths_and_links_exist(document):
     text = document.read_text(encoding="utf-8")
     named = [
         ROOT / path
@@ -161,7 +165,7 @@ def test_what_a_document_names_is_there(document):
         assert path.exists(), f"{document.name} names {path}"
 
 
-def test_an_output_that_is_not_as_said_is_noticed():
+def test_an_output_that_differs_is_noticed():
     assert matches("one\n…\nlast\n", "one\ntwo\nthree\nlast\n")
     assert matches("0 of … rows  x\n", "0 of 12 rows  x  \n")
     assert not matches("one\nlast\n", "one\ntwo\nlast\n")

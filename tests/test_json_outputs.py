@@ -1,4 +1,4 @@
-"""What `--json` prints is what docs/json.md says: every key it names is there, and no key at the top is unnamed."""
+"""`--json` prints what docs/json.md says: every documented key is present, and no top-level key is undocumented."""
 
 import contextlib
 import io
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from gbfl_compile.cli import gbfl, main
-from gbfl_compile.ir.json_form import save
+from gbfl_compile.cli.entry import gbfl, main
+from gbfl_compile.ir.json import save
 from gbfl_compile.ir.nodes import Clause, Interval, Program
 from gbfl_compile.ir.trees import leaf, split
 
@@ -40,43 +40,43 @@ ODD = Program(("x",), ("no", "yes"), (Clause((Interval(0, 1.0),)),), split(0, le
 """A split that decides nothing: something for lint to find."""
 
 
-def documented():
+def documented_keys():
     """Heading -> the keys its table names."""
     _, *sections = re.split(r"^### `gbfl (.*?)`$", DOCUMENT, flags=re.MULTILINE)
-    found = {}
+    keys = {}
     for heading, text in zip(sections[::2], sections[1::2], strict=True):
         cells = re.findall(r"^\| (`.*?) \|", text, flags=re.MULTILINE)
-        found[heading] = [key for cell in cells for key in re.findall(r"`([^`]+)`", cell)]
-    return found
+        keys[heading] = [key for cell in cells for key in re.findall(r"`([^`]+)`", cell)]
+    return keys
 
 
-def there(form, key):
-    """Whether a form has what a dotted key names; `*` is each name, `[]` each item, of which there is at least one."""
+def has_key(form, key):
+    """Whether a JSON form has a dotted key; `*` is every name, `[]` every item, and there must be at least one."""
     if not key:
         return True
     step, _, rest = key.partition(".")
     name, brackets, _ = step.partition("[]")
     if name == "*":
-        return bool(form) and all(there(inner, rest) for inner in form.values())
+        return bool(form) and all(has_key(inner, rest) for inner in form.values())
     if name and (not isinstance(form, dict) or name not in form):
         return False
     inner = form[name] if name else form
     if not brackets:
-        return there(inner, rest)
-    return isinstance(inner, list) and bool(inner) and all(there(item, rest) for item in inner)
+        return has_key(inner, rest)
+    return isinstance(inner, list) and bool(inner) and all(has_key(item, rest) for item in inner)
 
 
 @pytest.fixture(scope="module")
-def printed(tmp_path_factory):
+def outputs(tmp_path_factory):
     """Heading -> what its command prints."""
     folder = tmp_path_factory.mktemp("outputs")
     save(ODD, folder / "odd.json")
-    found = {}
+    forms = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         for heading, command in COMMANDS.items():
-            found[heading] = _run([*shlex.split(command), "--json"])
-    return found
+            forms[heading] = _run([*shlex.split(command), "--json"])
+    return forms
 
 
 def _run(arguments):
@@ -89,24 +89,24 @@ def _run(arguments):
 def test_every_command_that_prints_json_is_documented():
     able = {name for name, one in gbfl.commands.items() if any("--json" in parameter.opts for parameter in one.params)}
     assert able - {"paper"} <= set(COMMANDS)
-    assert set(documented()) == set(COMMANDS)
+    assert set(documented_keys()) == set(COMMANDS)
 
 
 @pytest.mark.parametrize("heading", COMMANDS)
-def test_a_command_prints_the_documented_keys(printed, heading):
-    form, keys = printed[heading], documented()[heading]
+def test_a_command_prints_the_documented_keys(outputs, heading):
+    form, keys = outputs[heading], documented_keys()[heading]
     assert keys
     for key in keys:
-        assert there(form, key), f"gbfl {heading}: {key}"
+        assert has_key(form, key), f"gbfl {heading}: {key}"
     named = {re.split(r"[.\[]", key.removeprefix("[]."))[0] for key in keys}
     at_top = form if isinstance(form, dict) else form[0]
     assert set(at_top) <= named | ({"row"} if heading == "lint" else set())
 
 
-def test_a_key_that_is_not_there_is_noticed():
+def test_a_missing_key_is_noticed():
     form = {"a": {"b": [{"c": 1}, {}]}, "d": []}
-    assert there(form, "a.b")
-    assert there(form, "*") is True
-    assert not there(form, "a.b[].c")
-    assert not there(form, "d[].x")
-    assert not there(form, "e")
+    assert has_key(form, "a.b")
+    assert has_key(form, "*") is True
+    assert not has_key(form, "a.b[].c")
+    assert not has_key(form, "d[].x")
+    assert not has_key(form, "e")

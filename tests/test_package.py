@@ -1,4 +1,4 @@
-"""What is installed works from anywhere: the wheel, the public names."""
+"""The installed package works from anywhere: the wheel, the public names."""
 
 import importlib.util
 import zipfile
@@ -9,7 +9,7 @@ import pytest
 import gbfl_compile
 
 
-def test_every_public_name_is_there():
+def test_every_public_name_exists():
     for name in gbfl_compile.__all__:
         assert getattr(gbfl_compile, name) is not None
     assert set(gbfl_compile.__all__) == set(dir(gbfl_compile))
@@ -22,7 +22,7 @@ def test_no_public_name_is_hidden_by_a_module():
         assert importlib.util.find_spec(f"gbfl_compile.{name}") is None
 
 
-def test_the_version_is_said_once(capsys):
+def test_the_version_is_printed(capsys):
     from gbfl_compile.cli import main
 
     assert main(["--version"]) == 0
@@ -31,7 +31,7 @@ def test_the_version_is_said_once(capsys):
 
 def test_resources_are_found_in_the_checkout():
     from gbfl_compile.errors import CannotRun
-    from gbfl_compile.resources import folder
+    from gbfl_compile.files.resources import folder
 
     assert (folder("templates") / "python" / "module.py.jinja").is_file()
     assert folder("runtime_c").is_dir()
@@ -48,7 +48,7 @@ def test_the_wheel_carries_templates_and_no_tests(installed):
 
 
 def test_what_runs_is_the_wheel_with_its_own_templates(installed, tmp_path):
-    code = "import gbfl_compile as g, gbfl_compile.resources as r; print(g.__file__, r.folder('templates'), r.folder('runtime_c'))"
+    code = "import gbfl_compile as g, gbfl_compile.files.resources as r; print(g.__file__, r.folder('templates'), r.folder('runtime_c'))"
     run = installed.run(["python", "-c", code], tmp_path)
     assert run.returncode == 0, run.stderr
     for path in run.stdout.split():

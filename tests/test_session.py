@@ -1,4 +1,4 @@
-"""A first afternoon: the whole session works as written, from an installed wheel, in an empty folder."""
+"""A first session: everything in the README works as written, from an installed wheel, in an empty folder."""
 
 import json
 import shlex
@@ -7,7 +7,7 @@ import duckdb
 import pandas as pd
 import pytest
 
-from gbfl_compile import starter
+from gbfl_compile.cli import init as starter
 from tests.documents import ROOT, blocks
 
 SESSION = (
@@ -25,8 +25,8 @@ def test_the_readme_shows_this_session():
     assert "".join(f"{line}\n" for line in SESSION) in [block.text for block in blocks(ROOT / "README.md")]
 
 
-def given(folder):
-    """What the user has: decided loans, and new ones as Parquet."""
+def write_tables(folder):
+    """The user's tables: loans with their outcome as CSV, new ones as Parquet."""
     (folder / "loans.csv").write_text(starter.loans(1200, seed=3))
     (folder / "new.csv").write_text(starter.new_loans(300, seed=4))
     new = pd.read_csv(folder / "new.csv")
@@ -35,7 +35,7 @@ def given(folder):
 
 
 def deploy(folder):
-    """What the user's database has: a table, and a view that is the compiled query as it stands."""
+    """The user's database: a table, and a view that is the compiled query unchanged."""
     query, _, rest = (folder / "build/sql-duckdb/model.sql").read_text().rpartition(";")
     assert not rest.strip()
     with duckdb.connect(folder / "loans.duckdb") as database:
@@ -46,8 +46,8 @@ def deploy(folder):
 @pytest.fixture(scope="module")
 def session(installed, tmp_path_factory):
     """The folder, and what each command of the session printed."""
-    folder = tmp_path_factory.mktemp("afternoon")
-    given(folder)
+    folder = tmp_path_factory.mktemp("session")
+    write_tables(folder)
     printed = {}
     for line in SESSION:
         command = shlex.split(line)
@@ -60,7 +60,7 @@ def session(installed, tmp_path_factory):
     return folder, printed
 
 
-def test_every_command_leaves_what_it_says_and_nothing_else(session):
+def test_every_command_writes_its_files_and_nothing_else(session):
     folder, _ = session
     assert sorted(path.name for path in folder.iterdir()) == [
         "build",

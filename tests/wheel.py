@@ -1,4 +1,4 @@
-"""The wheel as a user installs it: built from this checkout, put into a fresh environment, run from any folder."""
+"""The wheel as a user installs it: built from this checkout, installed in a fresh environment, run from any folder."""
 
 import importlib.util
 import os
@@ -12,14 +12,14 @@ ROOT = Path(__file__).parent.parent
 
 
 @dataclass(frozen=True, slots=True)
-class Installed:
-    """A fresh environment with the wheel in it. `run` takes a command of that environment."""
+class InstalledWheel:
+    """A fresh environment with the wheel in it."""
 
     wheel: Path
     environment: Path
 
     def run(self, command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-        """Run `gbfl …` or `python …` of this environment in a folder. Nothing of ours is on its path."""
+        """Run `gbfl …` or `python …` of this environment in a folder. The checkout is not on its path."""
         program, *arguments = command
         inherited = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "GBFL"))}
         return subprocess.run(
@@ -31,7 +31,7 @@ class Installed:
         )
 
 
-def install_wheel(folder: Path) -> Installed:
+def install_wheel(folder: Path) -> InstalledWheel:
     """Build the wheel and install it. Libraries come from this environment (a path file), the package from the wheel."""
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", folder / "dist", ROOT]
     subprocess.run(build, check=True, capture_output=True)
@@ -48,4 +48,4 @@ def install_wheel(folder: Path) -> Installed:
             (libraries / entry.name).symlink_to(entry)
     packages = next((environment / "lib").glob("python*/site-packages"))
     (packages / "libraries.pth").write_text(f"{libraries}\n")
-    return Installed(wheel, environment)
+    return InstalledWheel(wheel, environment)

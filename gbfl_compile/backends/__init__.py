@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
+from dataclasses import replace
 
 from gbfl_compile.backends.base import Artifact, Backend, Options, artifact_name
 from gbfl_compile.backends.c import BACKEND as C
@@ -22,35 +23,36 @@ BACKENDS: Mapping[str, Backend] = {
 }
 
 
-def _meant(target: str) -> str:
-    """What a mistyped target may have been."""
+def _suggestion(target: str) -> str:
+    """A guess at a mistyped target."""
     near = difflib.get_close_matches(target, BACKENDS, 1, 0.6)
     if target in (name.partition(":")[2] for name in BACKENDS):
         near = [f"sql:{target}"]
     if target == "sql":
-        return " (which database? sql:duckdb, say)"
+        return " (which database? sql:duckdb, for example)"
     return f" (did you mean {near[0]}?)" if near else ""
 
 
 def backend(target: str) -> Backend:
-    """The row of a target, or an error that lists those there are."""
+    """The row of a target, or an error that lists them all."""
     if target not in BACKENDS:
-        raise BadInput(f"unknown target {target!r}{_meant(target)}: there is {', '.join(BACKENDS)}")
+        raise BadInput(f"unknown target {target!r}{_suggestion(target)}: there are {', '.join(BACKENDS)}")
     return BACKENDS[target]
 
 
 def emit(
     program: Program, target: str, name: str = "model", options: Options | None = None, **settings: str
 ) -> Artifact:
-    """The program written down for one target; nothing is put on disk.
+    """The program written for one target; nothing is written to disk.
 
     The target's options are given as a mapping or by name: `emit(program, "sql:postgres", form="view", table="loans")`.
     """
-    taken = {**(options or {}), **settings}
-    for option, value in taken.items():
+    all_options = {**(options or {}), **settings}
+    for option, value in all_options.items():
         if not isinstance(value, str):
             raise BadInput(f"target {target}: {option}={value!r}: give options as text, such as {option}='{value}'")
-    return backend(target).emit(validate(program), artifact_name(name), taken)
+    artifact = backend(target).emit(validate(program), artifact_name(name), all_options)
+    return replace(artifact, options=all_options)
 
 
 def folder_name(target: str) -> str:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.files import refuse_leading_out
+from gbfl_compile.files.atomic import refuse_leading_out
 
-if TYPE_CHECKING:  # numpy is loaded by whoever runs a predictor, not by whoever lists the targets
+if TYPE_CHECKING:  # numpy is loaded to run a predictor, not to list the targets
     import numpy as np
     from numpy.typing import NDArray
 
@@ -22,27 +22,29 @@ if TYPE_CHECKING:  # numpy is loaded by whoever runs a predictor, not by whoever
     Vector: TypeAlias = NDArray[np.float64]
 
 Options: TypeAlias = Mapping[str, str]
-"""A target's own settings, as `--set c.dtype=float32` gives them: names and texts."""
+"""A target's settings, as `--set c.dtype=float32` gives them: names and texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """What a target emitted: a few files that belong in one folder, and the digest of their source."""
+    """The output of a target: a few files that belong in one folder, and the digest of their source."""
 
     target: str
     name: str
     files: Mapping[str, bytes]
     digest: str
+    options: Options = field(default_factory=dict)
+    """The settings it was emitted with: a check expects an artifact with these."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByColumn:
-    """How an artifact that reads columns answers them as they lie in memory, from any thread."""
+    """How an artifact that reads columns scores them in place, from any thread."""
 
     asks: tuple[bool, ...]
-    """Which features it looks at: the columns of the others may be None."""
+    """Which features it reads: the columns of the others may be None."""
     answer: Callable[[Sequence[Vector | None], int], tuple[NDArray[np.int32], Sequence[Vector]]]
-    """Columns of doubles and how many rows they have; a class number a row, and a column of probabilities a class."""
+    """Columns of doubles and their length -> a class number per row, and a column of probabilities per class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,27 +53,27 @@ class Predictor:
 
     target: str
     engine: str
-    """What runs it, with its version: it stands in every verdict."""
+    """What runs it, with its version, as every verdict shows it."""
     digest: str
-    """The digest the artifact itself carries."""
+    """The digest in the artifact itself."""
     features: tuple[str, ...]
     classes: tuple[Label, ...]
     answer: Callable[[Matrix], Answers]
     dtype: Literal["float64", "float32"] = "float64"
-    """What a row's values are rounded to first. A float32 artifact is its source on every float32 row."""
+    """What a row's values are rounded to first. A float32 artifact equals its source on every float32 row."""
     holds_infinity: bool = True
-    """Whether it can be given infinities. Where not (MariaDB), the largest doubles stand in for them."""
+    """Whether it accepts infinities. If not (MariaDB), the largest doubles replace them."""
     other_ways: Mapping[str, Callable[[Matrix], Answers]] = field(default_factory=dict)
-    """Other code of the same artifact that answers too (C has single rows and columns): a check runs it as well."""
+    """Other code of the same artifact that answers (C has single rows and columns): a check runs it as well."""
     threads: bool = False
     """Whether `answer` may be called from several threads at once."""
     columns: ByColumn | None = None
-    """The quicker way in, for those that have one. It answers as `answer` does."""
+    """A faster entry point, if there is one, with the same answers as `answer`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """Whether a target can be emitted and run here. A reason says what is missing and how to get it."""
+    """Whether a target can be emitted and run here. A reason names what is missing and how to get it."""
 
     engine: str
     cannot_emit: str | None = None
@@ -80,7 +82,7 @@ class Availability:
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """One target: how to write a program down in its language, and how to run what was written."""
+    """One target: how to write a program in its language, and how to run it."""
 
     target: str
     summary: str
@@ -105,7 +107,7 @@ LONGEST_ARTIFACT_NAME = 64
 
 
 def artifact_name(name: str) -> str:
-    """The name itself where it can name a file, a Python module and a C prefix; anything else is refused."""
+    """The name itself, if it can name a file, a Python module and a C prefix; otherwise it is refused."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or len(name) > LONGEST_ARTIFACT_NAME:
         raise BadInput(f"the name {name!r}: use letters, digits and _, {LONGEST_ARTIFACT_NAME} at most, no digit first")
     if keyword.iskeyword(name):
@@ -117,12 +119,12 @@ def only_file(folder: Path, extension: str, name: str | None = None) -> Path:
     """The one file with this ending in an artifact's folder, or the one called `name`."""
     if not folder.is_dir():
         raise BadInput(f"{folder}: there is no such folder")
-    found = sorted(path for path in folder.glob(f"*{extension}") if path.is_file() and path.name[0] != ".")
+    paths = sorted(path for path in folder.glob(f"*{extension}") if path.is_file() and path.name[0] != ".")
     if name is not None:
-        found = [path for path in found if path.name == f"{name}{extension}"]
-    if not found:
-        raise BadInput(f"{folder}: holds no {name or '*'}{extension} file")
-    if len(found) > 1:
-        raise BadInput(f"{folder}: holds {len(found)} {extension} files, say which with --name")
-    refuse_leading_out(found[0], folder)
-    return found[0]
+        paths = [path for path in paths if path.name == f"{name}{extension}"]
+    if not paths:
+        raise BadInput(f"{folder}: has no {name or '*'}{extension} file")
+    if len(paths) > 1:
+        raise BadInput(f"{folder}: has {len(paths)} {extension} files, choose one with --name")
+    refuse_leading_out(paths[0], folder)
+    return paths[0]

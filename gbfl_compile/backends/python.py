@@ -1,4 +1,4 @@
-"""The Python target: one readable module, standard library only, that answers what the program answers."""
+"""The Python target: one readable module, standard library only, that gives the program's answers."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never
 
 from gbfl_compile.backends.base import Artifact, Availability, Backend, Options, Predictor, take_options
-from gbfl_compile.backends.templates import render
+from gbfl_compile.backends.render import render
 from gbfl_compile.errors import BadInput
-from gbfl_compile.files import read_whole
+from gbfl_compile.files.atomic import read_whole
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Tree
-from gbfl_compile.ir.readable import clause_text, readable
+from gbfl_compile.ir.reasons import reasons_of
+from gbfl_compile.ir.text import clause_text, readable
 from gbfl_compile.ir.trees import deep_splits, leaf_numbers
-from gbfl_compile.reasons import reasons_of
 from gbfl_compile.version import GENERATOR
 
 if TYPE_CHECKING:
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 EXTENSION = ".py"
 
 IMPORTED = ("math",)
-"""What the module imports: one of that name would import itself, or stand before Python's own for the whole program."""
+"""What the module imports: a module of that name would import itself, or shadow Python's own."""
 
 DEEP = 16
-"""Past this many nested ifs the shallower side is the one indented: Python refuses 100 levels."""
+"""Beyond this many nested ifs the shallower side is indented: Python refuses 100 levels."""
 
 
 def literal(value: object) -> str:
@@ -41,7 +41,7 @@ def literal(value: object) -> str:
 
 
 def atom(interval: Interval, name: str) -> str:
-    """One interval. NaN fails every comparison, so only a missing value that *holds* needs saying."""
+    """One interval. NaN fails every comparison, so only a missing value that *holds* needs a test."""
     if interval.lo is None and interval.hi is None:
         return "True" if interval.if_missing else f"{name} == {name}"
     left, right = "<=" if interval.lo_closed else "<", "<=" if interval.hi_closed else "<"
@@ -60,7 +60,7 @@ def condition(clause: Clause, names: Mapping[int, str]) -> str:
 
 
 def decision(program: Program, names: Mapping[int, str]) -> list[str]:
-    """The body of `_leaf` (an if for each split) or of `_held` (a truth value a clause)."""
+    """The body of `_leaf` (an if for each split) or of `_held` (one boolean per clause)."""
     match program.decision:
         case Tree():
             return list(_tree_lines(program, program.decision, names))
@@ -72,7 +72,7 @@ def decision(program: Program, names: Mapping[int, str]) -> list[str]:
 
 
 def _tree_lines(program: Program, tree: Tree, names: Mapping[int, str]) -> Iterator[str]:
-    """Every side returns, so the second needs no else and a rule list is a flat row of ifs."""
+    """Both sides return, so the second needs no else and a rule list is a flat sequence of ifs."""
     inverted = deep_splits(tree, DEEP)
     number = leaf_numbers(tree)
     waiting = [(0, 0)]
@@ -83,16 +83,16 @@ def _tree_lines(program: Program, tree: Tree, names: Mapping[int, str]) -> Itera
         if isinstance(node, Leaf):
             yield f"{indent}return {number[index]}"
             continue
-        asked = condition(program.clauses[node.clause], names)
+        test = condition(program.clauses[node.clause], names)
         first, second = node.then, node.otherwise
         if index in inverted:
-            asked, first, second = f"not ({asked})", second, first
-        yield f"{indent}if {asked}:"
+            test, first, second = f"not ({test})", second, first
+        yield f"{indent}if {test}:"
         waiting += ((second, depth), (first, depth + 1))
 
 
 def variable_names(program: Program) -> dict[int, str]:
-    """A local variable for each feature the rules ask: its own name where that is safe, `x7` where not."""
+    """A local variable for each feature in use: its own name where that is safe, `x7` otherwise."""
     used = sorted({interval.feature for clause in program.clauses for interval in clause.atoms})
     cleaned = {feature: re.sub(r"[^A-Za-z0-9]+", "_", program.features[feature]).strip("_") for feature in used}
     times = Counter(cleaned.values())
@@ -113,9 +113,9 @@ def emit(program: Program, name: str, options: Options) -> Artifact:
             return 0
     """
     take_options("python", options, {})
-    if name.lower() in IMPORTED:  # file systems may not tell Math.py from math.py
+    if name.lower() in IMPORTED:  # file systems may not distinguish Math.py from math.py
         raise BadInput(
-            f"the name {name!r} is that of a module which {name}{EXTENSION} imports: choose another by --name"
+            f"the name {name!r} is that of a module which {name}{EXTENSION} imports: choose another with --name"
         )
     source = digest(program)
     names = variable_names(program)
@@ -138,7 +138,7 @@ def emit(program: Program, name: str, options: Options) -> Artifact:
 def _tables(program: Program) -> dict[str, Any]:
     match program.decision:
         case Tree():
-            return {"kind": "tree", **_ways(program.decision)}
+            return {"kind": "tree", **_leaf_paths(program.decision)}
         case Scorecard(bias, points, scale):
             return {
                 "kind": "scorecard",
@@ -150,7 +150,7 @@ def _tables(program: Program) -> dict[str, Any]:
             assert_never(program.decision)
 
 
-def _ways(tree: Tree) -> dict[str, list[Any]]:
+def _leaf_paths(tree: Tree) -> dict[str, list[Any]]:
     """For each leaf its class, its probabilities and its last step; a step is (the step before, clause, held).
 
     Steps are shared: a path written out for every leaf of a rule list would grow with the square of its rules.
@@ -176,22 +176,22 @@ def load(path: Path) -> Predictor:
     content = read_whole(path)
     try:
         exec(compile(content, str(path), "exec"), module.__dict__)  # noqa: S102 - running it is the point
-        digest_found, features, classes = module.DIGEST, tuple(module.FEATURES), tuple(module.CLASSES)
+        digest_here, features, classes = module.DIGEST, tuple(module.FEATURES), tuple(module.CLASSES)
     except (Exception, SystemExit) as error:
         raise BadInput(f"{path}: is not a module this target emits: {type(error).__name__}: {error}") from error
 
     def answer(rows: Matrix) -> Answers:
         return _answers(module, rows)
 
-    return Predictor("python", _engine(), digest_found, features, classes, answer)
+    return Predictor("python", _engine(), digest_here, features, classes, answer)
 
 
-SPOKEN_BOTH_WAYS = 200
-"""So many rows are also given by name, with None for NaN."""
+ROWS_BY_NAME = 200
+"""How many rows are also passed by name, with None for NaN."""
 
 
 def _answers(module: types.ModuleType, rows: Matrix) -> Answers:
-    """What the module answers, by every one of its functions: where two of them disagree it is broken."""
+    """The module's answers, by every one of its functions: if two disagree it is broken."""
     import numpy as np
 
     from gbfl_compile.ir.batch import Answers, label_array
@@ -200,26 +200,28 @@ def _answers(module: types.ModuleType, rows: Matrix) -> Answers:
     labels = module.predict_many(listed)
     reasons = [module.explain(row) for row in listed]
     probabilities = [module.predict_proba(row) for row in listed]
-    _insist([module.predict(row) for row in listed], labels, "predict and predict_many")
-    _insist([reason["label"] for reason in reasons], labels, "explain and predict_many")
-    _insist([reason["probabilities"] for reason in reasons], probabilities, "explain and predict_proba")
-    named = [_named(module, row) for row in listed[:SPOKEN_BOTH_WAYS]]
-    _insist(module.predict_many(named), labels[:SPOKEN_BOTH_WAYS], "rows by name and rows by place")
-    answered = np.array(probabilities).reshape(len(listed), len(module.CLASSES))
+    _require_equal([module.predict(row) for row in listed], labels, "predict and predict_many")
+    _require_equal([reason["label"] for reason in reasons], labels, "explain and predict_many")
+    _require_equal([reason["probabilities"] for reason in reasons], probabilities, "explain and predict_proba")
+    named = [_row_by_name(module, row) for row in listed[:ROWS_BY_NAME]]
+    _require_equal(module.predict_many(named), labels[:ROWS_BY_NAME], "rows by name and rows by place")
+    shares = np.array(probabilities).reshape(len(listed), len(module.CLASSES))
     if hasattr(module, "score"):
-        _insist([module.score(row) for row in listed], [reason["scores"] for reason in reasons], "explain and score")
-        scores = np.array([reason["scores"] for reason in reasons]).reshape(answered.shape)
-        return Answers(label_array(tuple(labels)), answered, scores=scores)
-    return Answers(label_array(tuple(labels)), answered, leaves=np.array([reason["leaf"] for reason in reasons]))
+        _require_equal(
+            [module.score(row) for row in listed], [reason["scores"] for reason in reasons], "explain and score"
+        )
+        scores = np.array([reason["scores"] for reason in reasons]).reshape(shares.shape)
+        return Answers(label_array(tuple(labels)), shares, scores=scores)
+    return Answers(label_array(tuple(labels)), shares, leaves=np.array([reason["leaf"] for reason in reasons]))
 
 
-def _insist(one: Sequence[Any], other: Sequence[Any], who: str) -> None:
+def _require_equal(one: Sequence[Any], other: Sequence[Any], functions: str) -> None:
     if list(one) != list(other):
         place = next(i for i, (a, b) in enumerate(zip(one, other, strict=True)) if a != b)
-        raise BadInput(f"{who} disagree: {one[place]!r} and {other[place]!r}")
+        raise BadInput(f"{functions} disagree: {one[place]!r} and {other[place]!r}")
 
 
-def _named(module: types.ModuleType, row: list[float]) -> dict[str, float | None]:
+def _row_by_name(module: types.ModuleType, row: list[float]) -> dict[str, float | None]:
     return {name: None if value != value else value for name, value in zip(module.FEATURES, row, strict=True)}
 
 
@@ -228,7 +230,7 @@ def _engine() -> str:
 
 
 def available() -> Availability:
-    """Python is always here."""
+    """Python is always available."""
     return Availability(_engine())
 
 

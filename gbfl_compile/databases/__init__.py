@@ -1,4 +1,4 @@
-"""Databases that run our SQL: engines of our own for tests and checks, and the user's."""
+"""Databases that run our SQL: private ones for tests and checks, and the user's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gbfl_compile.errors import BadInput, CannotRun
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """An engine that can be had here: what it needs, and how a private one is made."""
+    """An engine: what it needs, and how a private database of it is started."""
 
     title: str
     scratch: Callable[[], Database]
@@ -27,7 +27,7 @@ class Engine:
     libraries: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     packages: str = ""
-    """The Debian packages that bring the programs."""
+    """The Debian packages that contain the programs."""
 
 
 ENGINES: Mapping[str, Engine] = {
@@ -56,9 +56,9 @@ ENGINES: Mapping[str, Engine] = {
 
 
 def availability(dialect: str) -> str | None:
-    """Why `scratch` cannot give this engine here, or None where it can. Nothing heavy is loaded to find out."""
+    """Why `scratch` cannot start this engine here, or None if it can. Nothing heavy is imported to find out."""
     if dialect not in ENGINES:
-        return f"there is no engine for {dialect!r} to run here"
+        return f"no engine for {dialect!r} runs here"
     engine = ENGINES[dialect]
     for name in engine.libraries:
         if not _is_installed(name):
@@ -70,7 +70,7 @@ def availability(dialect: str) -> str | None:
 
 
 def _is_java_home(program: str) -> bool:
-    """Java need not be on the PATH where JAVA_HOME says where it is."""
+    """Java need not be on the PATH if JAVA_HOME is set."""
     return program == "java" and bool(os.environ.get("JAVA_HOME"))
 
 
@@ -82,20 +82,20 @@ def _is_installed(name: str) -> bool:
 
 
 def scratch(dialect: str) -> Database:
-    """An engine of our own, private and empty; `close` it when done."""
+    """A private, empty database; `close` it when done."""
     if reason := availability(dialect):
         raise CannotRun(reason)
     return ENGINES[dialect].scratch()
 
 
 def from_connection(dialect: str, connection: Any) -> Database:
-    """A database over what the user has opened; its transactions and its closing stay the user's business.
+    """A database over what the user has opened; transactions and closing remain the user's.
 
     sqlite3, duckdb, psycopg and PyMySQL connections, a clickhouse-connect client, a SparkSession, a DataFusion
-    SessionContext; for engines that are only written for, such as Snowflake, any DB-API connection.
+    SessionContext; for engines never run here, such as Snowflake, any DB-API connection.
     """
     if dialect in ENGINES:
         return ENGINES[dialect].over(connection)
     if dialect in dbapi.NAMINGS:
         return dbapi.over(dialect, connection)
-    raise BadInput(f"unknown dialect {dialect!r}: there is {', '.join((*ENGINES, *dbapi.NAMINGS))}")
+    raise BadInput(f"unknown dialect {dialect!r}: there are {', '.join((*ENGINES, *dbapi.NAMINGS))}")

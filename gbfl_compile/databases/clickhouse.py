@@ -2,35 +2,64 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import itertools
+import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gbfl_compile.databases.arrow import arrow_table, row_tuples
-from gbfl_compile.databases.base import Database, Missing, library, told
-from gbfl_compile.databases.names import Naming, quoted, quoted_columns
+from gbfl_compile.databases.base import (
+    CONNECTS_WITHIN,
+    Address,
+    Database,
+    Missing,
+    Naming,
+    Replacement,
+    arrow_table,
+    engine_errors,
+    library,
+    quote_columns,
+    quote_name,
+    row_tuples,
+)
+from gbfl_compile.databases.catalog import (
+    Catalog,
+    Column,
+    ColumnType,
+    StoredView,
+    TableName,
+    column_type,
+    integers,
+    literal,
+    view_name,
+)
 
 if TYPE_CHECKING:
     from gbfl_compile.ir.batch import Matrix
 
 NAMING = Naming("ClickHouse", "backslash", case_blind=False)
 
+BY_EXCHANGING = Replacement(("EXCHANGE TABLES {old} AND {fresh}", "DROP TABLE {fresh}"))
+"""Only the tables of an Atomic database can be exchanged."""
+BY_RENAMING = Replacement(("DROP TABLE {old}", "RENAME TABLE {fresh} TO {old}"))
+
 _numbers = itertools.count()
 
 
 def scratch() -> Database:
-    """A database of its own in the one ClickHouse that a process can hold."""
+    """A private database in the one ClickHouse that a process can hold."""
     session = _session()
     name = f"gbfl_{next(_numbers)}"
     session.query(f"CREATE DATABASE {name}")
 
     def query(text: str, shape: str = "CSV") -> Any:
+        session.query("SET max_threads = 1")  # several threads return blocks in any order
         session.query(f"USE {name}")  # the session has one current database, and other scratch ones use it too
         return session.query(text, shape)
 
-    def put(name: str, made: Any) -> None:
-        session.query(f"INSERT INTO {name} SELECT * FROM Python(made)")  # noqa: S608 - chdb finds `made` here
+    def put(name: str, rows: Any) -> None:
+        session.query(f"INSERT INTO {name} SELECT * FROM Python(rows)")  # noqa: S608 - chdb looks up `rows` here
 
     closed: list[bool] = []
 
@@ -40,7 +69,8 @@ def scratch() -> Database:
             session.query(f"DROP DATABASE {name}")
 
     version = f"ClickHouse {_plain(session.query('SELECT version()'))}"
-    return _database(version, query, lambda text: row_tuples(query(text, "ArrowTable")), put, close, "")
+    database = _database(version, query, lambda text: row_tuples(query(text, "ArrowTable")), put, close, "")
+    return dataclasses.replace(database, keeps_order=True)
 
 
 @functools.cache
@@ -53,8 +83,18 @@ def _plain(answer: Any) -> str:
     return str(answer.bytes().decode().strip().strip('"'))
 
 
+def open_server(address: Address) -> Database:
+    """A user's server."""
+    options: dict[str, Any] = {"host": address.host or "localhost", "connect_timeout": CONNECTS_WITHIN}
+    options |= {"port": address.port or 0, "username": address.user or None, "password": address.password}
+    options |= {"database": address.database or "__default__", **address.options}
+    driver = library("clickhouse_connect", "engines")
+    logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())  # else it prints errors on stderr too
+    return over(driver.get_client(**options))
+
+
 def over(client: Any) -> Database:
-    """A database over a clickhouse-connect client; inserted tables are temporary and go with its session."""
+    """A database over a clickhouse-connect client; inserted tables are temporary and end with its session."""
 
     def fetch(text: str) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in client.query(text).result_rows]
@@ -72,25 +112,98 @@ def _database(
     kind: str,
 ) -> Database:
     def execute(statement: str) -> None:
-        with told(version):
+        with engine_errors(version):
             command(statement)
 
     def fetch(query: str) -> list[tuple[Any, ...]]:
-        with told(version):
+        with engine_errors(version):
             return rows_of(query)
 
     def insert(table: str, columns: Sequence[str], rows: Matrix, *, missing: Missing = "null") -> None:
-        first, *names = quoted_columns(NAMING, columns)
-        name = quoted(NAMING, table)
+        first, *names = quote_columns(NAMING, columns)
+        name = quote_name(NAMING, table)
         fields = ", ".join([f"{first} Int64", *(f"{column} Nullable(Float64)" for column in names)])
-        made = arrow_table(columns, rows, missing)
-        with told(version):
+        content = arrow_table(columns, rows, missing)
+        with engine_errors(version):
             command(f"DROP {kind}TABLE IF EXISTS {name}")
             command(f"CREATE {kind}TABLE {name} ({fields}) ENGINE = Memory")
             if len(rows):
-                put(name, made)
+                put(name, content)
 
-    def quote(name: str) -> str:
-        return quoted(NAMING, name)
+    return Database(
+        "clickhouse",
+        version,
+        execute,
+        fetch,
+        insert,
+        close,
+        functools.partial(quote_name, NAMING),
+        replacements=(BY_EXCHANGING, BY_RENAMING),
+    )
 
-    return Database("clickhouse", version, execute, fetch, insert, close, quote)
+
+TYPES = {
+    "float64": ColumnType("double"),
+    "float32": ColumnType("float32"),
+    **{f"int{bits}": integers(bits) for bits in (8, 16, 32, 64, 128, 256)},
+    **{f"uint{bits}": integers(bits, True) for bits in (8, 16, 32, 64, 128, 256)},
+    "bool": ColumnType("boolean", 0.0, 1.0),
+}
+DEFAULT_DECIMAL = (10, 0)
+
+
+def _where(table: TableName, column: str) -> str:
+    schema = literal(table.schema)
+    return f"{column} = {literal(table.name)} AND database = if({schema} = '', currentDatabase(), {schema})"
+
+
+def stored_view(database: Database, view: str) -> StoredView | None:
+    """The view's query; a materialized view, refreshed or not, answers from a table of stored rows."""
+    rows = database.fetch(
+        "SELECT as_select, engine, create_table_query FROM system.tables "  # noqa: S608 - literals
+        f"WHERE name = {view_name(view)} AND as_select <> '' AND database = currentDatabase()"
+    )
+    return StoredView(str(rows[0][0]), str(rows[0][1]) != "View", str(rows[0][2])) if rows else None
+
+
+def is_view(database: Database, table: TableName) -> bool:
+    """Whether a query that names this reads a view."""
+    return bool(database.fetch(f"SELECT 1 FROM system.tables WHERE {_where(table, 'name')} AND as_select <> ''"))  # noqa: S608
+
+
+def table_columns(database: Database, table: TableName) -> list[Column]:
+    """The columns; only a Nullable type holds NULL."""
+    rows = database.fetch(
+        f"SELECT name, type, default_kind FROM system.columns WHERE {_where(table, 'table')} ORDER BY position"  # noqa: S608
+    )
+    return [
+        Column(
+            str(name),
+            str(kind),
+            column_type(str(kind), TYPES, DEFAULT_DECIMAL),
+            str(kind).startswith("Nullable("),
+            str(default) in ("MATERIALIZED", "ALIAS", "EPHEMERAL"),
+        )
+        for name, kind, default in rows
+    ]
+
+
+def copy_table(database: Database, table: TableName, name: str) -> None:
+    """AS copies the columns."""
+    database.execute(f"CREATE TEMPORARY TABLE {name} AS {table.in_quotes(database)} ENGINE = Memory")
+
+
+CATALOG = Catalog(
+    stored_view,
+    is_view,
+    table_columns,
+    copy_table,
+    names_fold=False,
+    staging="CREATE TEMPORARY TABLE {name} ENGINE = Memory AS {query}",
+    empty="TRUNCATE TABLE {name}",
+    not_nan="if(isNaN({value}), NULL, {value})",
+    text="toString({value})",
+    as_double="toFloat64({value})",
+    truth_as_double="toFloat64({value})",
+    limit=("SET max_execution_time = {seconds}", "SET max_execution_time = 0"),
+)

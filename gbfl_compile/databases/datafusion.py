@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from gbfl_compile.databases.arrow import arrow_table, row_tuples
-from gbfl_compile.databases.base import Database, Missing, library, told
-from gbfl_compile.databases.names import Naming, quoted, quoted_columns
+from gbfl_compile.databases.base import (
+    Database,
+    Missing,
+    Naming,
+    Replacement,
+    arrow_table,
+    engine_errors,
+    library,
+    quote_columns,
+    quote_name,
+    row_tuples,
+)
 
 if TYPE_CHECKING:
     from gbfl_compile.ir.batch import Matrix
 
 NAMING = Naming("DataFusion", "double", case_blind=False)
 
+BY_COPYING = Replacement(("CREATE OR REPLACE TABLE {old} AS SELECT * FROM {fresh}", "DROP TABLE {fresh}"))
+"""It cannot rename."""
+
 
 def scratch() -> Database:
-    """A session of its own."""
-    return over(library("datafusion", "engines").SessionContext())
+    """A private session."""
+    datafusion = library("datafusion", "engines")
+    one_partition = datafusion.SessionConfig().with_target_partitions(1)  # several return their rows in any order
+    return replace(over(datafusion.SessionContext(one_partition)), keeps_order=True)
 
 
 def over(session: Any) -> Database:
@@ -25,37 +41,44 @@ def over(session: Any) -> Database:
     version = _version(session)
 
     def execute(statement: str) -> None:
-        with told(version):
+        with engine_errors(version):
             session.sql(statement).collect()
 
     def fetch(query: str) -> list[tuple[Any, ...]]:
         pa = library("pyarrow", "engines")
-        with told(version):
+        with engine_errors(version):
             frame = session.sql(query)
-            batches = frame.collect()  # whose schema may differ from the frame's in what can be NULL
+            batches = frame.collect()  # their schema may differ from the frame's in nullability
             return row_tuples(pa.Table.from_batches(batches, schema=None if batches else frame.schema()))
 
     def insert(table: str, columns: Sequence[str], rows: Matrix, *, missing: Missing = "null") -> None:
-        quoted_columns(NAMING, columns)  # refuses what cannot be a name
-        name = quoted(NAMING, table)
-        made = arrow_table(columns, rows, missing)
-        with told(version):
+        quote_columns(NAMING, columns)  # refuses what cannot be a name
+        name = quote_name(NAMING, table)
+        content = arrow_table(columns, rows, missing)
+        with engine_errors(version):
             session.sql(f"DROP TABLE IF EXISTS {name}").collect()
-            session.register_record_batches(name, [made.to_batches(max_chunksize=65_536) or _no_rows(made.schema)])
+            batches = content.to_batches(max_chunksize=65_536) or _no_rows(content.schema)
+            session.register_record_batches(name, [batches])
 
     def close() -> None:
-        """There is nothing to let go of but the session itself."""
+        """There is nothing to close but the session itself."""
 
-    def quote(name: str) -> str:
-        return quoted(NAMING, name)
-
-    return Database("datafusion", version, execute, fetch, insert, close, quote)
+    return Database(
+        "datafusion",
+        version,
+        execute,
+        fetch,
+        insert,
+        close,
+        partial(quote_name, NAMING),
+        replacements=(BY_COPYING,),
+    )
 
 
 def _version(session: Any) -> str:
     """The engine's own number: the Python package has another one."""
-    told_by_engine = session.sql("SELECT version()").collect()[0][0][0].as_py()  # Apache DataFusion 55.2.0, x86_64 on …
-    return str(told_by_engine).removeprefix("Apache ").partition(",")[0]
+    text = session.sql("SELECT version()").collect()[0][0][0].as_py()  # Apache DataFusion 55.2.0, x86_64 on …
+    return str(text).removeprefix("Apache ").partition(",")[0]
 
 
 def _no_rows(schema: Any) -> list[Any]:

@@ -1,7 +1,7 @@
-"""Ends a private server and removes its folder when the process that started it is gone, however it went.
+"""Ends a private server and removes its folder when the process that started it is gone, for whatever reason.
 
-Run as a program: `python guard.py PID SIGNAL FOLDER`, with a pipe as its standard input that nobody writes to. The
-pipe closes when its owner exits, is killed, or closes it; that is the sign.
+Run as a program: `python guard.py PID SIGNAL FOLDER`, with a pipe as its standard input that is never written to. The
+pipe closes when its owner exits, is killed, or closes it; then the server is ended.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PATIENCE = 20.0
-"""Seconds a server has to go by itself before it is killed."""
+"""Seconds a server has to shut down before it is killed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Guard:
     process: subprocess.Popen[bytes]
 
     def release(self) -> None:
-        """End the server now, and wait until it is gone. Done by itself when this process ends in order."""
+        """End the server now and wait until it is gone. Happens automatically at a normal exit."""
         if self.process.stdin is not None:
             self.process.stdin.close()
         self.process.wait()
@@ -36,17 +36,17 @@ class Guard:
 def guard(pid: int, how: signal.Signals, folder: Path) -> Guard:
     """Start watching: the server `pid` gets the signal `how` when this process is gone or releases the guard."""
     command = [sys.executable, "-I", str(Path(__file__)), str(pid), str(int(how)), str(folder)]
-    # In a session of its own, so that a Ctrl-C meant for us does not end the watcher before its work.
+    # In its own session, so that a Ctrl-C meant for us does not end the watcher early.
     process = subprocess.Popen(  # noqa: S603 - our own file, a number, a number and a folder we made
         command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
-    made = Guard(process)
-    atexit.register(made.release)
-    return made
+    watcher = Guard(process)
+    atexit.register(watcher.release)
+    return watcher
 
 
 def is_running(pid: int) -> bool:
-    """Whether the process is there and not only waiting to be reaped."""
+    """Whether the process exists and is not a zombie."""
     try:
         os.kill(pid, 0)
         state = Path(f"/proc/{pid}/stat")
@@ -60,8 +60,8 @@ def main(pid: int, how: int, folder: Path) -> None:
     sys.stdin.buffer.read()
     if is_running(pid):
         os.kill(pid, how)
-    given_up = time.monotonic() + PATIENCE
-    while is_running(pid) and time.monotonic() < given_up:
+    deadline = time.monotonic() + PATIENCE
+    while is_running(pid) and time.monotonic() < deadline:
         time.sleep(0.05)
     if is_running(pid):
         os.kill(pid, signal.SIGKILL)

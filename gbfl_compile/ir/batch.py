@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.evaluate import Answers as Answers
 from gbfl_compile.ir.nodes import Clause, Interval, Label, Leaf, Program, Scorecard, Tree
 
 Matrix: TypeAlias = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Answers:
-    """Predictions for n rows, column by column.
-
-    `leaves` is None for a rule set, `scores` is None for a tree; a target that was not asked for a
-    reason leaves both None.
-    """
-
-    labels: NDArray[np.object_]
-    """The class labels themselves, as Python objects: 1, True and '1' stay what they are."""
-    probabilities: Matrix
-    """A column a class; no column at all where an artifact gives labels alone."""
-    leaves: NDArray[np.int64] | None = None
-    scores: NDArray[np.int64] | None = None
 
 
 def evaluate_many(program: Program, rows: Matrix) -> Answers:
@@ -76,8 +60,8 @@ def _add_up(program: Program, card: Scorecard, rows: Matrix) -> Answers:
 def score_probabilities(card: Scorecard, scores: NDArray[np.int64]) -> Matrix:
     """The softmax of points, row by row."""
     weights = np.exp(np.ldexp((scores - scores.max(axis=1, keepdims=True)).astype(np.float64), -card.scale))
-    found: Matrix = weights / weights.sum(axis=1, keepdims=True)
-    return found
+    probabilities: Matrix = weights / weights.sum(axis=1, keepdims=True)
+    return probabilities
 
 
 def clause_column(clause: Clause, rows: Matrix) -> NDArray[np.bool_]:

@@ -9,10 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Clause, Interval, Label, Leaf, Program, Scorecard, Tree
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +31,22 @@ class Answer:
     """Integer points per class; None for a tree."""
     held: tuple[int, ...]
     """The clauses that held: those asked on the way to the leaf, or all of a rule set's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Predictions for n rows, column by column.
+
+    `leaves` is None for a rule set, `scores` is None for a tree; a target that was not asked for a
+    reason leaves both None.
+    """
+
+    labels: NDArray[np.object_]
+    """The class labels themselves, as Python objects: 1, True and '1' stay what they are."""
+    probabilities: NDArray[np.float64]
+    """One column per class; no column at all where an artifact gives labels alone."""
+    leaves: NDArray[np.int64] | None = None
+    scores: NDArray[np.int64] | None = None
 
 
 def evaluate(program: Program, row: Sequence[float | None]) -> Answer:

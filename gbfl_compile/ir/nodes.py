@@ -13,7 +13,7 @@ Nodes are plain frozen data. `evaluate` says what they mean, `validate` which of
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -52,14 +52,14 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A conjunction of intervals, at most one a feature; `Clause(())` is true."""
+    """A conjunction of intervals, at most one per feature; `Clause(())` is true."""
 
     atoms: tuple[Interval, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """An answer: one probability a class. `rows` is how many training rows ended here, for readers only."""
+    """An answer: one probability per class. `rows` is how many training rows ended here, for readers only."""
 
     probabilities: tuple[float, ...]
     rows: int | None = None
@@ -111,3 +111,20 @@ class Program:
     clauses: tuple[Clause, ...]
     decision: Decision
     metadata: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    def __repr__(self) -> str:
+        kind = "tree" if isinstance(self.decision, Tree) else "rule set"
+        size = f"{_count(self.clauses, 'clause')}, {_count(self.features, 'feature')}"
+        return f"Program({kind}, {size}, classes {list(self.classes)})"
+
+    def _repr_html_(self) -> str:
+        """The rules, for a notebook. Names come from anyone and are escaped."""
+        from html import escape
+
+        from gbfl_compile.ir.text import readable
+
+        return f"<p>{escape(repr(self))}</p><pre>{escape(readable(self))}</pre>"
+
+
+def _count(things: Sequence[object], name: str) -> str:
+    return f"{len(things)} {name}{'' if len(things) == 1 else 's'}"

@@ -8,7 +8,7 @@ from gbfl_compile.ir.nodes import Leaf, Split, Tree
 
 
 def preorder(nodes: Sequence[Split | Leaf], root: int = 0) -> Tree:
-    """The tree below `root`, renumbered so that each node stands before its `then` and `otherwise` sides.
+    """The tree below `root`, renumbered so that each node comes before its `then` and `otherwise` sides.
 
     >>> preorder([Leaf((1.0,)), Leaf((0.5,)), Split(0, 1, 0)], root=2).nodes
     (Split(clause=0, then=1, otherwise=2), Leaf(probabilities=(0.5,), rows=None), Leaf(probabilities=(1.0,), rows=None))
@@ -25,10 +25,10 @@ def preorder(nodes: Sequence[Split | Leaf], root: int = 0) -> Tree:
         node = nodes[index]
         if isinstance(node, Split):
             waiting += (node.otherwise, node.then)
-    return Tree(tuple(_renumbered(nodes[index], number) for index in order))
+    return Tree(tuple(_renumber(nodes[index], number) for index in order))
 
 
-def _renumbered(node: Split | Leaf, number: dict[int, int]) -> Split | Leaf:
+def _renumber(node: Split | Leaf, number: dict[int, int]) -> Split | Leaf:
     if isinstance(node, Leaf):
         return node
     return Split(node.clause, number[node.then], number[node.otherwise])
@@ -48,28 +48,28 @@ def leaf(*probabilities: float, rows: int | None = None) -> Tree:
 def split(clause: int, then: Tree, otherwise: Tree) -> Tree:
     """A tree that asks `clause` and goes on in one of two trees."""
     first, second = 1, 1 + len(then.nodes)
-    return Tree((Split(clause, first, second), *_shifted(then, first), *_shifted(otherwise, second)))
+    return Tree((Split(clause, first, second), *_shift(then, first), *_shift(otherwise, second)))
 
 
-def _shifted(tree: Tree, by: int) -> Iterator[Split | Leaf]:
+def _shift(tree: Tree, by: int) -> Iterator[Split | Leaf]:
     for node in tree.nodes:
         yield node if isinstance(node, Leaf) else Split(node.clause, node.then + by, node.otherwise + by)
 
 
 def leaf_numbers(tree: Tree) -> dict[int, int]:
-    """Node index -> leaf number; leaves are numbered from 0 in the order they stand."""
+    """Node index -> leaf number; leaves are numbered from 0 in reading order."""
     leaves = (index for index, node in enumerate(tree.nodes) if isinstance(node, Leaf))
     return {index: number for number, index in enumerate(leaves)}
 
 
 def paths(tree: Tree) -> dict[int, tuple[tuple[int, bool], ...]]:
     """Node index -> the (split, held) steps from the root to it."""
-    found: dict[int, tuple[tuple[int, bool], ...]] = {0: ()}
+    steps_to: dict[int, tuple[tuple[int, bool], ...]] = {0: ()}
     for index, node in enumerate(tree.nodes):
         if isinstance(node, Split):
-            found[node.then] = (*found[index], (index, True))
-            found[node.otherwise] = (*found[index], (index, False))
-    return found
+            steps_to[node.then] = (*steps_to[index], (index, True))
+            steps_to[node.otherwise] = (*steps_to[index], (index, False))
+    return steps_to
 
 
 def deep_splits(tree: Tree, deep: int) -> set[int]:

@@ -64,10 +64,10 @@ def _check_types(program: Program) -> None:
         raise BadInput(f"metadata is a {type(program.metadata).__name__}, use a dict")
 
 
-def _check_tuple(found: Any, kind: type | tuple[type, ...], where: str) -> None:
-    if not isinstance(found, tuple):
-        raise BadInput(f"{where}: a {type(found).__name__}, use a tuple")
-    for index, item in enumerate(found):
+def _check_tuple(value: Any, kind: type | tuple[type, ...], where: str) -> None:
+    if not isinstance(value, tuple):
+        raise BadInput(f"{where}: a {type(value).__name__}, use a tuple")
+    for index, item in enumerate(value):
         if not isinstance(item, kind):
             raise BadInput(f"{where}: item {index} is a {type(item).__name__}")
 
@@ -130,7 +130,7 @@ def _check_clause(number: int, clause: Clause, features: int) -> None:
     if clause.atoms:
         feature, count = Counter(atom.feature for atom in clause.atoms).most_common(1)[0]
         if count > 1:
-            raise BadInput(f"{where}: feature {feature} stands in {count} atoms, write them as one interval")
+            raise BadInput(f"{where}: feature {feature} appears in {count} atoms, write them as one interval")
 
 
 def _check_atom(where: str, atom: Interval, features: int) -> None:
@@ -200,7 +200,7 @@ def _check_split(index: int, split: Split, tree: Tree, program: Program) -> None
 
 
 def _check_preorder(tree: Tree) -> None:
-    """Each node stands where a walk (node, then, otherwise) meets it: nothing shared, nothing unreached."""
+    """Each node is where a walk (node, then, otherwise) meets it: nothing shared, nothing unreached."""
     leads = Counter(child for node in tree.nodes if isinstance(node, Split) for child in (node.then, node.otherwise))
     for index in range(1, len(tree.nodes)):
         if leads[index] == 0:

@@ -1,1 +1,1 @@
-"""`gbfl mine`: a table and a black box in, a rule program with its figures out."""
+"""A table and a black box become a program, resumably."""

@@ -1,4 +1,4 @@
-"""How much memory mining takes, told before it is taken: what does not fit is refused with the way out.
+"""How much memory mining takes, estimated before it is taken: what does not fit is refused with the way out.
 
 The figures are rounded up from measurements (`python -m tests.bench mine_scale` prints the peak beside each limit).
 """
@@ -13,24 +13,24 @@ from typing import TYPE_CHECKING
 from gbfl_compile.errors import BadInput
 
 if TYPE_CHECKING:
-    from gbfl_compile.mining.rows import Split
+    from gbfl_compile.mining.table import Split
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 
 WORKER = 230 * 10**6
 """A worker process with its libraries and the rows it explains, the black box aside."""
 SEARCH = 200 * 10**6
-"""What the search for a head takes, however many rows there are: it sees 20,000 of them."""
+"""For the search for a head, however many rows there are: it sees 20,000 of them."""
 SEARCHED = 20_000 * 3 * 8 * 4
-"""And bytes a feature: x, PP and PN of those rows, four times."""
+"""And bytes per feature: x, PP and PN of those rows, four times."""
 READING = 4
-"""A table is read, made a matrix and sorted: so many copies of its numbers at once."""
+"""Copies of a table's numbers at once: it is read, turned into a matrix and sorted."""
 EXPLAINED = 4
-"""Rows, PPs and PNs and what is made of them in a fit: so many numbers a number of a row."""
+"""Numbers held per number of a row: the row, its PP and PN, and what a fit makes of them."""
 BESIDE = 5
-"""And so many more where several jobs fit the head, explain held-out rows and fit the baselines at the same time."""
+"""And more of them where several jobs fit the head, explain held-out rows and fit the baselines at the same time."""
 A_ROW = 200
-"""Classes, flags, margins, answers and scores: bytes a row."""
+"""Bytes per row: classes, flags, margins, answers and scores."""
 
 
 def bytes_of(text: str) -> int:
@@ -39,14 +39,14 @@ def bytes_of(text: str) -> int:
     >>> bytes_of("2GB"), bytes_of("1.5 GiB")
     (2000000000, 1610612736)
     """
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", text.upper())
-    if found is None or found[2] not in UNITS or not 0 < (size := float(found[1]) * UNITS[found[2]]) < 2**63:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?I?)B?\s*", text.upper())
+    if match is None or match[2] not in UNITS or not 0 < (size := float(match[1]) * UNITS[match[2]]) < 2**63:
         raise BadInput(f"--memory {text}: is not a size, such as 2GB or 500MB")
     return int(size)
 
 
 def resident() -> int:
-    """Bytes this process holds now, where the system tells; its peak elsewhere, 0 where not even that is known."""
+    """Bytes this process holds now, where the system says; elsewhere its peak, or 0 where not even that is known."""
     try:
         import resource
 
@@ -60,27 +60,27 @@ def resident() -> int:
 
 
 def give_back() -> None:
-    """Return to the system what a table took that is no longer there: pyarrow keeps it for the next one."""
+    """Return freed memory to the system: pyarrow keeps a table's memory for the next one."""
     if (pyarrow := sys.modules.get("pyarrow")) is not None:
         pyarrow.default_memory_pool().release_unused()
 
 
 def refuse_many_rows(where: str, rows: int, columns: int, most: int) -> None:
-    """Refuse rows whose numbers alone, while they are read, would pass the limit."""
+    """Refuse rows whose numbers alone would exceed the limit while they are read."""
     own, each = resident(), READING * 8 * columns
     needed = own + each * rows
     if needed > most:
         fitting = max(0, (most - own) // each)
         raise BadInput(
-            f"{where}: {rows:,} rows of {columns} columns take about {_told(needed)} while they are read, and --memory "
-            f"allows {_told(most)}: give {_fewer_rows(fitting)}a table of fewer columns, or more memory"
+            f"{where}: {rows:,} rows of {columns} columns take about {_size_text(needed)} while they are read, and "
+            f"--memory allows {_size_text(most)}: give {_fewer_rows(fitting)}a table of fewer columns, or more memory"
         )
 
 
 def jobs_within(most: int, split: Split, jobs: int) -> int:
     """How many worker processes fit beside the rows; an error where the rows alone do not.
 
-    Asked when rows and black box are there: what they take is measured, what is to come is reckoned.
+    Called once rows and black box are loaded: what they take is measured, the rest is estimated.
     """
     own = resident()
     numbers, rows = split.x.size + split.x_test.size, len(split.x) + len(split.x_test)
@@ -90,9 +90,9 @@ def jobs_within(most: int, split: Split, jobs: int) -> int:
     if needed > most:
         fitting = max(0, (most - own - search) // (EXPLAINED * 8 * width + A_ROW))
         raise BadInput(
-            f"--memory {_told(most)}: {_told(own)} are taken by the libraries, the rows and the black box, and mining "
-            f"{rows:,} rows takes about {_told(needed)} in all: give {_fewer_rows(fitting)}fewer columns "
-            "with --drop, or more memory"
+            f"--memory {_size_text(most)}: {_size_text(own)} are taken by the libraries, the rows and the black box, "
+            f"and mining {rows:,} rows takes about {_size_text(needed)} in all: give {_fewer_rows(fitting)}"
+            "fewer columns with --drop, or more memory"
         )
     return max(1, min(jobs, (most - needed - BESIDE * 8 * numbers) // WORKER)) if jobs > 1 else 1
 
@@ -101,5 +101,5 @@ def _fewer_rows(fitting: int) -> str:
     return f"at most {fitting:,} rows with --rows, " if fitting >= 1000 else ""
 
 
-def _told(size: int) -> str:
+def _size_text(size: int) -> str:
     return f"{size / 10**9:.1f} GB" if size >= 10**9 else f"{size / 10**6:.0f} MB"

@@ -1,1 +1,1 @@
-"""The paper's experiment as a command: its six sets, its baselines, its model and ours, measured in one run."""
+"""The paper's experiment: its six data sets, its baselines, its model and ours, measured in one run."""

@@ -1,4 +1,4 @@
-"""The whole experiment: sets found, units run side by side and kept when finished, one JSON result."""
+"""The whole experiment: every set with every seed, run side by side and kept when finished, one JSON result."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from typing import Any
 
 import numpy as np
 
-from gbfl_compile.datasets import SOURCES, Dataset, load_dataset
 from gbfl_compile.errors import BadInput, GbflError
-from gbfl_compile.files import write_whole
-from gbfl_compile.paper.models import BESIDE, BUDGETS, MODELS, run_unit
+from gbfl_compile.files.atomic import write_whole
+from gbfl_compile.lowering.provenance import data_fingerprint
+from gbfl_compile.paper.datasets import SOURCES, Dataset, load_dataset
+from gbfl_compile.paper.models import BESIDE, BUDGETS, MODELS, measure_models
 from gbfl_compile.paper.protocol import BALANCED, KAPPA, TEST_SHARE, TRAININGS, USUAL
-from gbfl_compile.paper.published import PUBLISHED
-from gbfl_compile.paper.significance import paired_p
-from gbfl_compile.provenance import data_fingerprint
+from gbfl_compile.paper.statistics import PUBLISHED, paired_p
 from gbfl_compile.version import GENERATOR
 
 METRICS = ("c_tb", "c_pp", "c_pn", "accuracy", "clauses")
-"""What `sets` has for every model, one value a seed."""
+"""What `sets` has for every model, one value per seed."""
 DETAILS = ("c_tb_of", "c_tb_all", "c_tb_all_of", "fidelity", "seconds")
+PER_SEED = ("explanations", "mining", "chosen")
 HEAVIEST_FIRST = ("waveform", "skyserver", "credit_card", "magic", "wdbc", "diabetes")
-"""Long units begin first, so that no core is left with one at the end."""
+"""Long runs begin first, so that no core is left with one at the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is to be run."""
+    """What to run."""
 
     sets: tuple[str, ...] = tuple(SOURCES)
     seeds: int = 5
@@ -40,15 +40,18 @@ class Plan:
     data: Path | None = None
     workers: int = 2
     work: Path | None = None
-    """Where finished units are kept, to go on from after an interruption."""
+    """Where finished runs are kept, to continue from after an interruption."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Unit:
+class _Run:
+    """One set with one seed."""
+
     dataset: Dataset
     seed: int
     rows: int
-    kept_at: Path | None
+    file: Path | None
+    """Where its result is kept."""
 
 
 def check_plan(plan: Plan) -> Plan:
@@ -61,116 +64,109 @@ def check_plan(plan: Plan) -> Plan:
     if plan.seeds < 1 or plan.workers < 1:
         raise BadInput("--seeds and --workers: 1 at least")
     if plan.data is not None and not plan.data.is_dir():
-        raise BadInput(f"{plan.data}: is no folder of data sets")
+        raise BadInput(f"{plan.data}: is not a folder of data sets")
     return plan
 
 
 def run_experiment(plan: Plan, step: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """Run every unit of the plan; `step` is told of each one that is done. Results do not depend on `workers`."""
+    """Run every set and seed of the plan, calling `step` after each. Results do not depend on `workers`."""
     check_plan(plan)
     begun = time.perf_counter()
-    found, absent = find_sets(plan)
-    units = [_unit(plan, found[name], seed) for name in HEAVIEST_FIRST if name in found for seed in range(plan.seeds)]
+    datasets, absent = find_sets(plan)
+    names = [name for name in HEAVIEST_FIRST if name in datasets]
+    runs = [_run_of(plan, datasets[name], seed) for name in names for seed in range(plan.seeds)]
     done = {}
-    for result in _finished(units, plan.workers):
+    for result in _results(runs, plan.workers):
         done[result["set"], result["seed"]] = result
         step(f"{result['set']}, seed {result['seed']}")
-    ordered = {name: [done[name, seed] for seed in range(plan.seeds)] for name in plan.sets if name in found}
-    return {**_collated(plan, found, absent, ordered), "seconds": _seconds(ordered, time.perf_counter() - begun)}
+    ordered = {name: [done[name, seed] for seed in range(plan.seeds)] for name in plan.sets if name in datasets}
+    return {**_collate(plan, datasets, absent, ordered), "seconds": _seconds(ordered, time.perf_counter() - begun)}
 
 
 def find_sets(plan: Plan) -> tuple[dict[str, Dataset], dict[str, str]]:
-    """The sets that can be had, and for each other one the reason."""
-    found, absent = {}, {}
+    """The sets that are available, and for each other one the reason."""
+    datasets, absent = {}, {}
     for name in plan.sets:
         try:
-            found[name] = load_dataset(name, plan.data)
-        except GbflError as trouble:
-            absent[name] = str(trouble)
-    return found, absent
+            datasets[name] = load_dataset(name, plan.data)
+        except GbflError as error:
+            absent[name] = str(error)
+    return datasets, absent
 
 
-def _unit(plan: Plan, dataset: Dataset, seed: int) -> _Unit:
+def _run_of(plan: Plan, dataset: Dataset, seed: int) -> _Run:
     if plan.work is None:
-        return _Unit(dataset, seed, plan.rows, None)
-    print_ = _fingerprint(dataset, seed, plan.rows)
-    return _Unit(dataset, seed, plan.rows, plan.work / f"{dataset.name}-{seed}-{print_[:16]}.json")
+        return _Run(dataset, seed, plan.rows, None)
+    fingerprint = _fingerprint(dataset, seed, plan.rows)
+    return _Run(dataset, seed, plan.rows, plan.work / f"{dataset.name}-{seed}-{fingerprint[:16]}.json")
 
 
 def _fingerprint(dataset: Dataset, seed: int, rows: int) -> str:
-    """Of everything a unit's figures depend on: data, settings, versions, and the code itself."""
-    told = (data_fingerprint(dataset.x, dataset.features), dataset.y.tolist(), seed, rows, versions(), code_print())
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+    """A hash of everything a run's figures depend on: data, settings, versions, and the code itself."""
+    data = data_fingerprint(dataset.x, dataset.features)
+    inputs = (data, dataset.y.tolist(), seed, rows, versions(), code_fingerprint())
+    return hashlib.sha256(json.dumps(inputs).encode()).hexdigest()
 
 
-def code_print() -> str:
-    """A hash of this package's source: a unit measured by other code is not gone on from."""
+def code_fingerprint() -> str:
+    """A hash of this package's source: a result of other code is not continued from."""
     package = Path(__file__).parent.parent
-    files = sorted((*package.glob("learn/**/*.py"), *package.glob("paper/*.py"), *package.glob("ir/*.py")))
-    known = hashlib.sha256()
-    for path in (*files, package / "consistency.py"):
-        known.update(path.name.encode() + b"\0" + path.read_bytes())
-    return known.hexdigest()
+    files = sorted((*package.glob("learning/**/*.py"), *package.glob("paper/*.py"), *package.glob("ir/*.py")))
+    content = hashlib.sha256()
+    for path in files:
+        content.update(path.name.encode() + b"\0" + path.read_bytes())
+    return content.hexdigest()
 
 
-def _finished(units: Sequence[_Unit], workers: int) -> Iterator[dict[str, Any]]:
-    """The units' results as they come; those kept from before come at once."""
+def _results(runs: Sequence[_Run], workers: int) -> Iterator[dict[str, Any]]:
+    """The results as they come; those kept from an earlier call come first."""
     waiting = []
-    for unit in units:
-        if (kept := _kept(unit)) is not None:
-            yield kept
+    for run in runs:
+        if run.file is not None and run.file.exists():
+            yield json.loads(run.file.read_bytes())
         else:
-            waiting.append(unit)
+            waiting.append(run)
     if workers == 1 or len(waiting) < 2:
         yield from map(_run_and_keep, waiting)
         return
     from joblib import Parallel, delayed
 
-    calls = (delayed(_run_and_keep)(unit) for unit in waiting)
+    calls = (delayed(_run_and_keep)(run) for run in waiting)
     yield from Parallel(n_jobs=workers, return_as="generator_unordered")(calls)
 
 
-def _kept(unit: _Unit) -> dict[str, Any] | None:
-    if unit.kept_at is None or not unit.kept_at.exists():
-        return None
-    kept: dict[str, Any] = json.loads(unit.kept_at.read_bytes())
-    return kept
-
-
-def _run_and_keep(unit: _Unit) -> dict[str, Any]:
-    result = run_unit(unit.dataset, unit.seed, unit.rows)
-    if unit.kept_at is not None:
-        write_whole(unit.kept_at, json.dumps(result).encode("ascii"))
+def _run_and_keep(run: _Run) -> dict[str, Any]:
+    result = measure_models(run.dataset, run.seed, run.rows)
+    if run.file is not None:
+        write_whole(run.file, json.dumps(result).encode("ascii"))
     return result
 
 
-def _collated(
-    plan: Plan, found: dict[str, Dataset], absent: dict[str, str], units: dict[str, list[dict[str, Any]]]
+def _collate(
+    plan: Plan, datasets: dict[str, Dataset], absent: dict[str, str], results: dict[str, list[dict[str, Any]]]
 ) -> dict[str, Any]:
     def series(name: str, model: str, what: str) -> list[Any]:
-        return [unit["models"][model].get(what) for unit in units[name]]
+        return [result["models"][model].get(what) for result in results[name]]
 
     beside = {
         name: {m: {what: series(name, m, what) for what in METRICS} for m in BESIDE}
-        for name in units
-        if all(model in unit["models"] for unit in units[name] for model in BESIDE)
+        for name in results
+        if all(model in result["models"] for result in results[name] for model in BESIDE)
     }
-    sets = {name: {m: {what: series(name, m, what) for what in METRICS} for m in MODELS} for name in units}
+    sets = {name: {m: {what: series(name, m, what) for what in METRICS} for m in MODELS} for name in results}
     return {
         "generator": GENERATOR,
         "command": command_of(plan),
         "versions": versions(),
         "settings": settings_of(plan),
         "sets": sets,
-        "details": {name: {m: {what: series(name, m, what) for what in DETAILS} for m in MODELS} for name in units},
+        "details": {name: {m: {what: series(name, m, what) for what in DETAILS} for m in MODELS} for name in results},
         "beside": beside,
         "not_available": absent,
-        "data": {name: _characteristics(found[name]) for name in units},
-        "explanations": {name: [unit["explanations"] for unit in units[name]] for name in units},
-        "mining": {name: [unit["mining"] for unit in units[name]] for name in units},
-        "chosen": {name: [unit["chosen"] for unit in units[name]] for name in units},
-        "listings": {name: units[name][0]["listings"] for name in units},
-        "p_values": {name: {m: _p_values(sets[name], m) for m in ("ours-32", "ours-100", "ours")} for name in units},
+        "data": {name: _characteristics(datasets[name]) for name in results},
+        **{what: {name: [r[what] for r in results[name]] for name in results} for what in PER_SEED},
+        "listings": {name: results[name][0]["listings"] for name in results},
+        "p_values": {name: {m: _p_values(sets[name], m) for m in ("ours-32", "ours-100", "ours")} for name in results},
         "published": PUBLISHED,
     }
 
@@ -194,13 +190,13 @@ def _characteristics(dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def _seconds(units: dict[str, list[dict[str, Any]]], whole: float) -> dict[str, Any]:
-    """What it took: each unit when it was run, and this run altogether (which may have gone on from an earlier one)."""
-    return {"whole": whole, "units": {name: [u["seconds"]["whole"] for u in units[name]] for name in units}}
+def _seconds(results: dict[str, list[dict[str, Any]]], whole: float) -> dict[str, Any]:
+    """The time of each set and seed when it was run, and of this call (which may have continued an earlier one)."""
+    return {"whole": whole, "units": {name: [r["seconds"]["whole"] for r in results[name]] for name in results}}
 
 
 def command_of(plan: Plan) -> str:
-    """The command that gives this result again; a folder is named DIR, for it is another one elsewhere."""
+    """The command that gives this result again; a folder is named DIR, because it differs by machine."""
     parts = ["gbfl paper", f"--sets {','.join(plan.sets)}", f"--seeds {plan.seeds}", f"--rows {plan.rows}"]
     if plan.data is not None:
         parts.insert(1, "--data DIR")
@@ -226,7 +222,7 @@ def _finite(numbers: dict[str, Any]) -> dict[str, Any]:
 
 
 def versions() -> dict[str, str]:
-    """Of what the figures may depend on."""
+    """The versions that the figures may depend on."""
     import scipy
     import sklearn
 

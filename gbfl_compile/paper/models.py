@@ -1,27 +1,101 @@
-"""One unit of the experiment: on one set and one seed, every model fitted to the same explanations and measured."""
+"""One set and one seed of the experiment: every model fitted to the same explanations and measured."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from gbfl_compile.consistency import consistency_on
-from gbfl_compile.datasets import Dataset
-from gbfl_compile.learn.baselines import AugmentedTree, DistilledTree, StandardTree, dealt
-from gbfl_compile.learn.black_box import as_black_box
-from gbfl_compile.learn.classifier import GBFLClassifier
-from gbfl_compile.learn.explanations import Explanations, concatenate, domain_of, some_rows, triplets_of
-from gbfl_compile.learn.greedy import Greedy, explain_greedily
+from gbfl_compile.ir.batch import clause_column
+from gbfl_compile.ir.nodes import Clause, Interval, Program
+from gbfl_compile.ir.text import printable
+from gbfl_compile.learning.baselines import AugmentedTree, DistilledTree, StandardTree, deal_folds
+from gbfl_compile.learning.black_box.ask import as_black_box
+from gbfl_compile.learning.classifier import GBFLClassifier
+from gbfl_compile.learning.clauses.mine import MinedClauses
+from gbfl_compile.learning.consistency import consistency_on
+from gbfl_compile.learning.explain.explanations import Explanations, concatenate, domain_of, some_rows, triplets_of
+from gbfl_compile.learning.explain.greedy import Greedy, explain_greedily
+from gbfl_compile.learning.rule_table import rule_table
 from gbfl_compile.lowering import lower
-from gbfl_compile.paper.listing import listing
-from gbfl_compile.paper.mining import mining
+from gbfl_compile.paper.datasets import Dataset
 from gbfl_compile.paper.protocol import KAPPA, Split, network_of, split_of
 from gbfl_compile.passes.drop_unused_clauses import drop_unused_clauses
+
+TOP = 5
+
+
+def listing(program: Program, training: Explanations, features: Sequence[str], top: int = TOP) -> list[str]:
+    """The `top` clauses of a program, most important first.
+
+    In a tree importance is the Gini gain of a clause's splits; in a rule set how far its points set the classes
+    apart, times the spread of the clause itself over the training rows (one that always holds decides nothing).
+    """
+    used = drop_unused_clauses(program)
+    if not used.clauses:
+        return []
+    importance = _importance(rule_table(used, training, None), len(training.x))
+    ranked = np.argsort(-importance, kind="stable")[:top]
+    return [clause_line(used.clauses[index], features) for index in ranked.tolist()]
+
+
+def _importance(table: Any, rows: int) -> Any:
+    if "weight" in table:
+        return table["weight"].to_numpy()
+    weights = table.filter(regex="^weight_").to_numpy()
+    share = table["support"].to_numpy() / rows
+    return (weights.max(axis=1) - weights.min(axis=1)) * np.sqrt(share * (1 - share))
+
+
+def clause_line(clause: Clause, features: Sequence[str]) -> str:
+    """One clause in the paper's form; unlike there, an open bound is written as one.
+
+    >>> clause_line(Clause((Interval(0, 17.29, 36.04), Interval(1, None, 0.28))), ("radius", "concavity"))
+    '36.04 > radius >= 17.29 & 0.28 > concavity'
+    """
+    return " & ".join(_atom(atom, printable(features[atom.feature])) for atom in clause.atoms) or "always"
+
+
+def _atom(atom: Interval, name: str) -> str:
+    upper = "" if atom.hi is None else f"{atom.hi:.5g} {'>=' if atom.hi_closed else '>'} "
+    lower = "" if atom.lo is None else f" {'>=' if atom.lo_closed else '>'} {atom.lo:.5g}"
+    return f"{upper}{name}{lower}"
+
+
+def mining(mined: MinedClauses, training: Explanations) -> dict[str, Any]:
+    """Counts of clauses, their atoms and the training rows they hold on, and how their own rows fare.
+
+    Of the rows that gave a clause: how often it is true at x, true at the PP, false at the PN. A row whose clause has
+    no bound, or whose bounds cross, gave none.
+    """
+    at_x = at_pp = off_pn = with_pn = rows = holds_on = 0
+    for clause, sources in zip(mined.clauses, mined.sources, strict=True):
+        own = np.array(sources, dtype=np.int64)
+        own_with_pn = own[training.has_pn[own]]
+        on_x = clause_column(clause, training.x)
+        rows += len(own)
+        with_pn += len(own_with_pn)
+        holds_on += int(on_x.sum())
+        at_x += int(on_x[own].sum())
+        at_pp += int(clause_column(clause, training.pp[own]).sum())
+        off_pn += int((~clause_column(clause, training.pn[own_with_pn])).sum())
+    return {
+        "clauses": len(mined.clauses),
+        "atoms": sum(len(clause.atoms) for clause in mined.clauses),
+        "holds_on": holds_on,
+        "rows": len(training.x),
+        "rows_with_a_clause": rows,
+        "true_at_x": at_x,
+        "true_at_pp": at_pp,
+        "false_at_pn": off_pn,
+        "false_at_pn_of": with_pn,
+        "off_grid": mined.off_grid,
+    }
+
 
 MODELS = (
     "standard",
@@ -35,20 +109,20 @@ MODELS = (
     "black-box",
 )
 BESIDE = ("augmentation-more", "ours-32-plain")
-"""Two more where ours makes up rows to be explained: Augmentation given the same rows, and ours without them."""
+"""Two more models where ours uses made-up rows: Augmentation with the same rows, and ours without them."""
 BUDGETS: Mapping[str, int] = {"ours-32": 32, "ours-100": 100, "ours without a budget": 200}
-"""What `ours` chooses from. Growth has to end somewhere: without a budget it ends at 200 clauses."""
+"""The budgets `ours` chooses from. Growth must end somewhere: without a budget it ends at 200 clauses."""
 MINED = ("gbfl-literal", "gbfl-faithful")
-"""Whose clauses are mined from single rows."""
+"""Models whose clauses are mined from single rows."""
 LISTED = ("gbfl-faithful", "ours-32")
-"""Whose top clauses are printed."""
+"""Models whose top clauses are printed."""
 
 Fitting: TypeAlias = Callable[[], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
-    """What all models of a unit share."""
+    """What all models of one set and seed share."""
 
     dataset: Dataset
     split: Split
@@ -58,24 +132,24 @@ class _Scene:
     seed: int
 
 
-def run_unit(dataset: Dataset, seed: int, rows: int) -> dict[str, Any]:
+def measure_models(dataset: Dataset, seed: int, rows: int) -> dict[str, Any]:
     """Everything measured on one set with one seed, as JSON."""
-    # one thread: a unit has a core to itself, and sums come out the same however many units run beside it
+    # one thread: each run has a core to itself, and sums come out the same however many run beside it
     with threadpool_limits(1):
         begun = time.perf_counter()
-        scene = _explained(dataset, seed, rows)
-        explained = time.perf_counter() - begun
-        found = _fitted_and_measured(scene)
+        scene = _explain(dataset, seed, rows)
+        explain_seconds = time.perf_counter() - begun
+        results = _fit_and_measure(scene)
     return {
         "set": dataset.name,
         "seed": seed,
-        **found,
+        **results,
         "explanations": {"train": scene.training.counts(), "test": scene.test.counts()},
-        "seconds": {"explain": explained, "whole": time.perf_counter() - begun},
+        "seconds": {"explain": explain_seconds, "whole": time.perf_counter() - begun},
     }
 
 
-def _explained(dataset: Dataset, seed: int, rows: int) -> _Scene:
+def _explain(dataset: Dataset, seed: int, rows: int) -> _Scene:
     split = split_of(dataset, rows, seed)
     network = network_of(dataset, split, seed)
     black_box, domain = as_black_box(network, split.x), domain_of(split.x)
@@ -85,34 +159,36 @@ def _explained(dataset: Dataset, seed: int, rows: int) -> _Scene:
     return _Scene(dataset, split, network, training, test, seed)
 
 
-def _fitted_and_measured(scene: _Scene) -> dict[str, Any]:
+def _fit_and_measure(scene: _Scene) -> dict[str, Any]:
     models: dict[str, dict[str, Any]] = {}
     listings: dict[str, list[str]] = {}
-    mined: dict[str, dict[str, Any]] = {}
+    mining_counts: dict[str, dict[str, Any]] = {}
     extra = None
     for name, fit in _fittings(scene).items():
-        fitted, models[name] = _timed(scene, fit)
+        fitted, models[name] = _fit_and_time(scene, fit)
         if name in LISTED:
             listings[name] = listing(lower(fitted), scene.training, scene.dataset.features)
         if name in MINED:
-            mined[name] = mining(fitted.mined_, scene.training)
+            mining_counts[name] = mining(fitted.mined_, scene.training)
         if name == "ours-32":
             extra = fitted.extra_explanations_
     begun = time.perf_counter()
-    chosen = _chosen(scene)
-    models["ours"] = dict(models[chosen]) if chosen in models else _timed(scene, _fitting(scene, BUDGETS[chosen]))[1]
+    budget = _choose_budget(scene)
+    models["ours"] = (
+        dict(models[budget]) if budget in models else _fit_and_time(scene, _fitting(scene, BUDGETS[budget]))[1]
+    )
     models["ours"]["seconds"] = time.perf_counter() - begun
-    models["black-box"] = _measured(scene, scene.network)
+    models["black-box"] = _measure(scene, scene.network)
     for name, fit in ({} if extra is None else _fittings_beside(scene, extra)).items():
-        models[name] = _timed(scene, fit)[1]
-    return {"models": models, "listings": listings, "mining": mined, "chosen": chosen}
+        models[name] = _fit_and_time(scene, fit)[1]
+    return {"models": models, "listings": listings, "mining": mining_counts, "chosen": budget}
 
 
-def _timed(scene: _Scene, fit: Fitting) -> tuple[Any, dict[str, Any]]:
+def _fit_and_time(scene: _Scene, fit: Fitting) -> tuple[Any, dict[str, Any]]:
     begun = time.perf_counter()
     fitted = fit()
     seconds = time.perf_counter() - begun
-    return fitted, {**_measured(scene, fitted), "seconds": seconds}
+    return fitted, {**_measure(scene, fitted), "seconds": seconds}
 
 
 def _fitting(scene: _Scene, clauses: int) -> Fitting:
@@ -164,10 +240,10 @@ def _ours(scene: _Scene, clauses: int) -> GBFLClassifier:
     return GBFLClassifier(scene.network, head="rules", max_clauses=clauses, random_state=scene.seed)
 
 
-def _chosen(scene: _Scene) -> str:
+def _choose_budget(scene: _Scene) -> str:
     """The budget most consistent on a held-out quarter of the training rows, the smallest of equals."""
-    held_out = dealt(scene.training.label, folds=4, seed=scene.seed) == 0
-    inside, outside = (some_rows(scene.training, np.flatnonzero(part)) for part in (~held_out, held_out))
+    held_out = deal_folds(scene.training.label, folds=4, seed=scene.seed) == 0
+    inside, outside = (some_rows(scene.training, np.flatnonzero(rows)) for rows in (~held_out, held_out))
     triplets = triplets_of(outside, scene.network.classes_)
     right = {}
     for name, clauses in BUDGETS.items():
@@ -176,19 +252,19 @@ def _chosen(scene: _Scene) -> str:
     return max(right, key=lambda name: right[name])
 
 
-def _measured(scene: _Scene, model: Any) -> dict[str, Any]:
+def _measure(scene: _Scene, model: Any) -> dict[str, Any]:
     """Consistency, accuracy and size of one model, percentages on the test rows."""
-    found = consistency_on(triplets_of(scene.test, scene.network.classes_), model.predict)
+    agreement = consistency_on(triplets_of(scene.test, scene.network.classes_), model.predict)
     right = int((model.predict(scene.split.x_test) == scene.split.y_test).sum())
     return {
-        **found.as_dict(),
+        **agreement.as_dict(),
         "accuracy": 100.0 * right / len(scene.split.y_test),
         "clauses": rules_in(model),
     }
 
 
 def rules_in(model: Any) -> int | None:
-    """How many rules there are to read: leaves of a raw-feature tree, else the different clauses that are asked."""
+    """The number of rules to read: leaves of a raw-feature tree, else the distinct clauses in use."""
     if isinstance(model, StandardTree | DistilledTree | AugmentedTree):
         return int(model.tree_.get_n_leaves())
     if isinstance(model, GBFLClassifier):

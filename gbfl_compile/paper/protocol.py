@@ -1,4 +1,4 @@
-"""The experiment's rules: which rows, which split, which network. A set and a seed decide everything."""
+"""The experiment's rules: rows, split and network, all decided by the data set and the seed."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gbfl_compile.datasets import Dataset
 from gbfl_compile.errors import BadInput
+from gbfl_compile.paper.datasets import Dataset
 
 TEST_SHARE = 0.25
 KAPPA = 0.5
 FEWEST_ROWS = 40
 
 BALANCED = ("credit_card",)
-"""Sets drawn with as many rows of each class: the paper's accuracies on them lie below the majority's share."""
+"""Sets drawn with equally many rows per class: the paper's accuracies on them lie below the majority's share."""
 FRESH = 100
-"""Seed 0 draws as number 100, and so on: the settings of our models were looked at on splits 0 to 6, and a split that
-helped to choose them is no test of them. The rows are the same, so this lessens the optimism and does not end it."""
+"""Seed 0 uses random seed 100, and so on: the settings of our models were chosen on splits 0 to 6, and a split that
+helped to choose them is no test of them. The rows are the same, so this reduces the optimism but does not remove it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Training:
 USUAL = Training()
 TRAININGS: Mapping[str, Training] = {
     # The paper's network has dropout of one half in four places, and scikit-learn has none. Unregularised, five
-    # layers on 3,000 rows are right on 95-97 % and full of creases; with this penalty they are right on 98 %.
+    # layers on 3,000 rows are right on 95-97 % and far from smooth; with this penalty they are right on 98 %.
     "skyserver": Training(alpha=1.0, epochs=60, patience=10, stops_early_above=np.inf),
 }
 
@@ -62,21 +62,21 @@ def split_of(dataset: Dataset, rows: int, seed: int) -> Split:
     """At most `rows` rows, 75 % of them for training, the classes in the same shares on both sides."""
     if rows < FEWEST_ROWS:
         raise BadInput(f"{rows} rows are too few to split and explain: {FEWEST_ROWS} at least")
-    x, y = _drawn(dataset, rows, seed)
+    x, y = _draw(dataset, rows, seed)
     x_train, x_test, y_train, y_test = train_test_split(
         x, y, test_size=TEST_SHARE, random_state=FRESH + seed, stratify=y
     )
     return Split(x_train, y_train, x_test, y_test)
 
 
-def _drawn(dataset: Dataset, rows: int, seed: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
+def _draw(dataset: Dataset, rows: int, seed: int) -> tuple[NDArray[np.float64], NDArray[Any]]:
     if dataset.name in BALANCED:
         classes, counts = np.unique(dataset.y, return_counts=True)
         each = min(rows // len(classes), int(counts.min()))
         rng = np.random.default_rng(FRESH + seed)
         own = [rng.choice(np.flatnonzero(dataset.y == label), each, replace=False) for label in classes]
-        chosen = np.concatenate(own)
-        return dataset.x[chosen], dataset.y[chosen]
+        indices = np.concatenate(own)
+        return dataset.x[indices], dataset.y[indices]
     if len(dataset.x) <= rows:
         return dataset.x, dataset.y
     x, _, y, _ = train_test_split(dataset.x, dataset.y, train_size=rows, random_state=FRESH + seed, stratify=dataset.y)
@@ -96,6 +96,6 @@ def network_of(dataset: Dataset, split: Split, seed: int) -> Pipeline:
         random_state=FRESH + seed,
     )
     with warnings.catch_warnings():
-        # stopping before it has converged is no defect in a model that is only to be explained
+        # stopping before convergence is no defect in a model that is only to be explained
         warnings.simplefilter("ignore", ConvergenceWarning)
         return make_pipeline(StandardScaler(), network).fit(split.x, split.y)

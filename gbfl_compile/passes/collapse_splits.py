@@ -17,10 +17,10 @@ def collapse_splits(program: Program) -> Program:
     """The program without splits whose two sides are the same; leaf row counts are added up."""
     if not isinstance(program.decision, Tree):
         return program
-    return replace(program, decision=_collapsed(program.decision))
+    return replace(program, decision=_collapse(program.decision))
 
 
-def _collapsed(tree: Tree) -> Tree:
+def _collapse(tree: Tree) -> Tree:
     nodes = list(tree.nodes)
     number: dict[Hashable, int] = {}
     shape = [0] * len(nodes)  # equal numbers: the sides below are the same but for row counts

@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
+from gbfl_compile.ir.intervals import NOTHING_KNOWN, Facts, always_holds, never_holds, with_failed, with_held
 from gbfl_compile.ir.nodes import Program, Scorecard, Split, Tree
-from gbfl_compile.ir.regions import NOTHING_KNOWN, Facts, always_holds, never_holds, with_failed, with_held
 from gbfl_compile.ir.trees import preorder
 
 
@@ -42,7 +42,7 @@ def _decided_tree(program: Program, tree: Tree) -> Tree:
             goes_to[index], facts[node.otherwise] = node.otherwise, known
         else:
             facts[node.then], facts[node.otherwise] = with_held(clause, known), with_failed(clause, known)
-    for index in reversed(range(len(nodes))):  # children stand after their parents, so they are final here
+    for index in reversed(range(len(nodes))):  # children come after their parents, so they are final here
         goes_to[index] = index if goes_to[index] == index else goes_to[goes_to[index]]
         node = nodes[index]
         if isinstance(node, Split):

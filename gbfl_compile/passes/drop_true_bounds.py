@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
+from gbfl_compile.ir.intervals import NOTHING_KNOWN, Facts, is_implied, values_of, with_failed, with_held
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, Split, Tree
-from gbfl_compile.ir.regions import NOTHING_KNOWN, Facts, implied, values_of, with_failed, with_held
 
 
 def drop_true_bounds(program: Program) -> Program:
@@ -35,11 +35,11 @@ def _shorter_tree(program: Program, tree: Tree) -> Program:
         if not isinstance(node, Split):
             continue
         clause = program.clauses[node.clause]
-        asked = shorter(clause, facts[index])
-        if asked not in number:
-            number[asked] = len(clauses)
-            clauses.append(asked)
-        nodes[index] = replace(node, clause=number[asked])
+        short = shorter(clause, facts[index])
+        if short not in number:
+            number[short] = len(clauses)
+            clauses.append(short)
+        nodes[index] = replace(node, clause=number[short])
         facts[node.then] = with_held(clause, facts[index])
         facts[node.otherwise] = with_failed(clause, facts[index])
     return replace(program, clauses=tuple(clauses), decision=Tree(tuple(nodes)))
@@ -47,13 +47,13 @@ def _shorter_tree(program: Program, tree: Tree) -> Program:
 
 def shorter(clause: Clause, facts: Facts) -> Clause:
     """The clause without the bounds that the facts imply."""
-    return Clause(tuple(_shorter_atom(atom, facts) for atom in clause.atoms if not implied(atom, facts)))
+    return Clause(tuple(_shorter_atom(atom, facts) for atom in clause.atoms if not is_implied(atom, facts)))
 
 
 def _shorter_atom(atom: Interval, facts: Facts) -> Interval:
-    known, asked = facts.values(atom.feature), values_of(atom)
-    if atom.lo is not None and known.least >= asked.least:
+    known, own = facts.values(atom.feature), values_of(atom)
+    if atom.lo is not None and known.least >= own.least:
         atom = replace(atom, lo=None, closed="right" if atom.hi_closed else "left")
-    if atom.hi is not None and known.most <= asked.most:
+    if atom.hi is not None and known.most <= own.most:
         atom = replace(atom, hi=None, closed="left" if atom.lo_closed else "right")
     return atom

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
+from gbfl_compile.ir.intervals import Values, values_of
 from gbfl_compile.ir.nodes import Clause, Leaf, Program, Scorecard, Split, Tree
-from gbfl_compile.ir.regions import Values, values_of
-from gbfl_compile.reasons import moved_reasons
+from gbfl_compile.ir.reasons import moved_reasons
 
 
 def merge_equal_clauses(program: Program) -> Program:

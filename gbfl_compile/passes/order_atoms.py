@@ -14,12 +14,12 @@ from gbfl_compile.ir.nodes import Clause, Interval, Program
 
 def order_atoms(program: Program, rows: Matrix) -> Program:
     """The program with each clause's atoms sorted by how few of `rows` they hold on; ties by feature."""
-    kept: dict[Interval, int] = {}
+    counts: dict[Interval, int] = {}
 
     def selectivity(atom: Interval) -> tuple[int, int]:
-        if atom not in kept:
-            kept[atom] = int(atom_column(atom, rows[:, atom.feature]).sum())
-        return kept[atom], atom.feature
+        if atom not in counts:
+            counts[atom] = int(atom_column(atom, rows[:, atom.feature]).sum())
+        return counts[atom], atom.feature
 
     ordered = (Clause(tuple(sorted(clause.atoms, key=selectivity))) for clause in program.clauses)
     return replace(program, clauses=tuple(ordered))

@@ -1,1 +1,1 @@
-"""Why a row got its class: what held, what of it suffices, and what would change it. Exact, on the program alone."""
+"""Why a row got its class: what held, which part of it suffices, what would change it. Exact, on the program alone."""

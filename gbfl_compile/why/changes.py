@@ -1,27 +1,30 @@
 """What would change a row's class: the nearest other value of one feature, or of two where one alone does not.
 
-Exact: between two cuts of the program no value differs from another, so the ends of each cell are all there is to try.
-Where two do not either, some row of another class is brought as near as it goes: a change, not shown to be smallest.
+Exact: between two cuts of the program all values behave alike, so only the ends of each cell need to be tried. Where
+two features are not enough, some row of another class is moved as near as possible: perhaps not the smallest change.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gbfl_compile.ir.batch import evaluate_many
+from gbfl_compile.ir.batch import Matrix, atom_column, evaluate_many
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.nodes import Label, Program
-from gbfl_compile.ir.regions import Values
+from gbfl_compile.ir.intervals import Values
+from gbfl_compile.ir.nodes import Label, Program, Scorecard
 from gbfl_compile.why.boxes import OutOfSteps, Steps, cells, other_class, row_in
-from gbfl_compile.why.ground import class_of, ground_of
-from gbfl_compile.why.pairs import nearest_pair, too_many
+from gbfl_compile.why.prepared import class_of, prepare
 
-STEPS = 100_000
-"""Clauses looked at in the search for a row of another class."""
+MOST_PAIRS = 500_000
+"""Limit on the rows tried on a tree; a rule set's pairs are not evaluated row by row."""
+ROWS_AT_ONCE = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,28 +35,117 @@ class Change:
     """(feature, value)."""
     label: Label
     distance: float
-    """In widths of the training range, added up; infinite where a missing value is given a number."""
+    """The sum over features in widths of the training range; infinite where a missing value becomes a number."""
+
+
+def too_many(program: Program, options: Sequence[Matrix]) -> bool:
+    """Whether a tree has more pairs of values than are tried."""
+    counts = [len(one) for one in options]
+    return not isinstance(program.decision, Scorecard) and sum(_products(counts)) > MOST_PAIRS
+
+
+def _products(counts: Sequence[int]) -> Iterator[int]:
+    return (a * b for a, b in itertools.combinations(counts, 2))
+
+
+def nearest_pair(
+    program: Program, row: Matrix, options: Sequence[Matrix], distances: Sequence[Matrix], label: int
+) -> Change | None:
+    """The nearest pair of new values, of two features, that changes the class; None where no pair does."""
+    best: Change | None = None
+    pairs = [(f, g) for f, g in itertools.combinations(range(len(options)), 2) if len(options[f]) and len(options[g])]
+    card = isinstance(program.decision, Scorecard)
+    grids = _by_points(program, row, options, pairs) if card else _by_rows(program, row, options, pairs)
+    for (f, g), classes in grids:
+        with np.errstate(over="ignore"):  # two distances near the largest double are infinitely far
+            far = np.where(classes == label, np.inf, distances[f][:, None] + distances[g][None, :])
+        flips = classes != label
+        if not flips.any():
+            continue
+        v, w = np.unravel_index(int(np.argmin(far)) if np.isfinite(far).any() else int(np.argmax(flips)), far.shape)
+        distance = float(distances[f][v]) + float(distances[g][w])
+        if best is None or distance < best.distance:
+            values = ((f, float(options[f][v])), (g, float(options[g][w])))
+            best = Change(values, program.classes[int(classes[v, w])], distance)
+    return best
+
+
+Grid: TypeAlias = tuple[tuple[int, int], NDArray[np.intp]]
+"""Two features, and the class at each pair of their options."""
+
+
+def _by_points(
+    program: Program, row: Matrix, options: Sequence[Matrix], pairs: Sequence[tuple[int, int]]
+) -> Iterator[Grid]:
+    card = program.decision
+    assert isinstance(card, Scorecard)  # noqa: S101 - called for rule sets only
+    clauses, classes = len(program.clauses), len(program.classes)
+    points = np.array(card.points, dtype=np.float64).reshape(clauses, classes)
+    holds = [np.ones((len(one), clauses), dtype=np.float64) for one in options]
+    fails = np.zeros((len(options), clauses), dtype=np.bool_)
+    for number, clause in enumerate(program.clauses):
+        for atom in clause.atoms:
+            holds[atom.feature][:, number] = atom_column(atom, options[atom.feature])
+            fails[atom.feature, number] = not atom_column(atom, row[[atom.feature]])[0]
+    failing = fails.sum(axis=0)
+    for f, g in pairs:
+        undecided = np.flatnonzero(failing == fails[f].astype(np.int64) + fails[g])
+        left, right = holds[f][:, undecided], holds[g][:, undecided].T
+        scores = np.stack([(left * points[undecided, c]) @ right + card.bias[c] for c in range(classes)])
+        yield (f, g), scores.argmax(axis=0)
+
+
+def _by_rows(
+    program: Program, row: Matrix, options: Sequence[Matrix], pairs: Sequence[tuple[int, int]]
+) -> Iterator[Grid]:
+    """Row by row, for many pairs of features at once: evaluating each clause costs more than the rows do."""
+    number = {label: index for index, label in enumerate(program.classes)}
+    waiting: list[tuple[int, int]] = []
+    rows = 0
+    for place, (f, g) in enumerate(pairs):
+        waiting.append((f, g))
+        rows += len(options[f]) * len(options[g])
+        if rows < ROWS_AT_ONCE and place + 1 < len(pairs):
+            continue
+        candidates = np.concatenate([_product(row, options, f, g) for f, g in waiting])
+        labels = evaluate_many(program, candidates).labels
+        classes = np.array([number[label] for label in labels], dtype=np.intp)
+        start = 0
+        for one, other in waiting:
+            shape = (len(options[one]), len(options[other]))
+            yield (one, other), classes[start : start + shape[0] * shape[1]].reshape(shape)
+            start += shape[0] * shape[1]
+        waiting, rows = [], 0
+
+
+def _product(row: Matrix, options: Sequence[Matrix], f: int, g: int) -> Matrix:
+    rows = np.tile(row, (len(options[f]) * len(options[g]), 1))
+    rows[:, f] = np.repeat(options[f], len(options[g]))
+    rows[:, g] = np.tile(options[g], len(options[f]))
+    return rows
+
+
+STEPS = 100_000
+"""Limit on the clauses examined in the search for a row of another class."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """Changes that change the class, nearest first."""
+    """Changes that change the class."""
 
-    found: tuple[Change, ...]
+    nearest: tuple[Change, ...]
+    """Nearest first."""
     searched: int
-    """How many features at once were tried through: no change of so few does but those found."""
+    """How many features at once were searched exhaustively: no other change of that few features changes the class."""
 
     @property
     def smallest(self) -> bool:
-        """Whether no change of fewer features than those found would do."""
-        return all(len(change.values) <= self.searched for change in self.found)
+        """Whether no change of fewer features would do."""
+        return all(len(change.values) <= self.searched for change in self.nearest)
 
 
 def changes(program: Program, row: Sequence[float | None]) -> Changes:
-    """The nearest change of each feature, and each way, that changes the class.
-
-    Where no single feature can, the nearest change of two.
-    """
+    """For each feature the nearest change, downwards and upwards, that changes the class; else the nearest of two."""
     plain = [math.nan if value is None else float(value) for value in row]
     label = evaluate(program, plain).label
     whole = _whole_numbered(program)
@@ -62,14 +154,14 @@ def changes(program: Program, row: Sequence[float | None]) -> Changes:
         for feature, (ranges, value) in enumerate(zip(cells(program), plain, strict=True))
     ]
     widths = _widths(program, options, plain)
-    found = [
+    single = [
         change
         for feature, (down, up) in enumerate(options)
         for side in (down, up)
         if (change := _first_flip(program, plain, feature, side, label, widths[feature])) is not None
     ]
-    if found:
-        return Changes(tuple(sorted(found, key=lambda change: (change.distance, change.values))), 1)
+    if single:
+        return Changes(tuple(sorted(single, key=lambda change: (change.distance, change.values))), 1)
     every = [np.array([*down, *up], dtype=np.float64) for down, up in options]
     searched = 1
     if not too_many(program, every):
@@ -77,14 +169,14 @@ def changes(program: Program, row: Sequence[float | None]) -> Changes:
         far = [np.array([_distance(plain[f], v, widths[f]) for v in one.tolist()]) for f, one in enumerate(every)]
         two = nearest_pair(program, np.array(plain), every, far, program.classes.index(label))
         if two is not None:
-            return Changes((Change(two.values, two.label, two.distance),), searched)
+            return Changes((two,), searched)
     return Changes(_of_many(program, plain, label, widths), searched)
 
 
 def _options(ranges: Sequence[Values], value: float, whole: bool) -> tuple[list[float], list[float]]:
     """The nearest value of each other cell, those below and those above, nearest first.
 
-    Of a feature of whole numbers the nearest whole one, where the cell has any.
+    For a feature with whole numbers only, the nearest whole number, where the cell has one.
     """
     if math.isnan(value):
         return [], [_a_number(cell) for cell in ranges]
@@ -99,7 +191,7 @@ def _options(ranges: Sequence[Values], value: float, whole: bool) -> tuple[list[
 
 
 def _a_number(cell: Values) -> float:
-    """Some number of a cell: finite where it can be, and the next whole one where there is one."""
+    """Some number in a cell: finite if possible, and whole if possible."""
     if cell.least <= 0.0 <= cell.most:
         return 0.0
     nearest = cell.least if cell.least > 0 else cell.most
@@ -110,7 +202,7 @@ def _a_number(cell: Values) -> float:
 
 
 def _whole_numbered(program: Program) -> set[int]:
-    """The features whose training rows held whole numbers only, where the miner has noted them."""
+    """The features with whole numbers only in the training rows, where mining recorded them."""
     mining = program.metadata.get("mining")
     names = mining.get("whole_numbers") if isinstance(mining, dict) else None
     return {i for i, name in enumerate(program.features) if isinstance(names, list) and name in names}
@@ -119,9 +211,9 @@ def _whole_numbered(program: Program) -> set[int]:
 def _first_flip(
     program: Program, row: list[float], feature: int, values: list[float], label: Label, width: float
 ) -> Change | None:
-    tried = np.tile(np.array(row), (len(values), 1))
-    tried[:, feature] = values
-    answers = evaluate_many(program, tried).labels
+    rows = np.tile(np.array(row), (len(values), 1))
+    rows[:, feature] = values
+    answers = evaluate_many(program, rows).labels
     flips = np.flatnonzero(answers != label)
     if not len(flips):
         return None
@@ -130,11 +222,11 @@ def _first_flip(
 
 
 def _of_many(program: Program, row: list[float], label: Label, widths: list[float]) -> tuple[Change, ...]:
-    """A change of as many features as it takes: a row of another class, each value put back where it stays one."""
-    ground, own = ground_of(program), program.classes.index(label)
+    """A change of as many features as needed: a row of another class, with every value restored that can be."""
+    prepared, own = prepare(program), program.classes.index(label)
     plain = [None if math.isnan(value) else value for value in row]
     try:
-        box = other_class(ground, {}, own, Steps(STEPS))
+        box = other_class(prepared, {}, own, Steps(STEPS))
     except OutOfSteps:
         return ()
     if box is None:
@@ -142,14 +234,14 @@ def _of_many(program: Program, row: list[float], label: Label, widths: list[floa
     other = row_in(box, plain)
     for feature, value in enumerate(plain):
         nearer = [*other[:feature], value, *other[feature + 1 :]]
-        if class_of(ground, nearer) != own:
+        if class_of(prepared, nearer) != own:
             other = nearer
     values = tuple(
         (f, v) for f, (v, before) in enumerate(zip(other, plain, strict=True)) if v is not None and v != before
     )
     if any(v is None and before is not None for v, before in zip(other, plain, strict=True)):
-        return ()  # it would have to lose a value: nothing anybody can do
-    reached = program.classes[class_of(ground, other)]
+        return ()  # a value would have to go missing, which is not a change anyone can make
+    reached = program.classes[class_of(prepared, other)]
     return (Change(values, reached, sum(_distance(row[f], v, widths[f]) for f, v in values)),)
 
 
@@ -158,19 +250,19 @@ def _distance(before: float, after: float, width: float) -> float:
 
 
 def _widths(program: Program, options: list[tuple[list[float], list[float]]], row: list[float]) -> list[float]:
-    """How wide each feature's training rows were spread; where that is not known, its cuts and the row's value."""
+    """The range of each feature in the training rows; where that is not known, of its cuts and the row's value."""
     training = program.metadata.get("training")
     histograms = training.get("histograms") if isinstance(training, dict) else None
     known = histograms if isinstance(histograms, list) and len(histograms) == len(row) else [None] * len(row)
     return [
-        _spread(told) or _span([*down, *up, *(value for value in (row[feature],) if math.isfinite(value))]) or 1.0
-        for feature, (told, (down, up)) in enumerate(zip(known, options, strict=True))
+        _spread(histogram) or _span([*down, *up, *(value for value in (row[feature],) if math.isfinite(value))]) or 1.0
+        for feature, (histogram, (down, up)) in enumerate(zip(known, options, strict=True))
     ]
 
 
-def _spread(told: object) -> float | None:
-    """The spread of a histogram in the metadata, which may come from anyone."""
-    edges = told.get("edges") if isinstance(told, dict) else None
+def _spread(histogram: object) -> float | None:
+    """The range of a histogram in the metadata, which is untrusted."""
+    edges = histogram.get("edges") if isinstance(histogram, dict) else None
     if not isinstance(edges, list) or not all(isinstance(edge, float) for edge in edges):
         return None
     return _span(edges)

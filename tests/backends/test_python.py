@@ -196,7 +196,7 @@ def test_a_name_that_is_no_module_is_refused():
 
 @pytest.mark.parametrize("name", ["math", "Math"])
 def test_a_module_is_not_called_like_one_it_imports(name):
-    with pytest.raises(BadInput, match="choose another by --name"):
+    with pytest.raises(BadInput, match="choose another with --name"):
         emit(TREE, "python", name)
 
 

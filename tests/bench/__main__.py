@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.bench.record import write_record
-from tests.bench.timing import Timed
+from tests.bench.timing import Timing
 
 GROUPS = (
     *("start", "python", "explain", "learn", "mine_scale"),
@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> None:
     Console(width=120).print(table)
 
 
-def add_rows(table: Table, found: list[Timed]) -> None:
+def add_rows(table: Table, found: list[Timing]) -> None:
     for shape in dict.fromkeys(timed.shape for timed in found):
         rows = sorted((t for t in found if t.shape == shape), key=lambda timed: timed.nanoseconds)
         for timed in rows:

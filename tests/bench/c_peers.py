@@ -12,7 +12,7 @@ from tests.bench.shapes import TRAINING_ROWS
 BUILD = ["-O3", "-march=native", "-shared", "-fPIC"]
 
 
-def built(source, folder, name, *flags):
+def build(source, folder, name, *flags):
     """A C source as a loaded library, with every flag that could make it quicker and keep its answers."""
     folder.mkdir()
     (folder / f"{name}.c").write_text(source)
@@ -43,7 +43,7 @@ void batch(double *x, long n, long width, int *out) {
 }
 """
     )
-    batch = built(source, folder, "m2cgen_tree").batch
+    batch = build(source, folder, "m2cgen_tree").batch
     out = np.empty(len(rows), dtype=np.int32)
     return over(batch, rows, ctypes.c_long(rows.shape[1]), out)
 
@@ -109,6 +109,6 @@ void batch(const float *x, long n, int width, int *out) {{
 }}
 """
     headers = Path(emlearn.includedir)
-    batch = built(source, folder / "build", "emlearn_tree", f"-I{headers}").batch
+    batch = build(source, folder / "build", "emlearn_tree", f"-I{headers}").batch
     out = np.empty(len(narrow), dtype=np.int32)
     return over(batch, narrow, ctypes.c_int(narrow.shape[1]), out)

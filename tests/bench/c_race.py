@@ -33,7 +33,7 @@ uint64_t read_all(const uint64_t *x, size_t n) { uint64_t s = 0; for (size_t i =
 """
 
 
-def told(found):
+def announce(found):
     for timed in found:
         line = asdict(timed)
         del line["group"]
@@ -70,7 +70,7 @@ def attempts(named):
     return made
 
 
-def checked(call, out, labels, who):
+def check(call, out, labels, who):
     call()
     wrong = int((out != labels).sum())
     if wrong:
@@ -84,10 +84,10 @@ def batch_peers(model, rows, labels, folder):
     count = len(rows)
 
     def m2cgen():
-        return checked(*c_peers.m2cgen_c(model, rows, folder / "m2cgen"), answers, "m2cgen")
+        return check(*c_peers.m2cgen_c(model, rows, folder / "m2cgen"), answers, "m2cgen")
 
     def emlearn():
-        return checked(*c_peers.emlearn_c(model, narrow, folder / "emlearn"), answers, "emlearn")
+        return check(*c_peers.emlearn_c(model, narrow, folder / "emlearn"), answers, "emlearn")
 
     def tl2cgen(prebuilt):
         import tl2cgen as library
@@ -126,26 +126,26 @@ def single_peers(model, rows, labels, folder):
     row = rows[:1]
     narrow = row.astype(np.float32)
 
-    def repeated(call, times):
+    def repeat(call, times):
         return lambda: [call() for _ in range(times)], times
 
     def m2cgen():
         call, _ = c_peers.m2cgen_c(model, row, folder / "m2cgen1")
-        return repeated(call, CALLS)
+        return repeat(call, CALLS)
 
     def onnx():
         session = c_peers.onnx_session(model, rows.shape[1])
-        return repeated(lambda: session.run(["label"], {"X": narrow}), SLOW_CALLS)
+        return repeat(lambda: session.run(["label"], {"X": narrow}), SLOW_CALLS)
 
     def lleaves():
         compiled = c_peers.lleaves_model(rows, labels, folder / "lleaves1")
-        return repeated(lambda: compiled.predict(row, n_jobs=1), SLOW_CALLS)
+        return repeat(lambda: compiled.predict(row, n_jobs=1), SLOW_CALLS)
 
     return attempts(
         {
-            "scikit-learn": lambda: repeated(lambda: model.predict(row), SLOW_CALLS),
+            "scikit-learn": lambda: repeat(lambda: model.predict(row), SLOW_CALLS),
             "m2cgen C through ctypes": m2cgen,
-            "m2cgen Python": lambda: repeated(c_peers.m2cgen_python(model, row), CALLS),
+            "m2cgen Python": lambda: repeat(c_peers.m2cgen_python(model, row), CALLS),
             "lleaves": lleaves,
             "ONNX Runtime, skl2onnx": onnx,
         }
@@ -213,7 +213,7 @@ def main():
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         os.environ["GBFL_CACHE"] = str(folder / "cache")
-        read_all = c_peers.built(READ, folder / "read", "read").read_all
+        read_all = c_peers.build(READ, folder / "read", "read").read_all
         read_all.restype = ctypes.c_uint64
         builds = []
         for number, (shape, program) in enumerate(shapes.items()):
@@ -224,12 +224,12 @@ def main():
             read = lambda x: read_all(c_peers.address(x), ctypes.c_size_t(x.size))  # noqa: E731
             contenders = shape_contenders(scorer, narrow_scorer, rows, columns, narrow, out, read)
             contenders |= other_ways(program, rows) if number else batch_peers(model, rows, labels, folder)
-            told(race("c", shape, contenders))
-            told(two_threads(shape, scorer, rows, columns, out))
+            announce(race("c", shape, contenders))
+            announce(two_threads(shape, scorer, rows, columns, out))
             if number == 0:
                 _, call = scorer.bound_row()
                 ours = {"gbfl, bound row": (lambda call=call: [call() for _ in range(CALLS)], CALLS)}
-                told(race("c", "one row a call", ours | single_peers(model, rows, labels, folder)))
+                announce(race("c", "one row per call", ours | single_peers(model, rows, labels, folder)))
         for shape, taken in builds:
             line = {"shape": "emit, compile at -O3 and load, wall clock", "who": shape, "nanoseconds": taken}
             sys.stdout.write(json.dumps(line) + "\n")

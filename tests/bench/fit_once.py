@@ -1,4 +1,4 @@
-"""One fit in a process of its own, so that its peak memory is its own: prints seconds, megabytes and queries as JSON."""
+"""One fit in a separate process, so that its peak memory is its own: prints seconds, megabytes and queries as JSON."""
 
 import json
 import resource
@@ -10,7 +10,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gbfl_compile.learn.classifier import GBFLClassifier
+from gbfl_compile.learning.classifier import GBFLClassifier
 
 
 def main(head: str, rows: int) -> None:

@@ -1,4 +1,4 @@
-"""Group `audit`: a scored Parquet file of ten million rows, one of them wrong, audited in a process of its own.
+"""Group `audit`: a scored Parquet file of ten million rows, one of them wrong, audited in a separate process.
 
 Wall clock, and the process's largest memory beside it (VmHWM: a child's getrusage begins with its parent's). GBFL_BENCH_AUDIT_ROWS sets another number of rows.
 """
@@ -12,21 +12,21 @@ from pathlib import Path
 
 import numpy as np
 
-from gbfl_compile.audit.scored_answers import asked_only
+from gbfl_compile.auditing.scored.compare import with_used_features
 from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.ir.json_form import to_json
+from gbfl_compile.ir.json import to_json
 from tests.bench.shapes import FEATURES, NAMES, clause_tree, data, fitted_tree, rule_set
-from tests.bench.timing import Timed
+from tests.bench.timing import Timing
 
 ROWS = int(os.environ.get("GBFL_BENCH_AUDIT_ROWS", "10000000"))
 PART = 1_000_000
 WRONG = 0.77
-"""Where the wrong row stands, as a share of the file."""
+"""Where the wrong row is, as a share of the file."""
 
 AUDIT = """
 import json, sys, time
 from pathlib import Path
-from gbfl_compile.audit.scored import audit_scored
+from gbfl_compile.auditing.scored.audit import audit_scored
 from gbfl_compile.ir.json_form import from_json
 program = from_json(Path(sys.argv[1]).read_text())
 began, worked = time.perf_counter(), time.process_time()
@@ -36,7 +36,7 @@ status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text
 peak = int(status["VmHWM"].split()[0]) / 1024
 print(json.dumps({"seconds": took, "cpu_seconds": worked, "megabytes": peak,
     "verdict": found.verdict, "rows": found.checked_rows, "different": found.different_rows, "engine": found.engine,
-    "first": [row["row_number"] for row in found.more["first_different_rows"]]}))
+    "first": [row["row_number"] for row in found.first_different_rows]}))
 """
 
 
@@ -57,7 +57,7 @@ def write_scored(path, program, rows, wrong):
             writer.write_table(pa.table([*columns, pa.array(labels)], schema=schema))
 
 
-def audited(folder, shape, program, rows, drift=False):
+def run_audit(folder, shape, program, rows, drift=False):
     """One audit, and what it found of the wrong row."""
     wrong = int(rows * WRONG)
     write_scored(folder / "scored.parquet", program, rows, wrong)
@@ -70,8 +70,8 @@ def audited(folder, shape, program, rows, drift=False):
     assert found["first"] == [wrong + 1], found
     who = f"gbfl audit{' with drift' * drift}, {found['megabytes']:.0f} MB at most, the wrong row found"
     who += f" ({found['cpu_seconds'] * 1e9 / rows:,.0f} ns of CPU)"
-    shape = f"{shape}, {rows:,} rows of {len(asked_only(program).features)} asked features, Parquet, wall clock"
-    return Timed("audit", shape, who, found["seconds"] * 1e9 / rows)
+    shape = f"{shape}, {rows:,} rows of {len(with_used_features(program).features)} used features, Parquet, wall clock"
+    return Timing("audit", shape, who, found["seconds"] * 1e9 / rows)
 
 
 def run():
@@ -80,8 +80,8 @@ def run():
     with tempfile.TemporaryDirectory(prefix="gbfl-bench-") as made:
         folder = Path(made)
         return [
-            audited(folder, "tree on raw features", tree, ROWS),
-            audited(folder, "tree over 31 clauses", clause_tree(3), ROWS),
-            audited(folder, "rule set of 100 clauses", rule_set(100), max(1, ROWS // 10)),
-            audited(folder, "tree over 31 clauses", clause_tree(3), max(1, ROWS // 10), drift=True),
+            run_audit(folder, "tree on raw features", tree, ROWS),
+            run_audit(folder, "tree over 31 clauses", clause_tree(3), ROWS),
+            run_audit(folder, "rule set of 100 clauses", rule_set(100), max(1, ROWS // 10)),
+            run_audit(folder, "tree over 31 clauses", clause_tree(3), max(1, ROWS // 10), drift=True),
         ]

@@ -3,10 +3,10 @@
 Everything is timed in one process of the peers' environment, `.bench/`: see c_race.py.
 """
 
-from tests.bench.peers import raced
-from tests.bench.timing import Timed
+from tests.bench.peers import race_peers
+from tests.bench.timing import Timing
 
 
-def run() -> list[Timed]:
+def run() -> list[Timing]:
     """A million rows through each shape, then one row at a time."""
-    return raced("c_race", "c")
+    return race_peers("c_race", "c")

@@ -1,9 +1,9 @@
-"""Group `explain`: rows explained a second and black-box queries a row, ours against per-row FISTA and DiCE.
+"""Group `explain`: rows explained per second and black-box queries per row, ours against per-row FISTA and DiCE.
 
 All explain the same network (the paper's for Magic, 40-25-10) on the same data: Magic itself where
 `../shared/data` lies beside the checkout, else synthetic rows of the same width. The per-row FISTA is written
 here, for alibi's CEM does not start under a current TensorFlow (its Keras has no `get_session`). It has the
-shape of that method's black-box mode, numerical gradients by central differences and 1,000 iterations a row
+shape of that method's black-box mode, numerical gradients by central differences and 1,000 iterations per row
 and side, but one weight c where alibi's default tries ten: the comparison errs on its side. So it does with
 DiCE, which gives a counterfactual only, ours a PP and a PN.
 """
@@ -26,17 +26,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from gbfl_compile.learn.black_box import as_black_box
-from gbfl_compile.learn.explanations import domain_of
-from gbfl_compile.learn.greedy import explain_greedily
-from gbfl_compile.learn.macem import explain_by_macem
-from tests.bench.timing import Timed
+from gbfl_compile.learning.black_box.ask import as_black_box
+from gbfl_compile.learning.explain.explanations import domain_of
+from gbfl_compile.learning.explain.greedy import explain_greedily
+from gbfl_compile.learning.explain.macem import explain_by_macem
+from tests.bench.timing import Timing
 
 MAGIC = Path(__file__).parents[3] / "shared" / "data" / "magic.csv.gz"
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class ExplainRun:
     """One contender on some rows: CPU seconds, queries, rows with a PN (or counterfactual), peak megabytes."""
 
     who: str
@@ -47,8 +47,8 @@ class Explained:
     megabytes: float | None = None
 
 
-def run() -> list[Timed]:
-    """Print what each costs; return CPU nanoseconds a row."""
+def run() -> list[Timing]:
+    """Print what each costs; return CPU nanoseconds per row."""
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         name, x, model = _problem(10)
@@ -65,11 +65,11 @@ def run() -> list[Timed]:
         _, wide, wide_model = _problem(20)
         sizes_wide = [_ours(explain_greedily, "greedy", wide_model, wide, 10_000, memory=True)]
     _print(f"{name}, each contender once", peers, skipped)
-    _print(f"{name}, cost a row against the number of rows", sizes, [])
+    _print(f"{name}, cost per row against the number of rows", sizes, [])
     _print("synthetic, 20 features", sizes_wide, [])
     _print_ratios(peers, sizes)
-    timed = [Timed("explain", name, e.who, 1e9 * e.seconds / e.rows) for e in peers]
-    return timed + [Timed("explain", "greedy by rows", f"{e.rows:,} rows", 1e9 * e.seconds / e.rows) for e in sizes]
+    timed = [Timing("explain", name, e.who, 1e9 * e.seconds / e.rows) for e in peers]
+    return timed + [Timing("explain", "greedy by rows", f"{e.rows:,} rows", 1e9 * e.seconds / e.rows) for e in sizes]
 
 
 def _problem(features: int) -> tuple[str, np.ndarray, object]:
@@ -87,11 +87,11 @@ def _problem(features: int) -> tuple[str, np.ndarray, object]:
 
 
 def _some(x: np.ndarray, n: int) -> np.ndarray:
-    """The first n rows of one shuffle: whoever is slow explains some of the rows the others do."""
+    """The first n rows of one shuffle: a slow method explains some of the rows that the others explain."""
     return np.random.default_rng(0).permutation(len(x))[:n]
 
 
-def _ours(explain: Callable, who: str, model: object, x: np.ndarray, n: int, *, memory: bool = False) -> Explained:
+def _ours(explain: Callable, who: str, model: object, x: np.ndarray, n: int, *, memory: bool = False) -> ExplainRun:
     domain, rows = domain_of(x), x[_some(x, n)]
     box = as_black_box(model, x)
     began = time.process_time()
@@ -103,10 +103,10 @@ def _ours(explain: Callable, who: str, model: object, x: np.ndarray, n: int, *, 
         explain(box, rows, domain)
         peak = tracemalloc.get_traced_memory()[1] / 1e6
         tracemalloc.stop()
-    return Explained(f"our {who}", n, seconds, found.queries, int(found.has_pn.sum()), peak)
+    return ExplainRun(f"our {who}", n, seconds, found.queries, int(found.has_pn.sum()), peak)
 
 
-def _fista_a_row(model: object, x: np.ndarray, n: int, iterations: int = 1000) -> Explained:
+def _fista_a_row(model: object, x: np.ndarray, n: int, iterations: int = 1000) -> ExplainRun:
     """The contrastive explanation method one row at a time: elastic net, FISTA, numerical gradients."""
     domain = domain_of(x)
     width = domain.upper - domain.lower
@@ -128,7 +128,7 @@ def _fista_a_row(model: object, x: np.ndarray, n: int, iterations: int = 1000) -
             low, high = (low - start) / width, (high - start) / width
             best = _fista(lambda z, s=start, g=sign, c=label: loss(s + z * width, c, g), low, high, iterations)
             found += sign < 0 and best is not None
-    return Explained("FISTA a row", n, time.process_time() - began, asked, found)
+    return ExplainRun("FISTA, per row", n, time.process_time() - began, asked, found)
 
 
 def _fista(loss: Callable, low: np.ndarray, high: np.ndarray, iterations: int) -> np.ndarray | None:
@@ -150,11 +150,11 @@ def _fista(loss: Callable, low: np.ndarray, high: np.ndarray, iterations: int) -
     return best
 
 
-def _dice(method: str, model: object, x: np.ndarray, n: int) -> Explained:
+def _dice(method: str, model: object, x: np.ndarray, n: int) -> ExplainRun:
     import dice_ml
     import pandas as pd
 
-    class Counted:
+    class QueryCounter:
         classes_ = np.array([0, 1])
         asked = 0
 
@@ -165,7 +165,7 @@ def _dice(method: str, model: object, x: np.ndarray, n: int) -> Explained:
         def predict(self, rows: object) -> np.ndarray:
             return self.predict_proba(rows).argmax(axis=1)
 
-    names, counted = [f"x{j}" for j in range(x.shape[1])], Counted()
+    names, counted = [f"x{j}" for j in range(x.shape[1])], QueryCounter()
     frame = pd.DataFrame(x, columns=names).assign(y=model.predict(x))
     rows = frame[names].iloc[_some(x, n)]
     known = dice_ml.Data(dataframe=frame, continuous_features=names, outcome_name="y")
@@ -176,11 +176,11 @@ def _dice(method: str, model: object, x: np.ndarray, n: int) -> Explained:
         made = peer.generate_counterfactuals(rows, total_CFs=1, desired_class="opposite", **options)
         seconds = time.process_time() - began
     found = sum(one.final_cfs_df is not None and len(one.final_cfs_df) > 0 for one in made.cf_examples_list)
-    return Explained(f"DiCE, {method}", n, seconds, counted.asked, found)
+    return ExplainRun(f"DiCE, {method}", n, seconds, counted.asked, found)
 
 
-def _print(title: str, measured: list[Explained], remarks: list[str]) -> None:
-    table = Table("who", "rows", "rows a CPU second", "queries a row", "PN found", "peak memory", title=title)
+def _print(title: str, measured: list[ExplainRun], remarks: list[str]) -> None:
+    table = Table("who", "rows", "rows per CPU second", "queries per row", "PN found", "peak memory", title=title)
     for e in measured:
         peak = "" if e.megabytes is None else f"{e.megabytes:,.0f} MB"
         share = f"{100 * e.found / e.rows:.0f} %"
@@ -191,14 +191,14 @@ def _print(title: str, measured: list[Explained], remarks: list[str]) -> None:
         console.print(remark, markup=False)
 
 
-def _print_ratios(peers: list[Explained], sizes: list[Explained]) -> None:
+def _print_ratios(peers: list[ExplainRun], sizes: list[ExplainRun]) -> None:
     console, ours = Console(width=100), peers[0]
     for peer in peers[1:]:
         fewer = (peer.queries / peer.rows) / (ours.queries / ours.rows)
         quicker = (ours.rows / ours.seconds) / (peer.rows / peer.seconds)
         console.print(f"greedy against {peer.who}: {fewer:,.0f} times fewer queries, {quicker:,.0f} times the rows")
     costs = [1e6 * e.seconds / e.rows for e in sizes]
-    console.print(f"greedy, microseconds a row from 1,000 to 30,000 rows: {', '.join(f'{c:.0f}' for c in costs)}")
+    console.print(f"greedy, microseconds per row from 1,000 to 30,000 rows: {', '.join(f'{c:.0f}' for c in costs)}")
 
 
 if __name__ == "__main__":

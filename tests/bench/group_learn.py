@@ -4,18 +4,18 @@ import json
 import subprocess
 import sys
 
-from tests.bench.timing import Timed
+from tests.bench.timing import Timing
 
 SHAPES = (1_000, 10_000, 30_000)
 
 
-def run() -> list[Timed]:
-    """Wall time a row; the memory and the whole time stand beside the name."""
+def run() -> list[Timing]:
+    """Wall time per row; the memory and the whole time are beside the name."""
     found = []
     for head in ("tree", "rules", "rule_list"):
         for rows in SHAPES:
             command = [sys.executable, "-m", "tests.bench.fit_once", head, str(rows)]
             told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-            who = f"{head}: {told['seconds']:.1f} s, {told['megabytes']:.0f} MB, {told['queries_a_row']:.0f} queries a row"
-            found.append(Timed("learn", f"{rows:,} x 20", who, 1e9 * told["seconds"] / rows))
+            who = f"{head}: {told['seconds']:.1f} s, {told['megabytes']:.0f} MB, {told['queries_a_row']:.0f} queries per row"
+            found.append(Timing("learn", f"{rows:,} x 20", who, 1e9 * told["seconds"] / rows))
     return found

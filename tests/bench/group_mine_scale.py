@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from tests.bench.quick_boxes import FEATURES, table
-from tests.bench.timing import Timed
+from tests.bench.timing import Timing
 
 ROWS = tuple(int(rows) for rows in os.environ.get("GBFL_MINE_ROWS", "10000,100000,1000000").split(","))
 SHARED_ROWS = 200_000
@@ -26,10 +26,10 @@ MEMORY = os.environ.get("GBFL_MINE_MEMORY", "2GB")
 
 DRAWN = 20_000
 DRAWN_OF = tuple(int(rows) for rows in os.environ.get("GBFL_MINE_DRAWN_OF", "1000000,10000000").split(","))
-"""So many rows are drawn from tables of so many."""
+"""How many rows are drawn, and from tables of how many."""
 
 
-def mined(file: Path, black_box: str, jobs: int, *more: str) -> dict:
+def run_mine(file: Path, black_box: str, jobs: int, *more: str) -> dict:
     command = [
         sys.executable,
         "-m",
@@ -42,8 +42,8 @@ def mined(file: Path, black_box: str, jobs: int, *more: str) -> dict:
     return json.loads(told)
 
 
-def run() -> list[Timed]:
-    """Wall clock a row: of explaining the training rows, and of the whole command from file to program."""
+def run() -> list[Timing]:
+    """Wall clock per row: of explaining the training rows, and of the whole command from file to program."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
         shared, programs = min(max(ROWS), SHARED_ROWS), set()
@@ -52,25 +52,25 @@ def run() -> list[Timed]:
             x, y = table(rows)
             pd.DataFrame(x, columns=[f"x{j}" for j in range(FEATURES)]).assign(y=y).to_parquet(file)
         for rows in ROWS:
-            told = mined(files[rows], "quick", 1)
+            told = run_mine(files[rows], "quick", 1)
             found += lines(told, f"{rows:,} rows", "quick black box, a row")
         for jobs in (1, 2):
-            told = mined(files[shared], "network", jobs)
+            told = run_mine(files[shared], "network", jobs)
             programs.add(told["program"])
             found += lines(told, f"{jobs} job{'s' * (jobs > 1)}", f"network, {shared:,} rows, a row")
         assert len(programs) == 1, "the number of jobs changed the program"
         for rows in DRAWN_OF:
             write_long(Path(folder) / "long.parquet", rows)
-            told = mined(Path(folder) / "long.parquet", "quick", 1, "--rows", str(DRAWN))
+            told = run_mine(Path(folder) / "long.parquet", "quick", 1, "--rows", str(DRAWN))
             who = f"of {rows:,} rows: {told['seconds']:.0f} s, {told['megabytes']:.0f} MB"
             found.append(
-                Timed("mine_scale", f"{DRAWN:,} rows drawn", who, 1e9 * told["phases"]["reading and splitting"])
+                Timing("mine_scale", f"{DRAWN:,} rows drawn", who, 1e9 * told["phases"]["reading and splitting"])
             )
     return found
 
 
 def write_long(file: Path, rows: int) -> None:
-    """A table of so many rows, written a block at a time."""
+    """A table of `rows` rows, written block by block."""
     x, y = table(min(rows, 100_000))
     block = pa.table({**{f"x{j}": x[:, j] for j in range(FEATURES)}, "y": y})
     with parquet.ParquetWriter(file, block.schema) as writer:
@@ -78,9 +78,9 @@ def write_long(file: Path, rows: int) -> None:
             writer.write_table(block.slice(0, rows - begin))
 
 
-def lines(told: dict, who: str, shape: str) -> list[Timed]:
+def lines(told: dict, who: str, shape: str) -> list[Timing]:
     note = f"{told['seconds']:.0f} s, {told['megabytes']:.0f} MB of {MEMORY}, C_TB {told['c_tb']:.1f} %"
     return [
-        Timed("mine_scale", f"{shape}, explaining", who, 1e9 * told["explaining"] / told["training_rows"]),
-        Timed("mine_scale", f"{shape}, whole", f"{who}: {note}", 1e9 * told["seconds"] / told["rows"]),
+        Timing("mine_scale", f"{shape}, explaining", who, 1e9 * told["explaining"] / told["training_rows"]),
+        Timing("mine_scale", f"{shape}, whole", f"{who}: {note}", 1e9 * told["seconds"] / told["rows"]),
     ]

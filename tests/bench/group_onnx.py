@@ -18,13 +18,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from gbfl_compile.backends import emit
-from gbfl_compile.backends.onnx_run import BATCH
+from gbfl_compile.backends.onnx.run import BATCH
 from gbfl_compile.ir.batch import clause_column, evaluate_many
 from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split
 from gbfl_compile.ir.trees import preorder
 from gbfl_compile.lowering import lower
 from tests.bench.onnx_profile import where_time_goes
-from tests.bench.timing import Timed, race
+from tests.bench.timing import Timing, race
 
 FEATURES = 20
 BATCHES = (1, 1_000, 1_000_000)
@@ -63,12 +63,12 @@ def bits_converter(scope: Any, operator: Any, container: Any) -> None:
     OnnxCast(full, to=1, op_version=opset, output_names=operator.outputs).add_to(scope, container)
 
 
-def run() -> list[Timed]:
+def run() -> list[Timing]:
     """Every model in batches of 1, 1,000 and 1,000,000 rows; about two minutes and 4 GB."""
     update_registered_converter(ClauseBits, "BenchClauseBits", bits_shape, bits_converter, overwrite=True)
     choose = np.random.default_rng(0)
     x = choose.normal(size=(max(BATCHES), FEATURES))
-    found: list[Timed] = []
+    found: list[Timing] = []
     for model, contenders in (
         ("tree, 31 clauses", clause_tree(choose, x[:20_000])),
         ("raw tree", raw_feature_tree(choose, x[:20_000])),
@@ -150,12 +150,12 @@ def clause_tree(choose: Any, x: Any) -> dict[str, bytes]:
     steps.fit(x, (x[:, 0] * x[:, 1] + x[:, 2] > choose.normal(size=len(x))).astype(int))
     program = over_clauses(steps[-1], clauses)
     used = tuple(dict.fromkeys(node.clause for node in program.decision.nodes if isinstance(node, Split)))
-    program = Program(program.features, program.classes, tuple(clauses[c] for c in used), renumbered(program, used))
+    program = Program(program.features, program.classes, tuple(clauses[c] for c in used), renumber(program, used))
     expected = evaluate_many(program, x).labels.astype(int)
     assert (expected == steps.predict(x)).all()
     few = make_pipeline(ClauseBits(program.clauses), DecisionTreeClassifier(max_depth=5, random_state=0))
     few.fit(x, expected)
-    return {"skl2onnx, transformer and tree": converted(few, x), **ours(program)}
+    return {"skl2onnx, transformer and tree": convert(few, x), **ours(program)}
 
 
 def over_clauses(fitted: Any, clauses: tuple[Clause, ...]) -> Program:
@@ -170,7 +170,7 @@ def over_clauses(fitted: Any, clauses: tuple[Clause, ...]) -> Program:
     return Program(tuple(f"x{f}" for f in range(FEATURES)), (0, 1), clauses, preorder(nodes))
 
 
-def renumbered(program: Program, used: tuple[int, ...]) -> Any:
+def renumber(program: Program, used: tuple[int, ...]) -> Any:
     nodes = program.decision.nodes
     return preorder([n if isinstance(n, Leaf) else Split(used.index(n.clause), n.then, n.otherwise) for n in nodes])
 
@@ -178,12 +178,12 @@ def renumbered(program: Program, used: tuple[int, ...]) -> Any:
 def raw_feature_tree(choose: Any, x: Any) -> dict[str, bytes]:
     fitted = DecisionTreeClassifier(max_depth=5, random_state=0)
     fitted.fit(x, (x[:, 0] * x[:, 1] + x[:, 2] > choose.normal(size=len(x))).astype(int))
-    double = converted(make_pipeline(CastTransformer(dtype=np.float32), fitted), x)
-    single = converted(fitted, x.astype(np.float32))
+    double = convert(make_pipeline(CastTransformer(dtype=np.float32), fitted), x)
+    single = convert(fitted, x.astype(np.float32))
     return {"skl2onnx, cast and tree": double, "skl2onnx, tree on float32": single, **ours(lower(fitted))}
 
 
-def converted(model: Any, x: Any) -> bytes:
+def convert(model: Any, x: Any) -> bytes:
     """skl2onnx's own conversion. It declares the probabilities as double where x is, and its tree gives float32."""
     made = to_onnx(model, x[:1], options={"zipmap": False}, target_opset=15)
     made.graph.output[1].type.tensor_type.elem_type = TensorProto.FLOAT

@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from gbfl_compile.check.lint import lint
-from gbfl_compile.check.prove import prove
-from gbfl_compile.check.reading import Reading
-from gbfl_compile.check.wide import as_reading
-from gbfl_compile.check.witnesses import witnesses
+from gbfl_compile.checking.lint import lint
+from gbfl_compile.checking.prove import prove
+from gbfl_compile.checking.reading.from_program import as_reading
+from gbfl_compile.checking.reading.nodes import Reading
+from gbfl_compile.checking.witnesses import witnesses
 from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.trees import leaf, split
-from tests.bench.timing import Timed
-from tests.check.respelling import condition_respelled, flattened, mutated, respelled
+from tests.bench.timing import Timing
+from tests.checking.respelling import condition_respelled, flattened, mutated, respelled
 
 FEATURES = 30
 PAIRS = int(os.environ.get("GBFL_BENCH_PAIRS", "200"))
@@ -64,7 +64,7 @@ def said_otherwise(choose: random.Random, source: Program) -> Reading:
     return replace(reading, decision=replace(reading.decision, steps=tuple(steps)))
 
 
-def slowest(shape: str, who: str, pairs: Iterator[tuple[Program, Reading]]) -> Timed:
+def slowest(shape: str, who: str, pairs: Iterator[tuple[Program, Reading]]) -> Timing:
     taken, answers = [], []
     for source, reading in pairs:
         began = time.process_time_ns()
@@ -72,7 +72,7 @@ def slowest(shape: str, who: str, pairs: Iterator[tuple[Program, Reading]]) -> T
         taken.append(time.process_time_ns() - began)
     counts = ", ".join(f"{answers.count(answer)} {answer}" for answer in sorted(set(answers)))
     rank = max(0, len(taken) * 99 // 100 - 1) if len(taken) >= 100 else -1
-    return Timed("proof", shape, f"{who}: {counts}", sorted(taken)[rank])
+    return Timing("proof", shape, f"{who}: {counts}", sorted(taken)[rank])
 
 
 def pairs(
@@ -84,13 +84,13 @@ def pairs(
         yield source, say(choose, source)
 
 
-def once(shape: str, who: str, call: Callable[[], object]) -> Timed:
+def once(shape: str, who: str, call: Callable[[], object]) -> Timing:
     began = time.process_time_ns()
     call()
-    return Timed("proof", shape, who, time.process_time_ns() - began)
+    return Timing("proof", shape, who, time.process_time_ns() - began)
 
 
-def run() -> list[Timed]:
+def run() -> list[Timing]:
     """The shapes of issue 7, equal and not."""
 
     def same(_: random.Random, source: Program) -> Reading:

@@ -3,19 +3,19 @@
 import numpy as np
 
 from gbfl_compile.backends import emit
-from gbfl_compile.demo import breast_cancer
+from gbfl_compile.cli.story import breast_cancer
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.learn.classifier import GBFLClassifier
+from gbfl_compile.learning.classifier import GBFLClassifier
 from gbfl_compile.lowering import lower
 from gbfl_compile.passes import optimise
-from tests.bench.timing import Timed, race
+from tests.bench.timing import Timing, race
 
 
-def run() -> list[Timed]:
+def run() -> list[Timing]:
     """A fitted tree, one row at a time and in a batch of 100,000."""
     x, _, y, _ = breast_cancer(0)
-    model = GBFLClassifier(random_state=0).fit(x, y)
+    model = GBFLClassifier(head="tree", random_state=0).fit(x, y)
     program = optimise(lower(model), np.asarray(x))
     module: dict = {}
     exec(emit(program, "python").files["model.py"].decode(), module)
@@ -30,4 +30,4 @@ def run() -> list[Timed]:
         "evaluate_many": (lambda: evaluate_many(program, many), len(many)),
         "emitted module": (lambda: module["predict_many"](few), len(few)),
     }
-    return race("python", "one row a call", one_by_one) + race("python", "a batch", batch)
+    return race("python", "one row per call", one_by_one) + race("python", "a batch", batch)

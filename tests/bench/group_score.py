@@ -1,6 +1,6 @@
-"""Group `score`: a Parquet file through the C kernel into another, in a process of its own, at growing sizes.
+"""Group `score`: a Parquet file through the C kernel into another, in a separate process, at growing sizes.
 
-Cost a row and the process's largest memory should not grow with the file. GBFL_BENCH_SCORE_ROWS sets other sizes; the
+Cost per row and the process's largest memory should not grow with the file. GBFL_BENCH_SCORE_ROWS sets other sizes; the
 full claim is GBFL_BENCH_SCORE_ROWS=1000000,100000000 (the larger file takes 8 GB in the folder of temporary files).
 """
 
@@ -13,13 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
-from gbfl_compile.artifacts import write_artifact
 from gbfl_compile.backends import emit
+from gbfl_compile.backends.artifacts import write_artifact
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.nodes import Program
-from gbfl_compile.raw_trees import raw_tree
+from gbfl_compile.lowering.sklearn_trees import raw_tree
 from tests.bench.shapes import NAMES, data, fitted_tree
-from tests.bench.timing import Timed
+from tests.bench.timing import Timing
 
 SIZES = [int(rows) for rows in os.environ.get("GBFL_BENCH_SCORE_ROWS", "1000000,10000000").split(",")]
 WIDTH = 10
@@ -95,20 +95,20 @@ def check_scored(path, program, block, rows):
     assert (last[["p_declined", "p_approved"]].to_numpy() == answers.probabilities).all()
 
 
-def scored(folder, program, rows):
+def run_score(folder, program, rows):
     """One size: a plain read of the file, one thread, and as many as there are."""
     table, out = folder / "rows.parquet", folder / "scored.parquet"
     block = write_rows(table, rows)
     write_rows(folder / "few.parquet", 1000)
     shape = f"{rows:,} rows of {WIDTH} doubles and a key, Parquet to Parquet, wall clock"
     read = ran(READ, table)
-    made = [Timed("score", shape, "pyarrow, plain read", read["seconds"] * 1e9 / rows)]
+    made = [Timing("score", shape, "pyarrow, plain read", read["seconds"] * 1e9 / rows)]
     for jobs, who in ((0, "gbfl score"), (1, "gbfl score --jobs 1")):
         found = ran(SCORE, folder / "c", table, out, jobs, folder / "few.parquet")
         assert found["rows"] == rows
         check_scored(out, program, block, rows)
         told = f"{who}, {found['megabytes']:.0f} MB at most, {found['cpu_seconds'] * 1e9 / rows:,.0f} ns of CPU"
-        made.append(Timed("score", shape, told, found["seconds"] * 1e9 / rows))
+        made.append(Timing("score", shape, told, found["seconds"] * 1e9 / rows))
     table.unlink()
     return made
 
@@ -118,4 +118,4 @@ def run():
     program = a_program()
     with tempfile.TemporaryDirectory(prefix="gbfl-bench-") as made:
         write_artifact(emit(program, "c"), Path(made))
-        return [timed for rows in SIZES for timed in scored(Path(made), program, rows)]
+        return [timed for rows in SIZES for timed in run_score(Path(made), program, rows)]

@@ -27,7 +27,7 @@ from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Split, Tree
 from gbfl_compile.ir.trees import leaf, paths, split
 from tests.bench import peers
 from tests.bench.shapes import FEATURES, NAMES, clause_tree, data, fitted_tree
-from tests.bench.timing import Timed
+from tests.bench.timing import Timing
 
 ROWS = int(os.environ.get("GBFL_BENCH_ROWS", "1000000"))
 ROUNDS = 3
@@ -36,10 +36,10 @@ PULLED = min(ROWS, 100_000)
 TABLE = "rows"
 
 
-def run() -> list[Timed]:
+def run() -> list[Timing]:
     """Every shape in every engine that is here."""
     rows, labels = data(ROWS)
-    found: list[Timed] = []
+    found: list[Timing] = []
     for dialect in ("duckdb", "postgres"):
         if reason := availability(dialect):
             sys.stderr.write(f"{dialect}: not run: {reason}\n")
@@ -51,7 +51,7 @@ def run() -> list[Timed]:
         if dialect == "postgres":
             database.execute(f"VACUUM ANALYZE {TABLE}")
         for shape, contenders in shapes(database, connection, rows, labels):
-            found += timed(database, shape, contenders)
+            found += time_rounds(database, shape, contenders)
         database.close()
     return found
 
@@ -67,7 +67,7 @@ def shapes(database: Database, connection: Any, rows: Any, labels: Any) -> Any:
     }
     if (peer := orbital_sql().get(dialect)) is not None:
         contenders["orbital"] = peer
-    contenders["rows pulled into Python"] = (lambda: evaluate_many(raw, pulled(database)), PULLED)
+    contenders["rows pulled into Python"] = (lambda: evaluate_many(raw, pull_rows(database)), PULLED)
     if connection is not None:
         contenders["columns pulled into numpy"] = (lambda: evaluate_many(raw, pulled_columns(connection)), PULLED)
     yield f"{engine}: tree of depth 5, label and probabilities", contenders
@@ -79,7 +79,7 @@ def shapes(database: Database, connection: Any, rows: Any, labels: Any) -> Any:
         yield f"{engine}: tree of depth 5, label", labels_alone
 
     wide = wide_tree(500)
-    contenders = {"gbfl": ours(wide, dialect, {"outputs": "label"}), "one WHEN a leaf": flat_case(wide)}
+    contenders = {"gbfl": ours(wide, dialect, {"outputs": "label"}), "one WHEN per leaf": flat_case(wide)}
     assert_equal(database, contenders)
     yield f"{engine}: tree of 500 leaves, label", contenders
 
@@ -106,7 +106,7 @@ def orbital_sql() -> dict[str, str]:
     return made
 
 
-def pulled(database: Database) -> Any:
+def pull_rows(database: Database) -> Any:
     """The features as the client hands them over, rows of Python values."""
     return np.array(database.fetch(f"SELECT {', '.join(NAMES)} FROM {TABLE} LIMIT {PULLED}"), dtype=np.float64)
 
@@ -134,7 +134,7 @@ def wide_tree(leaves: int) -> Program:
 
 
 def flat_case(program: Program) -> str:
-    """One WHEN a leaf, each with all comparisons on the way to it: what many exporters write."""
+    """One WHEN per leaf, each with all comparisons on the way to it: what many exporters write."""
     tree = program.decision
     assert isinstance(tree, Tree)
     whens = []
@@ -167,19 +167,19 @@ def comparisons(program: Program) -> str:
 
 
 def assert_equal(database: Database, contenders: dict[str, str]) -> None:
-    """The same answer a row, or the race means nothing."""
+    """The same answer per row, or the race means nothing."""
     first, second = (f"SELECT label, count(*) FROM ({query}) AS q GROUP BY label" for query in contenders.values())
     assert sorted(database.fetch(first)) == sorted(database.fetch(second))
 
 
-def summed(database: Database, query: str) -> Callable[[], object]:
+def sum_answers(database: Database, query: str) -> Callable[[], object]:
     """The query, all of its columns added up by the database."""
-    (columns,) = [[row[0] for row in described(database, query)]]
+    (columns,) = [[row[0] for row in describe(database, query)]]
     sums = ", ".join(f"sum({database.quote(name)})" for name in columns)
     return lambda: database.fetch(f"SELECT {sums} FROM ({query}) AS q")
 
 
-def described(database: Database, query: str) -> list[tuple[Any, ...]]:
+def describe(database: Database, query: str) -> list[tuple[Any, ...]]:
     if database.dialect == "duckdb":
         return database.fetch(f"DESCRIBE {query}")
     database.execute("DROP VIEW IF EXISTS described")
@@ -191,16 +191,18 @@ def described(database: Database, query: str) -> list[tuple[Any, ...]]:
     return found
 
 
-def timed(database: Database, shape: str, contenders: dict[str, Any]) -> list[Timed]:
-    """Wall clock, rounds interleaved: nanoseconds a row, then nanoseconds a plan."""
+def time_rounds(database: Database, shape: str, contenders: dict[str, Any]) -> list[Timing]:
+    """Wall clock, rounds interleaved: nanoseconds per row, then nanoseconds per plan."""
     queries = {who: made for who, made in contenders.items() if isinstance(made, str)}
-    calls = {who: (summed(database, made), ROWS) if isinstance(made, str) else made for who, made in contenders.items()}
+    calls = {
+        who: (sum_answers(database, made), ROWS) if isinstance(made, str) else made for who, made in contenders.items()
+    }
     plans = {who: (partial(database.fetch, f"EXPLAIN {query}"), 1) for who, query in queries.items()}
-    scoring = raced(f"{shape} (wall clock, a row)", calls)
-    return scoring + raced(f"{shape}: plan (wall clock, a query)", plans)
+    scoring = race_calls(f"{shape} (wall clock, per row)", calls)
+    return scoring + race_calls(f"{shape}: plan (wall clock, a query)", plans)
 
 
-def raced(shape: str, calls: dict[str, tuple[Callable[[], object], int]]) -> list[Timed]:
+def race_calls(shape: str, calls: dict[str, tuple[Callable[[], object], int]]) -> list[Timing]:
     taken: dict[str, list[float]] = {who: [] for who in calls}
     for call, _ in calls.values():
         call()
@@ -209,4 +211,4 @@ def raced(shape: str, calls: dict[str, tuple[Callable[[], object], int]]) -> lis
             began = time.perf_counter_ns()
             call()
             taken[who].append((time.perf_counter_ns() - began) / items)
-    return [Timed("sql", shape, who, statistics.median(times)) for who, times in taken.items()]
+    return [Timing("sql", shape, who, statistics.median(times)) for who, times in taken.items()]

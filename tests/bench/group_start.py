@@ -7,7 +7,7 @@ import resource
 import subprocess
 import sys
 
-from tests.bench.timing import Timed, race
+from tests.bench.timing import Timing, race
 
 WHAT = {
     "bare Python": ["-c", "pass"],
@@ -16,15 +16,15 @@ WHAT = {
     "gbfl mine --help": ["-m", "gbfl_compile.cli", "mine", "--help"],
     "import numpy": ["-c", "import numpy"],
 }
-"""What each process is given. numpy is there to compare with: nothing of ours may load it to print a help text."""
+"""What each process is given. numpy is there to compare with: nothing in this package may load it to print a help text."""
 
 
-def run() -> list[Timed]:
-    """Each in a process of its own, nine rounds; then the same with bare Python taken off."""
+def run() -> list[Timing]:
+    """Each in a separate process, nine rounds; then the same with bare Python taken off."""
     found = race("start", "a process", {who: (lambda it=it: _start(it), 1) for who, it in WHAT.items()}, 9, _children)
     bare = next(timed.nanoseconds for timed in found if timed.who == "bare Python")
     above = [
-        Timed("start", "above bare Python", timed.who, max(timed.nanoseconds - bare, 1.0))
+        Timing("start", "above bare Python", timed.who, max(timed.nanoseconds - bare, 1.0))
         for timed in found
         if timed.who != "bare Python"
     ]

@@ -1,4 +1,4 @@
-"""Group `why`: what suffices for a row's class and what would change it, seconds a row, of large programs.
+"""Group `why`: what suffices for a row's class and what would change it, seconds per row, of large programs.
 
 The searches count steps, not seconds: a time here is how long the most that is searched takes.
 """

@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import gbfl_compile.mining.job as job
+import gbfl_compile.mining.pipeline as job
 from gbfl_compile.cli import main
 
 
@@ -29,17 +29,17 @@ def peaks_of_children():
 
 def run(table: str, black_box: str, jobs: str, *more: str) -> dict:
     marks = [(time.perf_counter(), "reading and splitting")]
-    mine = job.mine
+    mine_sample = job.mine_sample
 
-    def marked(split, features, box, order, parts, tell, about):
-        def mark(what):
+    def marked(sample, load, options, folder, progress):
+        def mark(what, steps):
             if what.split(" ")[0] != marks[-1][1].split(" ")[0]:
                 marks.append((time.perf_counter(), what))
-            tell(what)
+            progress(what, steps)
 
-        return mine(split, features, box, order, parts, mark, about)
+        return mine_sample(sample, load, options, folder, mark)
 
-    explain, explaining = job.explain_in_chunks, []
+    explain, explaining = job.explain_in_units, []
 
     def timed(*given, **settings):
         began = time.perf_counter()
@@ -47,7 +47,7 @@ def run(table: str, black_box: str, jobs: str, *more: str) -> dict:
         explaining.append(time.perf_counter() - began)
         return found
 
-    job.mine, job.explain_in_chunks = marked, timed
+    job.mine_sample, job.explain_in_units = marked, timed
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as said:
         command = ["mine", table, "--target", "y", "--rows", "1000000000", "--black-box", black_box, "--jobs", jobs]
         code = main([*command, "--json", "-o", str(Path(folder) / "m.json"), *more])

@@ -1,4 +1,4 @@
-"""Where ONNX Runtime spends its time on a graph of ours: nanoseconds a row for each kind of operator."""
+"""Where ONNX Runtime spends its time on a graph of ours: nanoseconds per row for each kind of operator."""
 
 import json
 import tempfile
@@ -8,11 +8,11 @@ from typing import Any
 
 import onnxruntime
 
-from gbfl_compile.backends.onnx_run import BATCH
-from tests.bench.timing import Timed
+from gbfl_compile.backends.onnx.run import BATCH
+from tests.bench.timing import Timing
 
 
-def where_time_goes(shape: str, content: bytes, rows: Any) -> list[Timed]:
+def where_time_goes(shape: str, content: bytes, rows: Any) -> list[Timing]:
     """The runtime's own profile over all rows, in batches as our `load` runs them."""
     with tempfile.TemporaryDirectory() as folder:
         settings = onnxruntime.SessionOptions()
@@ -30,4 +30,4 @@ def where_time_goes(shape: str, content: bytes, rows: Any) -> list[Timed]:
             operator = event["args"]["op_name"]
             taken[operator] += event["dur"] * 1000 / len(rows)
             nodes[operator].add(event["name"])
-    return [Timed("onnx", shape, f"{len(nodes[operator])} x {operator}", spent) for operator, spent in taken.items()]
+    return [Timing("onnx", shape, f"{len(nodes[operator])} x {operator}", spent) for operator, spent in taken.items()]

@@ -1,4 +1,4 @@
-"""Peers in an environment of their own, `.bench/`: what installs is raced, what does not is named.
+"""Peers in their own environment, `.bench/`: what installs is raced, what does not is named.
 
 `make bench` makes it (it needs a package index and takes minutes the first time).
 """
@@ -9,7 +9,7 @@ import sys
 import venv
 from pathlib import Path
 
-from tests.bench.timing import Timed
+from tests.bench.timing import Timing
 
 ROOT = Path(__file__).parent.parent.parent
 HOME = ROOT / ".bench"
@@ -45,7 +45,7 @@ def install() -> dict[str, str]:
     return failed
 
 
-def raced(module: str, group: str) -> list[Timed]:
+def race_peers(module: str, group: str) -> list[Timing]:
     """What `tests.bench.MODULE` timed, run in the peers' environment; what it says on the way is passed on."""
     for peer, reason in install().items():
         sys.stderr.write(f"{peer}: not installed: {reason}\n")
@@ -54,4 +54,4 @@ def raced(module: str, group: str) -> list[Timed]:
     lines = [json.loads(line) for line in run.stdout.splitlines() if line.startswith("{")]
     if run.returncode != 0:
         sys.stderr.write(f"tests.bench.{module} ended with {run.returncode}\n")
-    return [Timed(group, **line) for line in lines]
+    return [Timing(group, **line) for line in lines]

@@ -6,25 +6,25 @@ from html import escape
 from math import log10
 from pathlib import Path
 
-from tests.bench.timing import Timed
+from tests.bench.timing import Timing
 
 WIDTH, NAMES, BAR, HEAD, UNIT = 900, 330, 20, 40, 120
 """Pixels of a plot: all of it, the names, a bar, a heading, a factor of ten."""
 
 
-def write_record(folder: Path, group: str, found: list[Timed]) -> None:
+def write_record(folder: Path, group: str, found: list[Timing]) -> None:
     """GROUP.md and GROUP.svg."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{group}.md").write_text("\n".join(markdown(group, found)) + "\n", encoding="utf-8")
     (folder / f"{group}.svg").write_text("\n".join(svg(found)) + "\n", encoding="utf-8")
 
 
-def by_shape(found: list[Timed]) -> Iterator[tuple[str, list[Timed]]]:
+def by_shape(found: list[Timing]) -> Iterator[tuple[str, list[Timing]]]:
     for shape in dict.fromkeys(timed.shape for timed in found):
         yield shape, sorted((t for t in found if t.shape == shape), key=lambda timed: timed.nanoseconds)
 
 
-def markdown(group: str, found: list[Timed]) -> Iterator[str]:
+def markdown(group: str, found: list[Timing]) -> Iterator[str]:
     """One table a shape: the reference of ratios is its plain read, or else the quickest."""
     yield f"# Benchmarks, group `{group}`"
     yield ""
@@ -40,7 +40,7 @@ def markdown(group: str, found: list[Timed]) -> Iterator[str]:
             yield f"| {t.who} | {t.nanoseconds:,.1f} | {t.nanoseconds / reference.nanoseconds:.2f} |"
 
 
-def svg(found: list[Timed]) -> Iterator[str]:
+def svg(found: list[Timing]) -> Iterator[str]:
     """Bars from a tenth of the quickest contender, a decade each `UNIT` pixels; ours are darker."""
     shapes = list(by_shape(found))
     height = sum(HEAD + BAR * len(rows) for _, rows in shapes) + 10

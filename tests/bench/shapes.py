@@ -5,7 +5,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
 from gbfl_compile.ir.trees import leaf, split
-from gbfl_compile.raw_trees import raw_tree
+from gbfl_compile.lowering.sklearn_trees import raw_tree
 
 FEATURES = 20
 NAMES = tuple(f"f{i}" for i in range(FEATURES))
@@ -41,12 +41,12 @@ def clauses(count, atoms, seed, grid=30):
 def clause_tree(atoms):
     """A full tree of depth 5 over 31 clauses."""
 
-    def grown(first, depth):
+    def grow(first, depth):
         if depth == 0:
             return leaf(0.75, 0.25) if first % 2 else leaf(0.25, 0.75)
-        return split(first, grown(2 * first + 1, depth - 1), grown(2 * first + 2, depth - 1))
+        return split(first, grow(2 * first + 1, depth - 1), grow(2 * first + 2, depth - 1))
 
-    return Program(NAMES, (0, 1), clauses(31, atoms, 1), grown(0, 5))
+    return Program(NAMES, (0, 1), clauses(31, atoms, 1), grow(0, 5))
 
 
 def rule_set(count):

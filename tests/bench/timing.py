@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Timed:
+class Timing:
     """One contender: nanoseconds an item, the median of several rounds (of CPU time, unless its name says threads)."""
 
     group: str
@@ -22,7 +22,7 @@ def race(
     contenders: dict[str, tuple[Callable[[], object], int]],
     rounds: int = 5,
     clock: Callable[[], int] = time.process_time_ns,
-) -> list[Timed]:
+) -> list[Timing]:
     """Time each contender (a call and how many items it handles), rounds interleaved so that noise falls on all."""
     taken: dict[str, list[float]] = {}
     for who, (call, _) in contenders.items():
@@ -33,4 +33,4 @@ def race(
             began = clock()
             call()
             taken[who].append((clock() - began) / items)
-    return [Timed(group, shape, who, statistics.median(times)) for who, times in taken.items()]
+    return [Timing(group, shape, who, statistics.median(times)) for who, times in taken.items()]

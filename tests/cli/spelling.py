@@ -2,7 +2,7 @@
 
 import click
 
-from gbfl_compile.cli import gbfl
+from gbfl_compile.cli.entry import gbfl
 
 
 def misspelt(command: str) -> str | None:

@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gbfl_compile.check import certificate_verifier
+from gbfl_compile.checking.prove import certificate_verifier
 from gbfl_compile.cli import main
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.json_form import load, to_json
+from gbfl_compile.ir.json import load, to_json
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
 from gbfl_compile.ir.trees import leaf, split
-from gbfl_compile.triplets import Triplets, save_triplets
+from gbfl_compile.learning.explain.triplets import Triplets, save_triplets
 
 PROGRAM = Program(
     ("age", "the income"),
@@ -267,7 +267,7 @@ def test_score_reads_doubles_from_csv_exactly(folder):
     pd.DataFrame({"age": values, "the income": 0.0}).to_csv("d.csv", index=False)
     from pathlib import Path
 
-    from gbfl_compile.tables import feature_matrix, read_table
+    from gbfl_compile.tables.read import feature_matrix, read_table
 
     assert feature_matrix(read_table(Path("d.csv")), program.features, "d.csv")[:, 0].tolist() == values.tolist()
     assert main(["score", "build/python", "d.csv", "-o", "s.csv"]) == 0
@@ -368,7 +368,7 @@ BAD = {
     ),
     "score data without a column": (["score", "build/python", "short.csv", "-o", "s.csv"], "no column 'the income'"),
     "score text": (["score", "build/python", "text.csv", "-o", "s.csv"], "column 'age', row 2: 'old' is not a number"),
-    "score a repeated column": (["score", "build/python", "twice.csv", "-o", "s.csv"], "column 'age' stands 2 times"),
+    "score a repeated column": (["score", "build/python", "twice.csv", "-o", "s.csv"], "column 'age' appears 2 times"),
     "score rows wider than the header": (
         ["score", "build/python", "wide.csv", "-o", "s.csv"],
         "more fields than the header",
@@ -376,7 +376,7 @@ BAD = {
     "score a truncated file": (["score", "build/python", "cut.csv.gz", "-o", "s.csv"], "cannot be read as csv.gz"),
     "score a repeated column after a blank line": (
         ["score", "build/python", "blank.csv", "-o", "s.csv"],
-        "column 'age' stands 2 times",
+        "column 'age' appears 2 times",
     ),
     "score an empty file": (["score", "build/python", "empty.csv", "-o", "s.csv"], "cannot be read as csv"),
     "score an unknown ending": (["score", "build/python", "text.json", "-o", "s.csv"], "ending"),
@@ -453,20 +453,20 @@ def test_help_and_version(folder, capsys):
 
 
 def test_a_defect_of_ours_does_not_look_like_a_verdict(folder, capsys, monkeypatch):
-    import gbfl_compile.doctor
+    import gbfl_compile.cli.doctor
 
-    monkeypatch.setattr(gbfl_compile.doctor, "examine", lambda: 1 / 0)
+    monkeypatch.setattr(gbfl_compile.cli.doctor, "examine", lambda: 1 / 0)
     assert main(["doctor"]) == 3
     assert "defect" in capsys.readouterr().err
 
 
 def test_ctrl_c_is_no_verdict_either(folder, capsys, monkeypatch):
-    import gbfl_compile.doctor
+    import gbfl_compile.cli.doctor
 
     def interrupt():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(gbfl_compile.doctor, "examine", interrupt)
+    monkeypatch.setattr(gbfl_compile.cli.doctor, "examine", interrupt)
     assert main(["doctor"]) == 130
     assert capsys.readouterr().err.strip() == "gbfl: interrupted"
 
@@ -492,6 +492,6 @@ def test_check_writes_certificates_that_the_verifier_takes(folder, capsys):
     made = files(folder / "proofs")
     assert made == ["python-0.json"]
     verifier = Path(certificate_verifier.__file__)
-    command = [sys.executable, "-I", "-S", str(verifier), "p.json", "proofs/python-0.json"]
+    command = [sys.executable, "-I", "-S", str(verifier), "p.json", "proofs/python-0.json", "build/python/model.py"]
     run = subprocess.run(command, capture_output=True, text=True)
     assert run.returncode == 0, run.stdout + run.stderr

@@ -9,10 +9,10 @@ import pytest
 
 from gbfl_compile.backends import folder_name
 from gbfl_compile.cli import main
-from gbfl_compile.demo import TARGETS
+from gbfl_compile.cli.story import TARGETS
 from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json_form import load
-from gbfl_compile.triplets import load_triplets
+from gbfl_compile.ir.json import load
+from gbfl_compile.learning.explain.triplets import load_triplets
 
 
 @pytest.fixture(scope="module")
@@ -54,14 +54,14 @@ def test_the_triplets_are_the_black_boxes(demo):
     assert triplets.features == load(out / "program.json").features
 
 
-def test_a_bare_interpreter_scores_a_row(demo):
+def test_a_bare_interpreter_scores_a_row(demo):  # -B: compiled code left beside an artifact is not read
     out, _, _ = demo
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); import model; "
         "print(model.predict([10.0] * 30), model.predict({name: 1.0 for name in model.FEATURES}))"
     )
     run = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", code, out / "python"], capture_output=True, text=True, check=True
+        [sys.executable, "-I", "-S", "-B", "-c", code, out / "python"], capture_output=True, text=True, check=True
     )
     assert set(run.stdout.split()) <= {"benign", "malignant"}
 
@@ -93,8 +93,8 @@ def test_what_else_lies_in_the_folder_is_no_business_of_the_demo(tmp_path, monke
 
 def test_every_threshold_one_ulp_off_is_caught(demo, tmp_path):
     from gbfl_compile.backends.python import load as load_module
-    from gbfl_compile.check.equivalence import compare, expectation
-    from tests.check.test_equivalence import slips
+    from gbfl_compile.checking.run import compare, expectation
+    from tests.checking.test_run import slips
 
     out, _, _ = demo
     expected = expectation(load(out / "program.json"))

@@ -12,8 +12,8 @@ from pathlib import Path
 import click
 import pytest
 
-from gbfl_compile.cli import gbfl, main
-from gbfl_compile.ir.json_form import to_json
+from gbfl_compile.cli.entry import gbfl, main
+from gbfl_compile.ir.json import to_json
 from gbfl_compile.ir.nodes import Clause, Interval, Program
 from gbfl_compile.ir.trees import leaf, split
 

@@ -6,7 +6,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from gbfl_compile.cli import gbfl
+from gbfl_compile.cli.entry import gbfl
 from tests.cli.spelling import misspelt
 
 

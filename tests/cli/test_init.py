@@ -6,8 +6,8 @@ import shlex
 
 import pytest
 
-from gbfl_compile import resources
 from gbfl_compile.cli import main
+from gbfl_compile.files import resources
 
 README = resources.folder("templates") / "starter" / "README.md"
 

@@ -15,16 +15,16 @@ import pandas as pd
 import pytest
 
 from gbfl_compile.cli import main
-from gbfl_compile.consistency import consistency_on
+from gbfl_compile.cli.init import FEATURES, loans
 from gbfl_compile.ir.batch import clause_column, evaluate_many
 from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json_form import load
+from gbfl_compile.ir.json import load
 from gbfl_compile.ir.nodes import Leaf
-from gbfl_compile.learn.baselines import StandardTree
-from gbfl_compile.provenance import histogram
-from gbfl_compile.starter import FEATURES, loans
-from gbfl_compile.tables import feature_matrix, read_table
-from gbfl_compile.triplets import load_triplets
+from gbfl_compile.learning.baselines import StandardTree
+from gbfl_compile.learning.consistency import consistency_on
+from gbfl_compile.learning.explain.triplets import load_triplets
+from gbfl_compile.lowering.provenance import histogram
+from gbfl_compile.tables.read import feature_matrix, read_table
 
 SMALL = ["--target", "default", "--head", "tree", "--depth", "3"]
 
@@ -232,7 +232,7 @@ def test_only_its_own_chunks_are_removed(folder, capsys):
 def test_chunks_of_another_run_are_not_taken_for_this_one(folder, capsys):
     mined(capsys, "loans.csv", *SMALL, "--train", "mlp", "--checkpoint", "kept")
     line = refused(capsys, "loans.csv", *SMALL, "--train", "mlp", "--checkpoint", "kept", "--seed", "1")
-    assert "kept/training: holds chunks of other rows" in line
+    assert "kept/training: holds explanations of other rows" in line
 
 
 HOSTILE = (
@@ -293,7 +293,7 @@ def test_an_onnx_black_box_can_be_sent_to_another_process(folder, zipmap):
     pytest.importorskip("onnxruntime")
     from skl2onnx import to_onnx
 
-    from gbfl_compile.onnx_black_box import open_onnx
+    from gbfl_compile.learning.black_box.onnx import open_onnx
 
     model, x = fitted()
     graph = to_onnx(model, x[:1].astype(np.float32), options={"zipmap": zipmap})

@@ -8,11 +8,11 @@ import pytest
 from gbfl_compile.cli import main
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.json_form import load, to_json
+from gbfl_compile.ir.json import load, to_json
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
+from gbfl_compile.ir.reasons import reason_of, with_reasons
 from gbfl_compile.ir.trees import leaf, split
-from gbfl_compile.reasons import reason_of, with_reasons
-from gbfl_compile.triplets import Triplets, save_triplets
+from gbfl_compile.learning.explain.triplets import Triplets, save_triplets
 
 TREE = Program(
     ("age", "the income"),
@@ -49,10 +49,10 @@ def test_a_tree_tells_the_way_to_the_leaf(folder, capsys):
     assert out == (
         "row 1 of 2: yes, with probability 0.75\n"
         "\n"
-        "Why: the questions on the way to it and their answers, in order\n"
+        "Why: the questions on the path to it and their answers, in order\n"
         "  18 <= age < 65 AND the income >= 0.1\n"
         "\n"
-        "Sufficient: whatever the rest is, the class is yes while (no fewer features do)\n"
+        "Sufficient: whatever the other values, the class is yes as long as (no smaller set of features does)\n"
         "  18 <= age < 65, here 30\n"
         "  the income >= 0.1, here 5\n"
         "\n"
@@ -74,7 +74,9 @@ def test_a_rule_set_tells_its_points_largest_first(folder, capsys):
     out = shown(capsys, "card.json", "--row", "rows.csv")
     assert "Why: points for yes against no, the largest first\n  +20  income >= 30000\n   +4  age >= 18\n" in out
     assert "  -10  to start with\n  +14  in all\n" in out
-    assert "while (no fewer features do)\n  income >= 30000, here 40000\n" in out  # 20 - 10 - 5 is enough
+    assert (
+        "as long as (no smaller set of features does)\n  income >= 30000, here 40000\n" in out
+    )  # 20 - 10 - 5 is enough
     assert "  income 40000 -> just below 30000 gives no\n" in out
 
 
@@ -141,7 +143,7 @@ def test_reasons_are_told_where_their_clause_is(folder, capsys):
     [
         ("clause,text\n3,too far\n", "there is no clause 3: the program has 0 to 2"),
         ("clause,text\nfirst,x\n", "row 1: 'first' is not the number of a clause"),
-        ("clause,text\n1,x\n1,y\n", "row 2: clause 1 stands there twice"),
+        ("clause,text\n1,x\n1,y\n", "row 2: clause 1 is listed twice"),
         ("clause,why\n1,x\n", "has no column 'text'"),
         (f"clause,text\n1,{'x' * 501}\n", "clause 1: a reason is one line of 1 to 500"),
         ('clause,text\n1,"two\nlines"\n', "clause 1: a reason is one line"),

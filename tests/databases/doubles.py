@@ -1,11 +1,11 @@
 """Doubles of every kind, and what a table must still hold of them."""
 
-import os
-
 import numpy as np
 
+from tests.counts import count as cases
+
 SPECIAL = (0.0, -0.0, 5e-324, -5e-324, 2.2250738585072014e-308, 1.7976931348623157e308, np.inf, -np.inf, np.nan)
-COUNT = int(os.environ.get("GBFL_DOUBLES", "20000"))
+COUNT = cases("GBFL_DOUBLES", 20_000)
 """GBFL_DOUBLES=1000000 runs the whole claim."""
 
 

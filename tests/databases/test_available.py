@@ -53,7 +53,7 @@ def test_a_missing_program_names_its_package(dialect, package, monkeypatch, tmp_
 
 
 def test_an_engine_there_is_none_for_is_said():
-    assert availability("oracle") == "there is no engine for 'oracle' to run here"
+    assert availability("oracle") == "no engine for 'oracle' runs here"
     with pytest.raises(CannotRun, match="oracle"):
         scratch("oracle")
 

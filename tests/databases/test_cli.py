@@ -6,7 +6,7 @@ import sqlite3
 import pytest
 
 from gbfl_compile.cli import main
-from gbfl_compile.ir.json_form import save
+from gbfl_compile.ir.json import save
 from tests.databases.test_scoring import PROGRAM, ROWS, expected
 
 
@@ -47,7 +47,7 @@ def test_a_table_is_scored_where_it_stands(place, capsys):
     connection.close()
     assert found == expected()
     assert main(arguments(place)) == 2
-    assert "there is such a table already" in capsys.readouterr().err
+    assert "this table exists already" in capsys.readouterr().err
     assert main(arguments(place, "--replace")) == 0
 
 

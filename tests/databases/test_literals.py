@@ -5,8 +5,8 @@ GBFL_DOUBLES=1000000 python -m pytest tests/databases/test_literals.py runs a mi
 
 import math
 
-from gbfl_compile.backends.sql_engines import DIALECTS
-from gbfl_compile.backends.sql_text import literal
+from gbfl_compile.backends.sql.engines import DIALECTS
+from gbfl_compile.backends.sql.text import literal
 from tests.databases.doubles import doubles
 
 BATCH = 5_000

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gbfl_compile import BadInput, emit, from_connection, load_artifact, score_in_database, write_artifact
-from gbfl_compile.check.equivalence import compare, expectation
+from gbfl_compile.checking.run import compare, expectation
 from gbfl_compile.databases import availability
 from tests.databases.test_scoring import PROGRAM, ROWS, expected
 
@@ -52,16 +52,16 @@ def mine(request):
 @pytest.mark.parametrize("form", ["select", "expression"])
 def test_an_artifact_answers_on_a_users_connection(mine, tmp_path, form):
     database, execute = mine
-    write_artifact(emit(PROGRAM, f"sql:{database.dialect}", form=form, table="gbfl_mine"), tmp_path)
+    write_artifact(emit(PROGRAM, f"sql:{database.dialect}", form=form, table="mine_gbfl"), tmp_path)
     folder = tmp_path / f"sql-{database.dialect}"
     predictor = load_artifact(folder, database=database)
     verdict = compare(expectation(PROGRAM, ROWS), predictor)
     assert (verdict.verdict, verdict.execution.different) == ("equal", 0)
     assert predictor.answer(ROWS).labels.tolist() == [label for _, label, *_ in expected()]
-    execute("CREATE TABLE gbfl_mine (kept DOUBLE PRECISION)")  # the name is free again
-    with pytest.raises(BadInput, match="the database has such a table"):
+    execute("CREATE TABLE mine_gbfl (kept DOUBLE PRECISION)")  # the name is free again
+    with pytest.raises(BadInput, match="the database has a table of this name"):
         predictor.answer(ROWS)
-    assert database.fetch("SELECT kept FROM gbfl_mine") == []
+    assert database.fetch("SELECT kept FROM mine_gbfl") == []
 
 
 @pytest.mark.parametrize(
@@ -98,12 +98,12 @@ def test_a_table_is_scored_within_a_users_transaction():
     """Asking whether a table is there fails where it is not, which must not spoil the transaction."""
     connection, _ = open_postgres()
     database = from_connection("postgres", connection)
-    database.insert("gbfl_people", ["age", "in come"], ROWS)
-    made = score_in_database(PROGRAM, database, "gbfl_people", "gbfl_scored", keys=("gbfl_row",))
+    database.insert("people_here", ["age", "in come"], ROWS)
+    made = score_in_database(PROGRAM, database, "people_here", "scored_here", keys=("gbfl_row",))
     assert made.rows == len(ROWS)
-    assert sorted(database.fetch("SELECT gbfl_row, label, p_0, p_1, p_2 FROM gbfl_scored")) == expected()
+    assert sorted(database.fetch("SELECT gbfl_row, label, p_0, p_1, p_2 FROM scored_here")) == expected()
     connection.rollback()
-    assert connection.execute("SELECT to_regclass('gbfl_scored')").fetchone() == (None,)
+    assert connection.execute("SELECT to_regclass('scored_here')").fetchone() == (None,)
     connection.close()
 
 

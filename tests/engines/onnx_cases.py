@@ -6,9 +6,9 @@ import random
 import numpy as np
 
 from gbfl_compile.backends import emit
-from gbfl_compile.check.witnesses import witnesses
+from gbfl_compile.checking.witnesses import witnesses
 from gbfl_compile.ir.batch import evaluate_many
-from tests.backends.c_programs import CARD, TREE, random_card, random_tree
+from tests.backends.c.programs import CARD, TREE, random_card, random_tree
 
 PROGRAMS = {
     "tree": TREE,

@@ -6,10 +6,10 @@ from urllib.parse import quote
 import pytest
 
 from gbfl_compile import connect, emit, load_artifact, write_artifact
-from gbfl_compile.check.equivalence import compare, expectation
+from gbfl_compile.checking.run import compare, expectation
 from gbfl_compile.cli import main
 from gbfl_compile.databases import availability
-from gbfl_compile.ir.json_form import save
+from gbfl_compile.ir.json import save
 from tests.databases.test_scoring import PROGRAM, ROWS, expected
 
 

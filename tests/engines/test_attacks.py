@@ -3,8 +3,8 @@
 import pytest
 
 from gbfl_compile.backends import emit
-from gbfl_compile.backends.sql_engines import DIALECTS
-from gbfl_compile.backends.sql_run import read_script, run
+from gbfl_compile.backends.sql.engines import DIALECTS
+from gbfl_compile.backends.sql.run import read_script, run
 from gbfl_compile.errors import BadInput
 from tests.security.attacks import BENIGN, REFUSED, ROWS, labels_of, program_of
 from tests.security.test_sql_dialects import LABELS, names, quotes_only
@@ -44,7 +44,7 @@ def test_a_hostile_name_stays_a_name(database, untouched, tmp_path):
 def test_a_backslash_that_is_not_doubled_is_noticed(database, untouched, tmp_path, monkeypatch):
     if not DIALECTS[database.dialect].string_escapes:
         pytest.skip("a backslash is a letter there")
-    monkeypatch.setattr("gbfl_compile.backends.sql_text.string", quotes_only)
+    monkeypatch.setattr("gbfl_compile.backends.sql.text.string", quotes_only)
     program = program_of(BENIGN["backslash"], "label")
     try:
         found = answered(database, program, tmp_path)

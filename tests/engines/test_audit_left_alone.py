@@ -8,7 +8,7 @@ import pytest
 
 from gbfl_compile.databases import availability, connect, from_connection
 from gbfl_compile.errors import CannotRun
-from tests.audit.left_alone import ENCODED, SECRET, assert_audits_over, everything_in, fill
+from tests.auditing.left_alone import ENCODED, SECRET, assert_audits_over, everything_in, fill
 
 ROOT = Path(__file__).parents[2]
 
@@ -67,7 +67,7 @@ CLICKHOUSE = """
 import sys
 from pathlib import Path
 from gbfl_compile.databases import connect
-from tests.audit.left_alone import assert_audits_over, everything_in, fill
+from tests.auditing.left_alone import assert_audits_over, everything_in, fill
 import dataclasses
 url, folder = sys.argv[1], Path(sys.argv[2])
 owner = connect(url)

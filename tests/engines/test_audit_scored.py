@@ -3,11 +3,11 @@
 import pytest
 
 from gbfl_compile.databases import availability, scratch
-from tests.audit.test_scored import (  # noqa: F401 - pytest collects what it finds here
+from tests.auditing.diagnose.test_unread_tampering import assert_scored_tables_are_right
+from tests.auditing.diagnose.unread_cases import BY_LABELS
+from tests.auditing.scored.test_audit import (  # noqa: F401 - pytest collects what it finds here
     test_a_table_in_a_database_is_read_page_by_page_and_left_alone,
 )
-from tests.audit.test_unread_tampering import assert_scored_tables_are_right
-from tests.audit.unread_cases import BY_LABELS
 
 
 @pytest.mark.parametrize("kind", BY_LABELS)

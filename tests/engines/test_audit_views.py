@@ -2,8 +2,12 @@
 
 import pytest
 
+from gbfl_compile.auditing.compare import AuditInput
+from gbfl_compile.auditing.view.audit import audit_view
 from gbfl_compile.databases import availability, scratch
-from tests.audit.view_cases import CASES, assert_audits_are_right
+from gbfl_compile.ir.nodes import Clause, Interval, Program
+from gbfl_compile.ir.trees import leaf, split
+from tests.auditing.view.cases import CASES, assert_audits_are_right
 
 
 @pytest.fixture(scope="module", params=("mariadb", "clickhouse"))
@@ -18,3 +22,47 @@ def catalog(request):
 @pytest.mark.parametrize("kind", CASES)
 def test_views_are_proved_or_found_out(catalog, kind):
     assert_audits_are_right(catalog, kind)
+
+
+YOUNG = Program(
+    ("age",), ("no", "yes"), (Clause((Interval(0, None, 65.5),)),), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0))
+)
+LABEL = "CASE WHEN age < 65.5 THEN 'yes' ELSE 'no' END AS label"
+
+
+def table(catalog, kind):
+    engine = " ENGINE = Memory" if catalog.dialect == "clickhouse" else ""
+    catalog.execute(f"CREATE TABLE loans (id INTEGER, age {kind}){engine}")
+    catalog.execute("INSERT INTO loans VALUES (1, 40), (2, 70)")
+
+
+@pytest.fixture
+def fresh(catalog):
+    made = scratch(catalog.dialect)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("kind", ["INTEGER", "BIGINT", "DECIMAL(10, 2)", "DOUBLE"])
+def test_a_view_with_a_key_is_equal_whatever_the_type_of_its_numbers(fresh, kind):
+    """MariaDB writes every column with its name again: id AS id."""
+    table(fresh, f"Nullable({kind})" if fresh.dialect == "clickhouse" else kind)
+    fresh.execute(f"CREATE VIEW scores AS SELECT id, {LABEL} FROM loans")
+    found = audit_view(AuditInput(YOUNG), fresh, "scores", "view scores")
+    assert found.execution is not None, found.not_executed
+    assert (found.verdict, found.execution.different) == ("equal", 0), found
+    fresh.execute("DROP VIEW scores")
+    fresh.execute(f"CREATE VIEW scores AS SELECT id, {LABEL.replace('65.5', '65')} FROM loans")
+    found = audit_view(AuditInput(YOUNG), fresh, "scores", "view scores")
+    assert (found.verdict, found.execution.different > 0) == ("different", True)
+
+
+def test_a_materialized_view_of_clickhouse_is_unread(fresh):
+    if fresh.dialect != "clickhouse":
+        pytest.skip("MariaDB has none")
+    table(fresh, "Float64")
+    fresh.execute("CREATE TABLE target (label String) ENGINE = Memory")
+    fresh.execute(f"CREATE MATERIALIZED VIEW scores TO target AS SELECT {LABEL} FROM loans")
+    found = audit_view(AuditInput(YOUNG), fresh, "scores", "view scores")
+    assert (found.verdict, found.proof) == ("unread", None)
+    assert "--scored scores" in found.reason

@@ -2,11 +2,11 @@
 
 import pytest
 
-from gbfl_compile.audit.files import Given
-from gbfl_compile.audit.views import audit_view
-from gbfl_compile.backends.sql_run import read_script
-from gbfl_compile.reasons import with_reasons
-from tests.backends.sql_programs import REASON_ROWS, REASONED, reasons_expected, reasons_told, text_of
+from gbfl_compile.auditing.compare import AuditInput
+from gbfl_compile.auditing.view.audit import audit_view
+from gbfl_compile.backends.sql.run import read_script
+from gbfl_compile.ir.reasons import with_reasons
+from tests.backends.sql.programs import REASON_ROWS, REASONED, reasons_expected, reasons_told, text_of
 
 
 @pytest.mark.parametrize("name", REASONED)
@@ -28,6 +28,6 @@ def test_a_view_is_proved_with_reasons_past_the_basic_plane(name, database, tmp_
     for statement in read_script(path).statements:
         database.execute(statement)
     for source, verdict in ((program, "equal"), (with_reasons(program, {0: "another"}), "different")):
-        found = audit_view(Given(source, None, None, 10.0, {}), database, f"told_{name}", "the view")
+        found = audit_view(AuditInput(source, None, None, 10.0, {}), database, f"told_{name}", "the view")
         assert found.verdict == verdict, found.reason
     database.execute(f"DROP VIEW told_{name}")

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from gbfl_compile.backends import emit
+from gbfl_compile.backends.sql.score import spark_column
 from gbfl_compile.databases import availability
 from gbfl_compile.databases import spark as local
 from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.spark import spark_column
 from tests.engines.sizes import FEATURES, wide_tree
 
 COUNT = int(os.environ.get("GBFL_ROWS", "200000"))

@@ -1,4 +1,4 @@
-"""A folder to mine in, a black box that misbehaves when told to, and what must hold there after every stop."""
+"""A folder to mine in, a black box that misbehaves on demand, and what must hold there after every stop."""
 
 import json
 import os
@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 
 from gbfl_compile.cli import main
+from gbfl_compile.cli.init import loans
 from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json_form import load
-from gbfl_compile.learn.explain_files import load_explanations
-from gbfl_compile.starter import loans
+from gbfl_compile.ir.json import load
+from gbfl_compile.learning.explain.explanations import load_explanations
 
 ROWS = 3000
 """2,250 to learn from, three units of them, and 750 held out."""
@@ -23,18 +23,18 @@ import os, time
 from pathlib import Path
 import numpy as np
 
-asked = 0
+calls = 0
 
 def risk(rows):
-    global asked
-    asked += 1
+    global calls
+    calls += 1
     if Path("slow").exists():
         time.sleep(0.01)
-    while asked > 20 and Path("held").exists():
+    while calls > 20 and Path("held").exists():
         time.sleep(0.01)
-    if asked > 90 and Path("raises").exists():
+    if calls > 90 and Path("raises").exists():
         raise ConnectionError("line went dead")
-    if asked > 90 and Path("stalls").exists():
+    if calls > 90 and Path("stalls").exists():
         time.sleep(3600)
     return 1 / (1 + np.exp(np.tanh(rows) @ np.linspace(-1, 1, rows.shape[1]) + rows[:, 2] / rows[:, 1] * 4 - 2))
 """
@@ -60,26 +60,26 @@ def prepare(folder):
 
 
 def gbfl(*arguments, unheard=False):
-    """The command in a process and a session of its own. SIGINT reaches it even where the tests run in the background."""
+    """The command in its own process and session. SIGINT reaches it even where the tests run in the background."""
     restored = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from gbfl_compile.cli import run; run()"
     into = subprocess.DEVNULL if unheard else subprocess.PIPE
     command = [sys.executable, "-c", restored, *arguments]
     return subprocess.Popen(command, stdout=into, stderr=into, text=True, start_new_session=True)
 
 
-def ended(process, seconds=120):
-    """Exit code and what was said on standard error."""
-    _, told = process.communicate(timeout=seconds)
-    return process.returncode, told
+def wait_for_end(process, seconds=120):
+    """Exit code and standard error."""
+    _, errors = process.communicate(timeout=seconds)
+    return process.returncode, errors
 
 
-def finished(capsys, *more):
+def finish(capsys, *more):
     """The command, here and to its end: the digest it tells and the one of the file it wrote are the same."""
     capsys.readouterr()
     assert main([*COMMAND, "--json", *more]) == 0, capsys.readouterr().err
-    told = json.loads(capsys.readouterr().out)
-    assert digest(load(Path(told["out"]))) == told["program"]
-    return told["program"]
+    summary = json.loads(capsys.readouterr().out)
+    assert digest(load(Path(summary["out"]))) == summary["program"]
+    return summary["program"]
 
 
 def wait_for(condition, seconds=60):
@@ -89,17 +89,17 @@ def wait_for(condition, seconds=60):
         time.sleep(0.005)
 
 
-def kept(parts=PARTS):
+def saved_parts(parts=PARTS):
     return sorted(parts.glob("*/rows-*.npz"))
 
 
 def assert_nothing_is_half_written(folder, program):
     """Every file that has its name is whole, whenever the process was stopped."""
-    for file in kept(folder / PARTS):
-        found = load_explanations(file)
+    for file in saved_parts(folder / PARTS):
+        part = load_explanations(file)
         begin, end = (int(part) for part in file.stem.split("-")[1:])
-        assert len(found.x) == end - begin
-        assert np.isfinite(found.pn).all()
+        assert len(part.x) == end - begin
+        assert np.isfinite(part.pn).all()
     for file in (folder / PARTS).glob("*/about.json"):
         assert json.loads(file.read_text())["unit_rows"] == 1000
     if (folder / "model.gbfl.json").exists():
@@ -120,7 +120,7 @@ def is_running(pid):
 
 def in_session(session):
     """The processes of a session that run."""
-    found = []
+    numbers = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
@@ -128,5 +128,5 @@ def in_session(session):
             except OSError:
                 continue
             if int(fields[3]) == session and fields[0] != "Z":
-                found.append(int(entry.name))
-    return found
+                numbers.append(int(entry.name))
+    return numbers

@@ -1,4 +1,4 @@
-"""The command line run as users run it, in a process of its own, and what it leaves behind."""
+"""The command line run as users run it, in a separate process, and what it leaves behind."""
 
 import os
 import subprocess
@@ -25,14 +25,14 @@ OTHER = Program(
 
 
 def surroundings(folder, **more):
-    """An environment whose temporary files and cache stand in folders of the test's own."""
+    """An environment whose temporary files and cache are in the test's own folders."""
     for name in ("tmp", "cache"):
         (folder / name).mkdir(exist_ok=True)
     here = {**os.environ, "TMPDIR": str(folder / "tmp"), "GBFL_CACHE": str(folder / "cache"), "PYTHONUNBUFFERED": "1"}
     return {**here, **{name: str(value) for name, value in more.items()}}
 
 
-def started(folder, arguments):
+def start_command(folder, arguments):
     """A command that runs in `folder`, what it says caught."""
     return subprocess.Popen(
         [*GBFL, *arguments],
@@ -58,9 +58,11 @@ def gbfl(folder, *arguments, environment=None, **options):
 
 
 def strays(*folders):
-    """Files and folders that are nobody's: unfinished ones, and whatever is left among the temporary ones."""
-    found = [path for folder in folders for path in Path(folder).rglob("*") if ".gbfl-" in path.name]
-    return sorted(found + [path for folder in folders for path in Path(folder, "tmp").glob("*") if path not in found])
+    """Files and folders left behind: unfinished ones, and anything still in the temporary folder."""
+    unfinished = [path for folder in folders for path in Path(folder).rglob("*") if ".gbfl-" in path.name]
+    return sorted(
+        unfinished + [path for folder in folders for path in Path(folder, "tmp").glob("*") if path not in unfinished]
+    )
 
 
 def contents(folder):

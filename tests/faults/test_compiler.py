@@ -1,4 +1,4 @@
-"""A compiler that is missing, fails, crashes or hangs: said so, in time, and never taken for a wrong artifact."""
+"""A compiler that is missing, fails, crashes or hangs: reported in time, and never mistaken for a wrong artifact."""
 
 import json
 import os
@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from gbfl_compile.ir.json_form import save
+from gbfl_compile.ir.json import save
 from tests.faults.running import PROGRAM, gbfl, strays, surroundings
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 
 COMPILERS = {
-    "says nothing and fails": ("exit 1", "said nothing and ended with 1"),
+    "says nothing and fails": ("exit 1", "printed nothing and ended with 1"),
     "fails with a message": ('echo "cc1: error: no room in the inn" >&2; exit 1', "no room in the inn"),
     "crashes": ("kill -SEGV $$", "ended by signal 11"),
-    "hangs": ("sleep 1000", "was not done after 3 seconds"),
-    "hangs behind a child of its own": ("sleep 1000 & wait", "was not done after 3 seconds"),
-    "ends and leaves a child that hangs": ("sleep 1000 & exit 0", "was not done after 3 seconds"),
+    "hangs": ("sleep 1000", "did not finish within 3 seconds"),
+    "hangs behind its own child": ("sleep 1000 & wait", "did not finish within 3 seconds"),
+    "ends and leaves a child that hangs": ("sleep 1000 & exit 0", "did not finish within 3 seconds"),
 }
-"""What it does once it has said its version, and what of it must be told."""
+"""What it does after printing its version, and the message expected."""
 
 
 def fake(folder, script):
@@ -42,32 +42,32 @@ def folder(tmp_path):
 
 def running(name):
     """Processes of this name that we have started, as the system lists them."""
-    found = []
+    entries = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             if name.encode() in entry.read_bytes():
-                found.append(entry)
+                entries.append(entry)
         except OSError:
             continue
-    return found
+    return entries
 
 
 @pytest.mark.parametrize("kind", COMPILERS)
 def test_a_compiler_that_does_not_work_is_named_and_nothing_is_called_different(folder, kind):
-    script, told = COMPILERS[kind]
+    script, message = COMPILERS[kind]
     script = script.replace("sleep 1000", f"sleep 1000.{os.getpid()}")
     environment = surroundings(folder, CC=fake(folder, script), GBFL_COMPILER_SECONDS=3)
     began = time.monotonic()
     ran = gbfl(folder, "score", "build/c", "d.csv", "-o", "s.csv", environment=environment)
     assert ran.returncode == 3, ran.stderr
-    assert told in ran.stderr
+    assert message in ran.stderr
     assert len(ran.stderr.splitlines()) == 1
     assert not (folder / "s.csv").exists()
     ran = gbfl(folder, "check", "p.json", "build", "--json", "v.json", environment=environment)
     assert time.monotonic() - began < 100
     target = json.loads((folder / "v.json").read_text())["targets"]["c"]
     assert target["verdict"] == "not run"
-    assert told in target["reason"]
+    assert message in target["reason"]
     assert ran.returncode == 3
     assert running(f"sleep\0001000.{os.getpid()}") == []
     assert strays(folder) == []

@@ -1,4 +1,4 @@
-"""A database that drops the connection half way: said so, the old table still there, nothing half made."""
+"""A database that drops the connection half way: reported, the old table is intact, and nothing is half written."""
 
 import subprocess
 import time
@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from gbfl_compile.databases import availability, scratch
-from gbfl_compile.ir.json_form import save
-from tests.faults.running import GBFL, PROGRAM, started, surroundings
+from gbfl_compile.ir.json import save
+from tests.faults.running import GBFL, PROGRAM, start_command, surroundings
 
 pytestmark = pytest.mark.skipif(availability("postgres") is not None, reason=str(availability("postgres")))
 
@@ -45,7 +45,7 @@ def drop_connections(database):
 
 def dropped_while(database, folder, after, arguments):
     """Run a command and drop its connection `after` seconds after it has one."""
-    process = started(folder, arguments)
+    process = start_command(folder, arguments)
     while process.poll() is None and database.fetch(f"SELECT COUNT(*) {OTHERS}") == [(0,)]:
         time.sleep(0.005)
     time.sleep(after)
@@ -92,7 +92,7 @@ def test_scoring_that_loses_its_connection_leaves_the_old_table(server, folder):
         assert "the connection was lost" in errors
         assert len(errors.splitlines()) == 1
         assert rows_of(database) in ([(1, "as before", "as before")], [(ROWS, "no", "yes")])
-        database.execute("DROP TABLE IF EXISTS gbfl_fresh")
+        database.execute("DROP TABLE IF EXISTS fresh_gbfl")
     assert lost > 0
     ran = subprocess.run([*GBFL, *arguments], cwd=folder, env=surroundings(folder), capture_output=True, text=True)
     assert ran.returncode == 0, ran.stderr
@@ -112,8 +112,8 @@ def test_an_audit_that_loses_its_connection_says_so_and_calls_nothing_equal(serv
 
 
 def test_an_exchange_of_tables_that_fails_half_way_is_undone(tmp_path):
+    from gbfl_compile.backends.sql.score import score_in_database
     from gbfl_compile.errors import CannotRun
-    from gbfl_compile.scoring_database import score_in_database
 
     database = scratch("sqlite")
     database.insert("people", list(PROGRAM.features), np.array([[30.0, 1.0], [70.0, 1.0]]))

@@ -11,15 +11,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from gbfl_compile.ir.json_form import save
+from gbfl_compile.ir.json import save
 from tests.faults.running import GBFL, OTHER, PROGRAM, contents, gbfl, strays, surroundings
 
 ENDINGS = (".csv", ".csv.gz", ".parquet", ".arrow", ".feather")
 
 
 @contextlib.contextmanager
-def mounted(place, options):
-    """A small file system of its own, where we may mount one."""
+def mount(place, options):
+    """A small separate file system, where mounting is allowed."""
     if shutil.which("mount") is None:
         pytest.skip("there is no mount here to make a small file system with")
     place.mkdir()
@@ -43,7 +43,7 @@ def folder(tmp_path):
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_scoring_onto_a_full_disk_keeps_the_old_table(folder, ending):
-    with mounted(folder / "small", "size=256k") as small:
+    with mount(folder / "small", "size=256k") as small:
         out = small / f"scored{ending}"
         out.write_bytes(b"as before")
         ran = gbfl(folder, "score", "p.json", "rows.parquet", "-o", out, "--key", "income")
@@ -69,7 +69,7 @@ def test_a_limit_on_file_sizes_is_a_full_disk(folder, ending):
 
 
 def test_compiling_onto_a_full_disk_keeps_the_old_artifacts_of_every_target(folder):
-    with mounted(folder / "small", "size=128k") as small:
+    with mount(folder / "small", "size=128k") as small:
         assert gbfl(folder, "compile", "p.json", "--to", "python,c", "-o", small / "build").returncode == 0
         before = contents(small)
         room = os.statvfs(small)
@@ -86,7 +86,7 @@ def test_compiling_onto_a_full_disk_keeps_the_old_artifacts_of_every_target(fold
 
 
 def test_a_full_cache_is_named_and_nothing_is_called_different(folder):
-    with mounted(folder / "small", "size=64k") as small:
+    with mount(folder / "small", "size=64k") as small:
         room = os.statvfs(small)
         (small / "filler").write_bytes(b"x" * (room.f_bavail * room.f_bsize))
         environment = surroundings(folder, GBFL_CACHE=small)
@@ -116,7 +116,7 @@ def test_a_full_cache_is_named_and_nothing_is_called_different(folder):
 )
 def test_a_read_only_folder_is_named(folder, arguments):
     assert gbfl(folder, "compile", "p.json", "--to", "python", "-o", "build", "--no-check").returncode == 0
-    with mounted(folder / "closed", "ro,size=64k"):
+    with mount(folder / "closed", "ro,size=64k"):
         ran = gbfl(folder, *arguments)
         assert ran.returncode == 2, ran.stderr
         assert "cannot be written: Read-only file system" in ran.stderr

@@ -14,17 +14,17 @@ import pytest
 
 from gbfl_compile.cli import main
 from gbfl_compile.errors import BadInput
-from gbfl_compile.learn.classifier import GBFLClassifier
+from gbfl_compile.learning.classifier import GBFLClassifier
 from tests.faults import mining as faults
 from tests.faults.mining import (
     COMMAND,
     PARTS,
     assert_nothing_is_half_written,
-    ended,
-    finished,
+    finish,
     gbfl,
-    kept,
+    saved_parts,
     wait_for,
+    wait_for_end,
 )
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="signals and mounts are those of Linux")
@@ -59,15 +59,15 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_a_black_box_that_raises_at_some_batch_loses_nothing(folder, capsys, whole, jobs):
     Path("raises").touch()
-    code, told = ended(gbfl(*COMMAND, "--jobs", jobs))
+    code, errors = wait_for_end(gbfl(*COMMAND, "--jobs", jobs))
     assert code == 2
-    assert "the black box failed on a block of" in told
-    assert "ConnectionError: line went dead" in told
-    assert "2250 rows are kept in model.gbfl.json.parts/training: the same call goes on from there" in told
+    assert "the black box failed on a block of" in errors
+    assert "ConnectionError: line went dead" in errors
+    assert "2250 rows are kept in model.gbfl.json.parts/training: the same call goes on from there" in errors
     assert not Path("model.gbfl.json").exists()
     assert_nothing_is_half_written(folder, whole)
     Path("raises").unlink()
-    assert finished(capsys) == whole
+    assert finish(capsys) == whole
     assert not PARTS.exists()
 
 
@@ -75,14 +75,14 @@ def test_a_black_box_that_raises_at_some_batch_loses_nothing(folder, capsys, who
 def test_a_black_box_that_stalls_is_given_up(folder, capsys, whole, jobs):
     Path("stalls").touch()
     began = time.monotonic()
-    code, told = ended(gbfl(*COMMAND, "--jobs", jobs, "--black-box-timeout", "2"))
+    code, errors = wait_for_end(gbfl(*COMMAND, "--jobs", jobs, "--black-box-timeout", "2"))
     assert code == 3
-    assert "the black box has not answered a block of" in told
-    assert "within 2 seconds" in told
+    assert "the black box has not answered a block of" in errors
+    assert "within 2 seconds" in errors
     assert time.monotonic() - began < 100
     assert_nothing_is_half_written(folder, whole)
     Path("stalls").unlink()
-    assert finished(capsys) == whole
+    assert finish(capsys) == whole
 
 
 @pytest.mark.parametrize(
@@ -92,19 +92,19 @@ def test_a_black_box_that_stalls_is_given_up(folder, capsys, whole, jobs):
 def test_stopped_while_explaining_it_says_so_and_goes_on(folder, capsys, whole, how, code, says, jobs):
     Path("slow").touch()
     process = gbfl(*COMMAND, "--jobs", jobs)
-    wait_for(kept)
+    wait_for(saved_parts)
     workers = faults.children(process.pid)
     process.send_signal(how)
-    got, told = ended(process)
+    got, errors = wait_for_end(process)
     assert got == code
-    assert f"gbfl: {says}: " in told
-    assert "the same command goes on from there" in told
-    assert "Traceback" not in told
+    assert f"gbfl: {says}: " in errors
+    assert "the same command goes on from there" in errors
+    assert "Traceback" not in errors
     assert_nothing_is_half_written(folder, whole)
     wait_for(lambda: not any(faults.is_running(worker) for worker in workers))
     assert not list(PARTS.rglob(".*"))
     Path("slow").unlink()
-    assert finished(capsys) == whole
+    assert finish(capsys) == whole
     assert not PARTS.exists()
 
 
@@ -117,17 +117,17 @@ def test_stopped_at_any_moment_nothing_is_half_written(folder, capsys, whole, ho
         wait_for(PARTS.exists)
         time.sleep(moment.random() * 2)
         process.send_signal(how)
-        got, told = ended(process)
-        assert got in (code, 0, -how), told  # the last: before our first line was run, the system's own way
+        got, errors = wait_for_end(process)
+        assert got in (code, 0, -how), errors  # the last: before our first line was run, the system's own way
         assert_nothing_is_half_written(folder, whole)
         assert not [file for file in folder.rglob(".*") if file.is_file()]
-    assert finished(capsys) == whole
+    assert finish(capsys) == whole
 
 
 def test_killed_at_any_moment_the_same_command_ends_in_the_same_program(folder, capsys, whole):
     """GBFL_KILLS=70 for the claim of 70."""
     began = time.monotonic()
-    assert ended(gbfl(*COMMAND))[0] == 0
+    assert wait_for_end(gbfl(*COMMAND))[0] == 0
     longest = time.monotonic() - began
     Path("model.gbfl.json").unlink()
     moment = random.Random(7)
@@ -137,7 +137,7 @@ def test_killed_at_any_moment_the_same_command_ends_in_the_same_program(folder, 
         process.kill()
         process.wait()
         assert_nothing_is_half_written(folder, whole)
-        assert finished(capsys) == whole
+        assert finish(capsys) == whole
         assert not PARTS.exists()
         Path("model.gbfl.json").unlink()
         for orphan in faults.in_session(process.pid):  # workers that had no work yet wait for minutes
@@ -147,7 +147,7 @@ def test_killed_at_any_moment_the_same_command_ends_in_the_same_program(folder, 
 def test_workers_do_not_outlive_a_killed_parent(folder):
     Path("slow").touch()
     process = gbfl(*COMMAND, "--jobs", "2", unheard=True)
-    wait_for(kept)
+    wait_for(saved_parts)
     assert len(faults.in_session(process.pid)) >= 3
     process.kill()
     process.wait()
@@ -158,13 +158,13 @@ def test_two_at_once_do_not_disturb_each_other(folder, capsys, whole):
     Path("held").touch()
     first = gbfl(*COMMAND)
     wait_for((PARTS / "training/about.json").exists)
-    code, told = ended(gbfl(*COMMAND))
+    code, errors = wait_for_end(gbfl(*COMMAND))
     Path("held").unlink()
     assert code == 3
-    assert f"another gbfl mine, process {first.pid}, keeps its explained rows there: wait for it" in told
+    assert f"another gbfl mine, process {first.pid}, keeps its explained rows there: wait for it" in errors
     other = gbfl(*COMMAND, "--checkpoint", "elsewhere")  # the same output, and both may write it
-    assert ended(first)[0] == 0
-    assert ended(other)[0] == 0
+    assert wait_for_end(first)[0] == 0
+    assert wait_for_end(other)[0] == 0
     assert faults.digest(faults.load(Path("model.gbfl.json"))) == whole
     assert not PARTS.exists()
     assert sorted(path.name for path in Path("elsewhere").iterdir()) == ["test", "training"]
@@ -183,7 +183,7 @@ def test_checkpoints_that_cannot_be_written_are_an_error_and_no_half_file(folder
     assert run.returncode == 3
     assert "rows-000000000-000001000.npz: cannot be written: File too large (0 of 2250 rows are kept in" in run.stderr
     assert sorted(file.name for file in PARTS.rglob("*") if file.is_file()) == ["about.json"]
-    assert finished(capsys) == whole
+    assert finish(capsys) == whole
 
 
 @pytest.fixture
@@ -203,24 +203,24 @@ def disk(tmp_path):
 
 
 def test_a_full_disk_keeps_what_is_there_and_goes_on_when_it_is_not(folder, capsys, whole, disk):
-    code, told = ended(gbfl(*COMMAND, "--checkpoint", "disk/kept"))
+    code, errors = wait_for_end(gbfl(*COMMAND, "--checkpoint", "disk/kept"))
     assert code == 3
-    assert "cannot be written: No space left on device (1000 of 2250 rows are kept in disk/kept/training" in told
-    assert [file.name for file in kept(Path("disk/kept"))] == ["rows-000000000-000001000.npz"]
+    assert "cannot be written: No space left on device (1000 of 2250 rows are kept in disk/kept/training" in errors
+    assert [file.name for file in saved_parts(Path("disk/kept"))] == ["rows-000000000-000001000.npz"]
     assert not [file for file in Path("disk").rglob(".*") if file.is_file()]
     disk("size=30m")
-    assert finished(capsys, "--checkpoint", "disk/kept") == whole
+    assert finish(capsys, "--checkpoint", "disk/kept") == whole
 
 
 def test_a_full_disk_for_the_program_loses_no_explained_row(folder, capsys, whole, disk):
     Path("disk/filler").write_bytes(bytes(300 * 1024))
-    code, told = ended(gbfl(*COMMAND, "-o", "disk/model.json", "--checkpoint", "kept"))
+    code, errors = wait_for_end(gbfl(*COMMAND, "-o", "disk/model.json", "--checkpoint", "kept"))
     assert code == 3
-    assert "disk/model.json: cannot be written: No space left on device" in told
+    assert "disk/model.json: cannot be written: No space left on device" in errors
     assert [file.name for file in Path("disk").iterdir()] == ["filler"]
-    assert len(kept(Path("kept"))) == 4
+    assert len(saved_parts(Path("kept"))) == 4
     Path("disk/filler").unlink()
-    assert finished(capsys, "-o", "disk/model.json", "--checkpoint", "kept") == whole
+    assert finish(capsys, "-o", "disk/model.json", "--checkpoint", "kept") == whole
 
 
 def test_a_read_only_folder_is_refused_before_the_work(folder, capsys, disk):
@@ -234,12 +234,12 @@ def test_a_read_only_folder_is_refused_before_the_work(folder, capsys, disk):
 
 
 def test_what_does_not_fit_in_memory_is_refused_beforehand(folder, capsys):
-    code, told = ended(gbfl(*COMMAND, "--memory", "250MB"))
+    code, errors = wait_for_end(gbfl(*COMMAND, "--memory", "250MB"))
     assert code == 2
-    assert "--memory 250 MB: " in told
-    assert "mining 3,000 rows takes about" in told
-    assert "fewer columns with --drop, or more memory" in told
-    assert ended(gbfl(*COMMAND, "--memory", "900MB", "--jobs", "2", "-o", "elsewhere.json"))[0] == 0
+    assert "--memory 250 MB: " in errors
+    assert "mining 3,000 rows takes about" in errors
+    assert "fewer columns with --drop, or more memory" in errors
+    assert wait_for_end(gbfl(*COMMAND, "--memory", "900MB", "--jobs", "2", "-o", "elsewhere.json"))[0] == 0
     Path("wide.csv").write_text("y," + ",".join(f"x{j}" for j in range(5000)) + "\n" * 20_000)
     assert main(["mine", "wide.csv", "--target", "y", "--train", "gbm", "--memory", "1 GB"]) == 2
     assert "20,000 rows of 5001 columns take about" in capsys.readouterr().err
@@ -248,7 +248,7 @@ def test_what_does_not_fit_in_memory_is_refused_beforehand(folder, capsys):
     assert not PARTS.exists()
 
 
-# With several jobs the head is fitted beside other work: its errors are told, and nobody who stops waits for it.
+# With several jobs the head is fitted beside other work: its errors are reported, and stopping does not wait for it.
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
@@ -273,8 +273,8 @@ def test_ctrl_c_does_not_wait_for_the_fit(folder):
     assert process.poll() is None
     process.send_signal(signal.SIGINT)
     began = time.monotonic()
-    code, told = ended(process)
-    assert code == 130, told
+    code, errors = wait_for_end(process)
+    assert code == 130, errors
     assert time.monotonic() - began < 30
-    assert "the same command goes on from there" in told
-    assert "Traceback" not in told
+    assert "the same command goes on from there" in errors
+    assert "Traceback" not in errors

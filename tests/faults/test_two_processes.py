@@ -1,4 +1,4 @@
-"""Several processes with one output folder and one cache: each finds whole artifacts, and the last one stands."""
+"""Several processes with one output folder and one cache: each finds complete artifacts, and the last one remains."""
 
 import random
 import shutil
@@ -7,14 +7,14 @@ import threading
 
 import pytest
 
-from gbfl_compile import folders
-from gbfl_compile.artifacts import write_artifact, write_artifacts
 from gbfl_compile.backends import emit
+from gbfl_compile.backends.artifacts import write_artifact, write_artifacts
 from gbfl_compile.errors import CannotRun
-from gbfl_compile.files import temporary_folder, while_unchanged
-from gbfl_compile.folders import files_together, one_writer
-from gbfl_compile.ir.json_form import save
-from gbfl_compile.unfinished import clear_leftovers, unfinished_file, unfinished_folder
+from gbfl_compile.files import folders
+from gbfl_compile.files.atomic import temporary_folder, while_unchanged
+from gbfl_compile.files.folders import files_together, one_writer
+from gbfl_compile.files.staging import clear_leftovers, unfinished_file, unfinished_folder
+from gbfl_compile.ir.json import save
 from tests.faults.running import GBFL, OTHER, PROGRAM, contents, strays, surroundings
 
 ROUNDS = 4
@@ -30,7 +30,7 @@ def test_processes_that_compile_and_score_at_once_do_not_spoil_each_other(tmp_pa
     )
     environment = surroundings(tmp_path)
 
-    def begun(*arguments):
+    def begin(*arguments):
         return subprocess.Popen(
             [*GBFL, *arguments],
             cwd=tmp_path,
@@ -46,7 +46,7 @@ def test_processes_that_compile_and_score_at_once_do_not_spoil_each_other(tmp_pa
             ["compile", f"{name}.json", "--to", TARGETS, "-o", name],
             ["score", f"{name}/c", "d.csv", "-o", f"{name}.csv"],
         ):
-            process = begun(*arguments)
+            process = begin(*arguments)
             _, errors = process.communicate(timeout=300)
             assert process.returncode == 0, errors
         expected.append((contents(tmp_path / name), (tmp_path / f"{name}.csv").read_bytes()))
@@ -56,9 +56,9 @@ def test_processes_that_compile_and_score_at_once_do_not_spoil_each_other(tmp_pa
     for _ in range(ROUNDS):
         shutil.rmtree(tmp_path / "cache")
         running = [
-            begun("compile", f"{name}.json", "--to", TARGETS, "-o", "build") for name in random.sample("aabb", 4)
+            begin("compile", f"{name}.json", "--to", TARGETS, "-o", "build") for name in random.sample("aabb", 4)
         ]
-        running += [begun("score", "build/c", "d.csv", "-o", "s.csv") for _ in range(2)]
+        running += [begin("score", "build/c", "d.csv", "-o", "s.csv") for _ in range(2)]
         for process in running:
             _, errors = process.communicate(timeout=300)
             assert process.returncode == 0, errors
@@ -95,7 +95,7 @@ def test_a_reader_never_finds_files_of_two_artifacts(tmp_path):
 @pytest.mark.parametrize("at_once", [True, False], ids=["exchanged", "set aside"])
 def test_what_else_lies_in_the_folder_stays(tmp_path, monkeypatch, at_once):
     if not at_once:
-        monkeypatch.setattr(folders, "_exchanged", lambda *_: False)
+        monkeypatch.setattr(folders, "_exchange_atomically", lambda *_: False)
     folder = tmp_path / "c"
     write_artifacts([emit(PROGRAM, "c"), emit(PROGRAM, "c", "second")], tmp_path)
     (folder / "notes").mkdir()

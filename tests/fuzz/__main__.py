@@ -20,32 +20,34 @@ SHARES = {"loader": 0.6, "python": 0.13, "onnx": 0.25, "sql": 0.012, "c": 0.008}
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description="Broken inputs for each way in.")
-    parser.add_argument("--target", action="append", choices=TARGETS, help="may be repeated; all without it")
-    parser.add_argument("--executions", type=int, default=10_000, help="inputs a target")
-    parser.add_argument("--total", type=int, help="inputs of loader and readers together, more for the quick ones")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.fuzz", description="Try broken inputs on everything that reads a file."
+    )
+    parser.add_argument("--target", action="append", choices=TARGETS, help="may be repeated; default: all")
+    parser.add_argument("--executions", type=int, default=10_000, help="inputs per target")
+    parser.add_argument("--total", type=int, help="inputs for loader and readers together, more for the fast ones")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop a target after so long")
-    parser.add_argument("--guided", action="store_true", help="led by coverage: pip install atheris")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="time limit per target")
+    parser.add_argument("--guided", action="store_true", help="guided by coverage: pip install atheris")
     parser.add_argument("--work", nargs=5, help=argparse.SUPPRESS)
-    given = parser.parse_args()
-    if given.work:
-        name, count, seed, note, until = given.work
+    arguments = parser.parse_args()
+    if arguments.work:
+        name, count, seed, note, until = arguments.work
         work(name, int(count), int(seed), note, float(until))
         return 0
-    found = 0
-    counts = dict.fromkeys(given.target or TARGETS, given.executions)
-    if given.total is not None:
-        counts = {name: round(given.total * share) for name, share in SHARES.items()}
+    findings = 0
+    counts = dict.fromkeys(arguments.target or TARGETS, arguments.executions)
+    if arguments.total is not None:
+        counts = {name: round(arguments.total * share) for name, share in SHARES.items()}
     for name, count in counts.items():
         began = time.monotonic()
-        result = (fuzz_guided if given.guided else fuzz)(name, count, given.seed, given.seconds)
+        result = (fuzz_guided if arguments.guided else fuzz)(name, count, arguments.seed, arguments.seconds)
         sys.stdout.write(f"{name}: {json.dumps(result['counts'])} in {time.monotonic() - began:.0f} s\n")
         for finding in result["findings"]:
-            found += 1
-            sys.stdout.write(f"  {finding['what']}\n  kept in {finding['kept']}\n{finding['where']}\n")
+            findings += 1
+            sys.stdout.write(f"  {finding['what']}\n  saved in {finding['kept']}\n{finding['where']}\n")
         sys.stdout.flush()
-    return 1 if found else 0
+    return 1 if findings else 0
 
 
 if __name__ == "__main__":

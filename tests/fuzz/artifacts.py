@@ -3,13 +3,13 @@
 import re
 
 from tests.fuzz.mutations import broken_bytes, broken_tokens
-from tests.fuzz.target import Finding, refused
+from tests.fuzz.target import Finding, check_refusal
 
 
 def read_artifact(target, files):
-    """A reader that gave up on an error of its own did refuse, but by luck: that is a finding too."""
-    from gbfl_compile.check.readers import read
-    from gbfl_compile.check.reading import Reading, Unread
+    """A reader that failed with an internal error did refuse, but by luck: that is a finding too."""
+    from gbfl_compile.checking.readers import read
+    from gbfl_compile.checking.reading.nodes import Reading, Unread
     from gbfl_compile.errors import GbflError
 
     try:
@@ -17,9 +17,9 @@ def read_artifact(target, files):
     except Unread as refusal:
         if refusal.__cause__ is not None:
             raise Finding(f"{target}: {refusal}") from refusal.__cause__
-        return refused(refusal)
+        return check_refusal(refusal)
     except GbflError as refusal:
-        return refused(refusal)
+        return check_refusal(refusal)
     if not readings or not all(isinstance(reading, Reading) for reading in readings):
         raise Finding(f"{target}: what was read is no reading")
     return "read"
@@ -28,12 +28,12 @@ def read_artifact(target, files):
 PART = re.compile(rb"^=== ([A-Za-z0-9_./-]{1,80}) ===\n", re.MULTILINE)
 
 
-def packed(files):
+def pack(files):
     """The files of an artifact as one input, and `unpacked` again."""
     return b"".join(b"=== " + name.encode() + b" ===\n" + content for name, content in sorted(files.items()))
 
 
-def unpacked(data):
+def unpack(data):
     parts = PART.split(data)
     return {name.decode(): content for name, content in zip(parts[1::2], parts[2::2], strict=True)}
 
@@ -47,45 +47,45 @@ def run_onnx(data):
 
 
 def run_c(data):
-    return read_artifact("c", unpacked(data))
+    return read_artifact("c", unpack(data))
 
 
 DIALECT = re.compile(rb'\["target", "sql:([a-z]+)"\]')
 
 
 def run_sql(data):
-    from gbfl_compile.check.readers.sql_engines import ENGINES
+    from gbfl_compile.checking.general.sql.engines import ENGINES
 
-    found = DIALECT.search(data)
-    dialect = found[1].decode() if found else "duckdb"
+    header = DIALECT.search(data)
+    dialect = header[1].decode() if header else "duckdb"
     return read_artifact(f"sql:{dialect if dialect in ENGINES else 'duckdb'}", {"model.sql": data})
 
 
 def fresh_artifact(target, name):
     def fresh(choose):
-        from tests.check.reader_artifacts import random_artifact
+        from tests.checking.reader_artifacts import random_artifact
 
         files = random_artifact(choose, target)[1].files
-        return packed(files) if name is None else files[name]
+        return pack(files) if name is None else files[name]
 
     return fresh
 
 
 def fresh_sql(choose):
     from gbfl_compile.backends import emit
-    from gbfl_compile.backends.sql_engines import DIALECTS
+    from gbfl_compile.backends.sql.engines import DIALECTS
     from gbfl_compile.errors import BadInput
-    from tests.check.respelling import random_program
+    from tests.checking.respelling import random_program
 
     while True:
         program = random_program(choose, choose.choice(("tree", "list", "scorecard")))
         form = choose.choice(("select", "select", "expression", "view", "table", "macro"))
         outputs = choose.choice(("label", "label,probabilities", "label,probabilities,reason"))
         try:
-            made = emit(program, f"sql:{choose.choice(list(DIALECTS))}", options={"form": form, "outputs": outputs})
+            artifact = emit(program, f"sql:{choose.choice(list(DIALECTS))}", options={"form": form, "outputs": outputs})
         except BadInput:  # not every engine has every form
             continue
-        return made.files["model.sql"]
+        return artifact.files["model.sql"]
 
 
 def broken_text(choose, data, other):
@@ -96,7 +96,7 @@ def broken_graph(choose, data, _):
     """A graph with a slip in it, or its bytes broken."""
     import onnx
 
-    from tests.check.onnx_edits import mutated, respelled
+    from tests.checking.strict.onnx.edits import mutated, respelled
 
     if choose.random() < 0.6:
         return broken_bytes(choose, data)

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.fuzz.runner import alarm, kept, short, tried
+from tests.fuzz.runner import alarm, save_input, short, try_input
 from tests.fuzz.targets import TARGETS
 
 FRESH = 40
@@ -26,8 +26,8 @@ def fuzz_guided(name, count, seed, until):
         return {"counts": {"skipped": "atheris is not installed: pip install 'gbfl-compile[fuzz]'"}, "findings": []}
     target = TARGETS[name]
     choose = random.Random(seed)
-    with tempfile.TemporaryDirectory(prefix="gbfl-fuzz-") as made:
-        begun, found = Path(made) / "begun", Path(made) / "findings"
+    with tempfile.TemporaryDirectory(prefix="gbfl-fuzz-") as folder:
+        begun, lines = Path(folder) / "begun", Path(folder) / "findings"
         begun.mkdir()
         sound = [target.fresh(choose) for _ in range(FRESH)] + [path.read_bytes() for path in target.corpus()]
         for number, data in enumerate(sound):
@@ -39,13 +39,13 @@ def fuzz_guided(name, count, seed, until):
             "-m",
             "tests.fuzz.guided",
             name,
-            str(found),
+            str(lines),
             *limits,
             "-print_final_stats=1",
             str(begun),
         ]
         run = subprocess.run(command, cwd=made_here(), capture_output=True, text=True, errors="replace")
-        findings = [json.loads(line) for line in found.read_text().splitlines()] if found.exists() else []
+        findings = [json.loads(line) for line in lines.read_text().splitlines()] if lines.exists() else []
         ran = re.search(r"stat::number_of_executed_units:\s*(\d+)", run.stderr)
         reached = re.findall(r"ft: (\d+)", run.stderr)
         if run.returncode or ran is None:
@@ -64,7 +64,7 @@ def made_here():
 def main():
     import atheris
 
-    name, found, *limits = sys.argv[1:]
+    name, findings, *limits = sys.argv[1:]
     with atheris.instrument_imports(include=["gbfl_compile"]):
         for module in MODULES:
             importlib.import_module(module)
@@ -72,33 +72,32 @@ def main():
     signal.signal(signal.SIGALRM, alarm)
 
     def one(data):
-        outcome, where = tried(target, data)
+        outcome, where = try_input(target, data)
         key = short(outcome, where)
         if outcome.startswith("finding") and key not in seen:
             seen.add(key)
-            told = {"what": outcome, "where": where, "kept": str(kept(name, data))}
-            with Path(found).open("a") as file:
-                file.write(json.dumps(told) + "\n")
+            finding = {"what": outcome, "where": where, "kept": str(save_input(name, data))}
+            with Path(findings).open("a") as file:
+                file.write(json.dumps(finding) + "\n")
 
-    def broken(data, most, seed):
+    def break_input(data, most, seed):
         choose = random.Random(seed)
         return (target.broken(choose, data, data) if choose.random() < 0.6 else atheris.Mutate(data, most))[:most]
 
-    atheris.Setup([sys.argv[0], *limits], one, custom_mutator=broken)
+    atheris.Setup([sys.argv[0], *limits], one, custom_mutator=break_input)
     atheris.Fuzz()
 
 
 MODULES = (
-    "gbfl_compile.ir.json_form",
-    "gbfl_compile.ir.readable",
-    "gbfl_compile.check.readers",
-    "gbfl_compile.tables",
-    "gbfl_compile.triplets",
-    "gbfl_compile.commands.report",
-    "gbfl_compile.report.page",
-    "gbfl_compile.check.certificate",
-    "gbfl_compile.check.certificate_verifier",
-    "gbfl_compile.audit.log",
+    "gbfl_compile.ir.json",
+    "gbfl_compile.ir.text",
+    "gbfl_compile.checking.readers",
+    "gbfl_compile.tables.read",
+    "gbfl_compile.learning.explain.triplets",
+    "gbfl_compile.reporting.page",
+    "gbfl_compile.checking.prove.certificate",
+    "gbfl_compile.checking.prove.certificate_verifier",
+    "gbfl_compile.auditing.log",
 )
 
 if __name__ == "__main__":

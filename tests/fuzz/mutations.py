@@ -242,12 +242,12 @@ def _places(form):
     """(container, key) of everything in a form."""
     waiting = [form]
     while waiting:
-        found = waiting.pop()
-        keys = found.keys() if isinstance(found, dict) else range(len(found)) if isinstance(found, list) else ()
+        node = waiting.pop()
+        keys = node.keys() if isinstance(node, dict) else range(len(node)) if isinstance(node, list) else ()
         for key in keys:
-            yield found, key
-            if isinstance(found[key], dict | list):
-                waiting.append(found[key])
+            yield node, key
+            if isinstance(node[key], dict | list):
+                waiting.append(node[key])
 
 
 def broken_json(choose, content):

@@ -1,7 +1,7 @@
 """Runs a target on broken inputs: each within its time, all within their memory; what happened is counted.
 
-The inputs run in a process of their own, that notes each one down before it is tried: one that ends the process (a crash
-in a library) or stops it (a loop in one) is found by who watches.
+The inputs run in a separate process, which records each one before it is tried: the parent process thus knows which input
+crashed it (in a library) or made it hang.
 """
 
 import hashlib
@@ -32,6 +32,8 @@ MOST_GROWTH = 512 * 2**20
 ROUND = 200
 """Inputs that come from one handful of sound ones."""
 
+STARTING = 120.0
+"""Seconds until the first input is recorded: imports take long on a busy machine."""
 STUCK = 120.0
 """Seconds without a sign of life, after which the process is ended: an alarm does not reach into a library."""
 
@@ -53,7 +55,7 @@ def largest():
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def tried(target, data):
+def try_input(target, data):
     """What one input did: `read`, `refused`, or a finding as `finding: what`, with where."""
     before = largest()
     signal.setitimer(signal.ITIMER_REAL, target.seconds)
@@ -76,11 +78,11 @@ def tried(target, data):
 
 
 def inputs(target, choose, count):
-    """Broken inputs without end: from the corpus and from sound ones made anew, some broken again and again."""
-    kept = [path.read_bytes() for path in target.corpus()]
-    made = 0
-    while made < count:
-        sound = [target.fresh(choose) for _ in range(4)] + choose.sample(kept, min(2, len(kept)))
+    """Broken inputs, from the corpus and from newly generated sound ones, some broken several times."""
+    saved = [path.read_bytes() for path in target.corpus()]
+    number = 0
+    while number < count:
+        sound = [target.fresh(choose) for _ in range(4)] + choose.sample(saved, min(2, len(saved)))
         pool = list(sound)
         for _ in range(ROUND):
             data = target.broken(choose, choose.choice(pool), choose.choice(sound))
@@ -88,9 +90,9 @@ def inputs(target, choose, count):
             if choose.random() < 0.3:
                 pool[choose.randrange(len(pool))] = choose.choice(sound)
             for each in (data, *(broken_bytes(choose, data) for _ in range(target.offspring))):
-                if made == count:
+                if number == count:
                     return
-                made += 1
+                number += 1
                 yield each
 
 
@@ -105,12 +107,12 @@ def work(name, count, seed, note, until):
         for data in inputs(target, random.Random(seed), count):
             noted.seek(0)
             noted.write(len(data).to_bytes(8, "little") + data)
-            outcome, where = tried(target, data)
+            outcome, where = try_input(target, data)
             counts["executions"] += 1
             counts[outcome.partition(":")[0]] += 1
             key = short(outcome, where)
             if outcome.startswith("finding") and key not in findings:
-                findings[key] = {"what": outcome, "where": where, "kept": str(kept(name, data))}
+                findings[key] = {"what": outcome, "where": where, "kept": str(save_input(name, data))}
             if time.monotonic() > deadline:
                 break
     sys.stdout.write(json.dumps({"counts": counts, "findings": list(findings.values())}) + "\n")
@@ -122,7 +124,7 @@ def short(outcome, where):
     return lines[-1] if lines else outcome[:60]
 
 
-def kept(name, data):
+def save_input(name, data):
     """A finding's input, put into the corpus."""
     path = CORPUS / name / f"found-{hashlib.sha256(data).hexdigest()[:12]}"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -131,32 +133,32 @@ def kept(name, data):
 
 
 def fuzz(name, count, seed, until=float("inf")):
-    """What `count` inputs did, tried in a process of their own: {"counts": …, "findings": […]}."""
+    """What `count` inputs did, tried in a separate process: {"counts": …, "findings": […]}."""
     with tempfile.TemporaryDirectory(prefix="gbfl-fuzz-") as place:
-        note, out, said = (Path(place) / part for part in ("input", "out", "said"))
+        note, out, errors = (Path(place) / part for part in ("input", "out", "errors"))
         note.touch()
         command = [sys.executable, "-m", "tests.fuzz", "--work", name, str(count), str(seed), str(note), str(until)]
-        with out.open("wb") as stdout, said.open("wb") as stderr:
+        with out.open("wb") as stdout, errors.open("wb") as stderr:
             running = subprocess.Popen(command, stdout=stdout, stderr=stderr, env={**os.environ, "PYTHONHASHSEED": "0"})
-            stuck = _watched(running, note)
+            stuck = _watch(running, note)
         if running.returncode == 0:
             return json.loads(out.read_text().splitlines()[-1])
         data = note.read_bytes()
         data = data[8 : 8 + int.from_bytes(data[:8], "little")]
-        what = "finding: the process stood still" if stuck else f"finding: the process ended with {running.returncode}"
-        told = said.read_text(errors="replace")[-3000:]
-        return {"counts": {}, "findings": [{"what": what, "where": told, "kept": str(kept(name, data))}]}
+        what = "finding: the process hung" if stuck else f"finding: the process ended with {running.returncode}"
+        message = errors.read_text(errors="replace")[-3000:]
+        return {"counts": {}, "findings": [{"what": what, "where": message, "kept": str(save_input(name, data))}]}
 
 
-def _watched(running, note):
-    """Wait for the process; True where it stood still and was ended."""
+def _watch(running, note):
+    """Wait for the process; True if it hung and was killed."""
     changed, since = None, time.monotonic()
     while running.poll() is None:
         time.sleep(0.2)
         now = note.stat().st_mtime_ns
         if now != changed:
             changed, since = now, time.monotonic()
-        elif time.monotonic() - since > STUCK:
+        elif time.monotonic() - since > (STUCK if note.stat().st_size else STARTING):
             running.kill()
             running.wait()
             return True

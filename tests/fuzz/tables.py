@@ -4,20 +4,20 @@ import contextlib
 import re
 
 from tests.fuzz.mutations import broken_bytes, broken_tokens
-from tests.fuzz.target import folder, placed, refused
+from tests.fuzz.target import check_refusal, folder, place_file
 
 
 def run_table(data):
     from gbfl_compile.errors import BadInput
-    from gbfl_compile.mining.drawn_tables import drawn_rows, most_rows
-    from gbfl_compile.table_batches import arrow_numbers, column_names, table_batches
-    from gbfl_compile.tables import feature_matrix, read_table
+    from gbfl_compile.tables.batches import arrow_numbers, column_names, table_batches
+    from gbfl_compile.tables.draw import drawn_rows, most_rows
+    from gbfl_compile.tables.read import feature_matrix, read_table
 
-    path = placed(f"table{_ending(data)}", data)
+    path = place_file(f"table{_ending(data)}", data)
     try:
         table = read_table(path)
     except BadInput as refusal:
-        return refused(refusal)
+        return check_refusal(refusal)
     names = [""]
     with contextlib.suppress(BadInput):  # and once more in batches
         names = column_names(path)
@@ -27,8 +27,8 @@ def run_table(data):
                     arrow_numbers(batch.column(name), name, "table", 0)
     with contextlib.suppress(BadInput):  # and some of its rows
         assert most_rows(path) + 1 >= len(table)  # a last line may have no end
-        found, drawn = drawn_rows(path, names[-1], 4, 0)
-        assert len(found) == len(drawn.places) <= 4
+        rows, drawn = drawn_rows(path, names[-1], 4, 0)
+        assert len(rows) == len(drawn.places) <= 4
     with contextlib.suppress(BadInput):  # text is no number, and the table is none the worse for it
         feature_matrix(table, tuple(str(name) for name in table.columns), "table")
     return "read"
@@ -62,22 +62,22 @@ def fresh_table(choose):
         }
     )[choose.sample(["age", 'größe, "x"', "flag", "word", "when"], choose.randint(1, 5))]
     text = table.to_csv(index=False).encode()
-    made = io.BytesIO()
+    buffer = io.BytesIO()
     match choose.choice(("csv", "csv", "gz", "parquet", "parquet", "arrow", "stream")):
         case "csv":
             return text
         case "gz":
             return gzip.compress(text, mtime=0)
         case "arrow":
-            table.to_feather(made, compression=choose.choice(("lz4", "zstd", "uncompressed")))
-            return made.getvalue()
+            table.to_feather(buffer, compression=choose.choice(("lz4", "zstd", "uncompressed")))
+            return buffer.getvalue()
         case "stream":
             whole = pa.Table.from_pandas(table, preserve_index=False)
-            with pa.ipc.new_stream(made, whole.schema) as stream:
+            with pa.ipc.new_stream(buffer, whole.schema) as stream:
                 stream.write_table(whole, max_chunksize=5)
-            return made.getvalue()
-    table.to_parquet(made, index=choose.random() < 0.2, compression=choose.choice(("snappy", "gzip", "zstd", None)))
-    return made.getvalue()
+            return buffer.getvalue()
+    table.to_parquet(buffer, index=choose.random() < 0.2, compression=choose.choice(("snappy", "gzip", "zstd", None)))
+    return buffer.getvalue()
 
 
 def broken_table(choose, data, other):
@@ -90,19 +90,19 @@ def broken_table(choose, data, other):
 
 def run_triplets(data):
     from gbfl_compile.errors import BadInput
-    from gbfl_compile.triplets import load_triplets
+    from gbfl_compile.learning.explain.triplets import load_triplets
 
     try:
-        load_triplets(placed("triplets.npz", data))
+        load_triplets(place_file("triplets.npz", data))
     except BadInput as refusal:
-        return refused(refusal)
+        return check_refusal(refusal)
     return "read"
 
 
 def fresh_triplets(choose):
     import numpy as np
 
-    from gbfl_compile.triplets import Triplets, save_triplets
+    from gbfl_compile.learning.explain.triplets import Triplets, save_triplets
 
     rows, width = choose.randrange(0, 6), choose.randrange(1, 4)
     draw = np.random.default_rng(choose.randrange(2**32))
@@ -121,7 +121,7 @@ def broken_archive(choose, data, _):
 
     if choose.random() < 0.4:
         return broken_bytes(choose, data)
-    made = io.BytesIO()
+    buffer = io.BytesIO()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as old:
             members = {name: old.read(name) for name in old.namelist()}
@@ -131,10 +131,10 @@ def broken_archive(choose, data, _):
     members[name] = broken_member(choose, members.get(name, b""))
     if choose.random() < 0.2:
         members.pop(choose.choice(list(members)))
-    with zipfile.ZipFile(made, "w", choose.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as new:
+    with zipfile.ZipFile(buffer, "w", choose.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as new:
         for member, content in members.items():
             new.writestr(member, content)
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 SHAPES = (b"(-1,)", b"(99999999999, 99999999999)", b"(2**70,)", b"()", b"(1, 1, 1)", b"'x'", b"(" * 300, b"(1.5,)")

@@ -26,7 +26,7 @@ class Target:
     broken: Callable[[random.Random, bytes, bytes], bytes]
     """An input broken; the second one may lend a part."""
     offspring: int = 0
-    """So many inputs more are made of each broken one, by breaking its bytes: where trying one is quicker than making it."""
+    """How many more inputs are made from each broken one by breaking its bytes: trying is faster than generating."""
     seconds: float = 20.0
     """How long one of these small inputs may take, on a machine that has other things to do."""
 
@@ -34,11 +34,11 @@ class Target:
         return sorted(path for path in (CORPUS / self.name).glob("*") if path.is_file())
 
 
-def refused(refusal):
-    """A refusal says why, in so many words and no more."""
-    said = str(refusal)
-    if not said.strip() or len(said) > 2000:
-        raise Finding(f"a refusal of {len(said)} characters: {said[:300]}")
+def check_refusal(refusal):
+    """A refusal says why, in a message of reasonable length."""
+    message = str(refusal)
+    if not message.strip() or len(message) > 2000:
+        raise Finding(f"a refusal of {len(message)} characters: {message[:300]}")
     return "refused"
 
 
@@ -46,11 +46,11 @@ def refused(refusal):
 def folder():
     """A folder of this process, in memory where there is such a place."""
     there = Path("/dev/shm")
-    made = tempfile.TemporaryDirectory(prefix="gbfl-fuzz-", dir=there if there.is_dir() else None)
-    return made, Path(made.name)
+    temporary = tempfile.TemporaryDirectory(prefix="gbfl-fuzz-", dir=there if there.is_dir() else None)
+    return temporary, Path(temporary.name)
 
 
-def placed(name, data):
+def place_file(name, data):
     path = folder()[1] / name
     path.write_bytes(data)
     return path

@@ -5,14 +5,14 @@ import signal
 
 import pytest
 
-from tests.fuzz.runner import alarm, inputs, tried
+from tests.fuzz.runner import alarm, inputs, try_input
 from tests.fuzz.targets import TARGETS
 
 KEPT = [(name, path) for name, target in TARGETS.items() for path in target.corpus()]
 
 
 @pytest.fixture(autouse=True)
-def alarmed():
+def with_alarm():
     before = signal.signal(signal.SIGALRM, alarm)
     yield
     signal.signal(signal.SIGALRM, before)
@@ -20,7 +20,7 @@ def alarmed():
 
 @pytest.mark.parametrize(("name", "path"), KEPT, ids=[f"{name}-{path.name}" for name, path in KEPT])
 def test_what_was_a_finding_once_is_none_now(name, path):
-    outcome, where = tried(TARGETS[name], path.read_bytes())
+    outcome, where = try_input(TARGETS[name], path.read_bytes())
     assert outcome in ("read", "refused"), where
     if path.name.startswith("sound"):
         assert outcome == "read"
@@ -30,7 +30,7 @@ def test_what_was_a_finding_once_is_none_now(name, path):
 def test_a_few_broken_inputs_are_read_or_refused(name):
     outcomes = []
     for data in inputs(TARGETS[name], random.Random(5), 150 * (1 + 2 * TARGETS[name].offspring)):
-        outcome, where = tried(TARGETS[name], data)
+        outcome, where = try_input(TARGETS[name], data)
         assert outcome in ("read", "refused"), where
         outcomes.append(outcome)
     assert {"read", "refused"} == set(outcomes)

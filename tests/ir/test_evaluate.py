@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.evaluate import atom_holds, clause_holds, evaluate, softmax, winner
+from gbfl_compile.ir.intervals import above, below
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.regions import above, below
 from gbfl_compile.ir.trees import leaf, split
 from tests.programs import programs_with_rows
 

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
 from gbfl_compile.cli import main
+from gbfl_compile.cli.init import write_starter
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.json_form import from_json, to_json
+from gbfl_compile.ir.json import from_json, to_json
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
 from gbfl_compile.ir.trees import leaf, split
-from gbfl_compile.starter import write_starter
 from tests.programs import programs
 
 SCHEMA = json.loads((files("gbfl_compile") / "schema" / "program.schema.json").read_text(encoding="utf-8"))

@@ -69,7 +69,7 @@ ILLEGAL = {
     ),
     "a feature twice": (
         program(clauses=(Clause((Interval(0, 1.0), Interval(0, None, 2.0))),)),
-        "feature 0 stands in 2 atoms",
+        "feature 0 appears in 2 atoms",
     ),
     "no nodes": (tree(), "no nodes"),
     "wrong probability width": (tree(Leaf((1.0,))), "node 0: 1 probabilities for 2 classes"),

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
-from gbfl_compile.ir.readable import readable
+from gbfl_compile.ir.text import readable
 from gbfl_compile.ir.trees import leaf, split
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.passes import PASSES, optimise

@@ -160,12 +160,12 @@ def anything_goes(monkeypatch):
 
 def nothing_escaped(monkeypatch):
     """Names in rules are printed as they are."""
-    monkeypatch.setattr("gbfl_compile.ir.readable.printable", lambda name: name)
+    monkeypatch.setattr("gbfl_compile.ir.text.printable", lambda name: name)
 
 
 def rendered_twice(monkeypatch):
     """What a template gave is taken for a template again."""
-    from gbfl_compile.backends import templates
+    from gbfl_compile.backends import render as templates
 
     sound = templates.render
 

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from gbfl_compile.backends import emit
-from gbfl_compile.backends.c_text import LONGEST_ENUMERATOR
+from gbfl_compile.backends.c.expressions import LONGEST_ENUMERATOR
 from gbfl_compile.errors import BadInput
 from tests.security.attacks import (
     RAW,

@@ -7,9 +7,9 @@ import pytest
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.validate import validate
-from gbfl_compile.report import page
-from tests.report.browser import chromium
-from tests.report.samples import audit_of, different, verdict_of
+from gbfl_compile.reporting import page
+from tests.reporting.browser import chromium
+from tests.reporting.samples import audit_of, different, verdict_of
 from tests.security.attacks import (
     RAW,
     TEMPLATE,
@@ -31,7 +31,7 @@ NOT_CODE = Harmless("a page is read by no compiler and no formatter")
 MARK = "window.canary = 1"
 
 
-def escaped(template, autoescape=False, twice=False, unpoliced=False):
+def without_guard(template, autoescape=False, twice=False, unpoliced=False):
     """The report's template with its guard taken away."""
 
     class Unguarded:
@@ -44,32 +44,32 @@ def escaped(template, autoescape=False, twice=False, unpoliced=False):
     return Unguarded()
 
 
-def unescaped(monkeypatch):
+def no_escaping(monkeypatch):
     template = page._template()
-    monkeypatch.setattr(page, "_template", lambda: escaped(template, unpoliced=True))
+    monkeypatch.setattr(page, "_template", lambda: without_guard(template, unpoliced=True))
 
 
-def policed(monkeypatch):
-    """Escaping is gone, and the page still says that it runs no scripts."""
+def policy_only(monkeypatch):
+    """Nothing is escaped, but the page still forbids scripts."""
     template = page._template()
-    monkeypatch.setattr(page, "_template", lambda: escaped(template))
+    monkeypatch.setattr(page, "_template", lambda: without_guard(template))
 
 
 def rendered_twice(monkeypatch):
     template = page._template()
-    monkeypatch.setattr(page, "_template", lambda: escaped(template, autoescape=True, twice=True))
+    monkeypatch.setattr(page, "_template", lambda: without_guard(template, autoescape=True, twice=True))
 
 
-PRINTED_RAW = all_of(nothing_escaped, put("gbfl_compile.report.wording.printable", lambda text: text))
+PRINTED_RAW = all_of(nothing_escaped, put("gbfl_compile.reporting.text.printable", lambda text: text))
 
 ATTACKS = every_kind(
     {
-        "single quote": Harmless("attributes stand in double quotes"),
-        "double quote": Attack(f'"><img src=x onerror="{MARK}">', unescaped, "code ran"),
+        "single quote": Harmless("attributes are in double quotes"),
+        "double quote": Attack(f'"><img src=x onerror="{MARK}">', no_escaping, "code ran"),
         "backslash": NOT_CODE,
         "newline": Harmless("a line break on a page is a space"),
         "carriage return": Attack("a\rb", PRINTED_RAW, "raw character"),
-        "comment": Attack(f"--><script>{MARK}</script>", unescaped, "code ran"),
+        "comment": Attack(f"--><script>{MARK}</script>", no_escaping, "code ran"),
         "template": Attack(TEMPLATE, rendered_twice, "code ran", "name"),
         "template block": Attack("{% raw %}", rendered_twice, "does not run"),
         "format": NOT_CODE,
@@ -78,8 +78,8 @@ ATTACKS = every_kind(
         "surrogate": Attack("a\ud800b", all_of(anything_goes, PRINTED_RAW), "does not run"),
         **{kind: Attack(text, PRINTED_RAW, "raw character") for kind, text in RAW.items()},
         "trigraph": NOT_CODE,
-        "names meet": Harmless("names on a page are looked up by nobody"),
-        "markup": Attack(f"</title></style><svg onload='{MARK}'></svg>", unescaped, "code ran"),
+        "names meet": Harmless("nothing looks up a name on a page"),
+        "markup": Attack(f"</title></style><svg onload='{MARK}'></svg>", no_escaping, "code ran"),
     }
 )
 
@@ -91,13 +91,13 @@ def browser(tmp_path_factory):
 
 
 def outcome(browser, program, folder):
-    """What came of writing the report, with the names in a verdict and an audit too, and opening it."""
-    told = {"name": program.features[0], program.features[0]: program.classes[0]}
-    program = replace(program, metadata=program.metadata or told)
+    """What happened when the report was written, with the names in a verdict and an audit too, and opened."""
+    metadata = {"name": program.features[0], program.features[0]: program.classes[0]}
+    program = replace(program, metadata=program.metadata or metadata)
     try:
         validate(program)
-        text = page.report(
-            program, page.Given(verdict_of(program, c=different(program)), audit_of(program), row=[0.0, 1.0])
+        text = page.render_page(
+            program, page.ReportInputs(verdict_of(program, c=different(program)), audit_of(program), row=[0.0, 1.0])
         )
     except BadInput:
         return "refused"
@@ -115,11 +115,11 @@ def outcome(browser, program, folder):
     if unprintable(text):
         return "raw character"
     shown = browser.execute_script("return document.body.textContent")
-    return "held" if all(printed(name) in shown for name in (*program.features, *program.classes)) else "other names"
+    return "held" if all(as_printed(name) in shown for name in (*program.features, *program.classes)) else "other names"
 
 
-def printed(name):
-    """A name on one line, what cannot be seen in it as an escape."""
+def as_printed(name):
+    """A name on one line, with an escape for each character that cannot be printed."""
     return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in name)
 
 
@@ -139,6 +139,6 @@ def test_the_attack_succeeds_against_a_weakened_report(browser, kind, tmp_path, 
 
 @pytest.mark.parametrize("kind", ["double quote", "comment"])
 def test_a_page_that_escapes_nothing_still_runs_no_script(browser, kind, tmp_path, monkeypatch):
-    """Its policy is a second guard; the attacks above succeed only with both gone."""
-    policed(monkeypatch)
+    """The content policy is a second guard; the attacks above succeed only without both."""
+    policy_only(monkeypatch)
     assert outcome(browser, program_of(ATTACKS[kind].text), tmp_path) == "markup"

@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from gbfl_compile.errors import LONGEST_MESSAGE, BadInput
-from gbfl_compile.ir import json_form, validate
+from gbfl_compile.ir import json as json_form
+from gbfl_compile.ir import validate
 from gbfl_compile.ir.digest import digest, metadata_digest
-from gbfl_compile.ir.json_form import from_bytes, from_json, to_json
+from gbfl_compile.ir.json import from_bytes, from_json, to_json
 from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
-from gbfl_compile.tables import read_table
+from gbfl_compile.tables.read import read_table
 from tests.security.attacks import program_of
 
 PATIENCE = 120
@@ -55,8 +56,8 @@ TEXTS = {
         SOUND.replace('"metadata": {}', '"metadata": ' + '{"a":' * 900 + "1" + "}" * 900),
         "levels deep|too deeply",
     ),
-    "a key twice": (SOUND.replace('"schema": 1', '"schema": 1, "schema": 1'), "stands twice"),
-    "a key twice among many": ("{" + ",".join(f'"{n}":0' for n in range(300_000)) + ',"299999":0}', "stands twice"),
+    "a key twice": (SOUND.replace('"schema": 1', '"schema": 1, "schema": 1'), "appears twice"),
+    "a key twice among many": ("{" + ",".join(f'"{n}":0' for n in range(300_000)) + ',"299999":0}', "appears twice"),
     "NaN": (SOUND.replace('"schema": 1', '"schema": NaN'), "NaN is not JSON"),
     "Infinity": (SOUND.replace('"schema": 1', '"schema": -Infinity'), "Infinity is not JSON"),
     "a number of 5,000 digits": (SOUND.replace('"schema": 1', f'"schema": {HUGE}'), "not JSON"),
@@ -153,8 +154,8 @@ def test_a_program_that_was_changed_is_refused_by_its_digest():
 
 TABLES = {
     "nothing": (b"", "is empty"),
-    "a column twice": (b"a,a\n1,2\n", "stands 2 times"),
-    "a column twice among many": (",".join([*named(90_000), "f0"]).encode() + b"\n", "stands 2 times"),
+    "a column twice": (b"a,a\n1,2\n", "appears 2 times"),
+    "a column twice among many": (",".join([*named(90_000), "f0"]).encode() + b"\n", "appears 2 times"),
     "too many columns": (",".join(named(100_001)).encode() + b"\n", "at most 100000"),
     "a name of a million letters": (b"a" * 10**6 + b",b\n1,2\n", "field limit"),
     "more fields than names": (b"a,b\n1,2,3\n", "more fields"),
@@ -174,7 +175,7 @@ def test_what_is_no_table_is_refused_with_the_reason(kind, tmp_path):
 
 
 def test_a_header_line_without_end_is_not_taken_into_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("gbfl_compile.tables.LONGEST_LINE", 1000)
+    monkeypatch.setattr("gbfl_compile.tables.read.LONGEST_LINE", 1000)
     (tmp_path / "table.csv").write_bytes(b"a," * 1000)
     with pytest.raises(BadInput, match="1000 characters or more"):
         read_table(tmp_path / "table.csv")

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from gbfl_compile.backends import backend, emit
-from gbfl_compile.check.readers import read
-from gbfl_compile.check.reading import Unread
+from gbfl_compile.checking.readers import read
+from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.errors import BadInput
 from tests.security.attacks import (
     RAW,
@@ -41,7 +41,7 @@ def naive_json(value, **_):
 
 
 NAIVE = put(JSON, naive_json)
-LAST_ONE_WINS = put("gbfl_compile.backends.onnx_graph._free_name", lambda graph, name: name)
+LAST_ONE_WINS = put("gbfl_compile.backends.onnx.graph._free_name", lambda graph, name: name)
 NO_TEMPLATE = Harmless("a graph is written by no template and formats nothing")
 
 ATTACKS = every_kind(
@@ -134,7 +134,7 @@ def with_data_elsewhere(location):
 @pytest.fixture
 def black_box(tmp_path, monkeypatch):
     """Asks a black box whose constant lies in another file, below, beside or above it."""
-    from gbfl_compile.black_boxes import load_black_box
+    from gbfl_compile.learning.black_box.load import load_black_box
 
     place = tmp_path / "model"
     place.mkdir()

@@ -4,13 +4,13 @@ import os
 
 import pytest
 
-from gbfl_compile.artifacts import artifact_folders, load_artifact, write_artifact
 from gbfl_compile.backends import emit
+from gbfl_compile.backends.artifacts import artifact_folders, load_artifact, write_artifact
 from gbfl_compile.backends.base import Artifact
-from gbfl_compile.check.artifact_proof import artifact_files
+from gbfl_compile.checking.artifact import artifact_files
 from gbfl_compile.cli import main
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.json_form import load, save
+from gbfl_compile.ir.json import load, save
 from tests.security.attacks import program_of
 
 ELSEWHERE = (
@@ -64,7 +64,7 @@ def test_an_artifact_is_not_called_a_path(name, target, place):
 
 def test_a_weakened_name_lands_elsewhere(place, monkeypatch):
     monkeypatch.setattr("gbfl_compile.backends.artifact_name", lambda name: name)
-    monkeypatch.setattr("gbfl_compile.artifacts.refuse_leading_out", lambda path, folder: None)
+    monkeypatch.setattr("gbfl_compile.backends.artifacts.refuse_leading_out", lambda path, folder: None)
     write_artifact(emit(PROGRAM, "python", "../../private/evil"), place / "out")
     assert (place / "private" / "evil.py").exists()
 
@@ -98,7 +98,7 @@ def test_a_link_in_the_output_is_not_followed_out_of_it(link, place):
 
 @pytest.mark.parametrize("link", [linked_file, linked_folder])
 def test_a_weakened_writer_follows_it(link, place, monkeypatch):
-    monkeypatch.setattr("gbfl_compile.artifacts.refuse_leading_out", lambda path, folder: None)
+    monkeypatch.setattr("gbfl_compile.backends.artifacts.refuse_leading_out", lambda path, folder: None)
     link(place)
     write_artifact(emit(PROGRAM, "python"), place / "out")
     assert not untouched(place)
@@ -124,7 +124,7 @@ def test_a_link_in_an_artifact_is_not_read_out_of_it(place):
 
 
 def test_a_weakened_reader_reads_it(place, monkeypatch):
-    monkeypatch.setattr("gbfl_compile.check.artifact_proof.refuse_leading_out", lambda path, folder: None)
+    monkeypatch.setattr("gbfl_compile.checking.artifact.refuse_leading_out", lambda path, folder: None)
     linked_file(place)
     assert artifact_files(place / "out" / "python" / "model.py", ".py") == {"model.py": b"precious"}
 
@@ -146,7 +146,7 @@ def test_a_device_without_end_is_cut_off(monkeypatch):
 
     if not Path("/dev/zero").exists():
         pytest.skip("there is no /dev/zero here")
-    monkeypatch.setattr("gbfl_compile.ir.json_form.LARGEST_FILE", 10_000)
+    monkeypatch.setattr("gbfl_compile.ir.json.LARGEST_FILE", 10_000)
     with pytest.raises(BadInput, match="at most 10000 are read"):
         load(Path("/dev/zero"))
 

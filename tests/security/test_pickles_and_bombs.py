@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gbfl_compile.black_boxes import load_black_box
 from gbfl_compile.errors import BadInput
-from gbfl_compile.learn.explanations import Explanations
-from gbfl_compile.tables import read_table
-from gbfl_compile.triplets import ARRAYS, Triplets, load_triplets, save_triplets
+from gbfl_compile.learning.black_box.load import load_black_box
+from gbfl_compile.learning.explain.explanations import Explanations
+from gbfl_compile.learning.explain.triplets import ARRAYS, Triplets, load_triplets, save_triplets
+from gbfl_compile.tables.read import read_table
 
 
 class MakesC:
@@ -75,7 +75,7 @@ def test_a_weakened_reader_opens_it(sound, monkeypatch):
         with archive.open(member) as file:
             return np.lib.format.read_array(file, allow_pickle=True)
 
-    monkeypatch.setattr("gbfl_compile.archives._array", trusting)
+    monkeypatch.setattr("gbfl_compile.files.npz._array", trusting)
     written(sound, {**members(sound), "label.npy": pickled()})
     with pytest.raises(BadInput):
         load_triplets(sound)
@@ -117,7 +117,7 @@ ABSURD = {
 
 @pytest.mark.parametrize("kind", ABSURD)
 def test_an_absurd_archive_is_refused(sound, kind, monkeypatch):
-    monkeypatch.setattr("gbfl_compile.files.refuse_bomb.__defaults__", (1_000_000,))
+    monkeypatch.setattr("gbfl_compile.files.atomic.refuse_bomb.__defaults__", (1_000_000,))
     written(sound, ABSURD[kind](members(sound)))
     with pytest.raises(BadInput):
         load_triplets(sound)
@@ -147,12 +147,12 @@ def test_an_archive_that_has_an_array_twice_or_a_password_is_refused(sound):
 
 
 def test_a_table_that_unpacks_to_far_more_than_data_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("gbfl_compile.tables.MOST_TEXT", 1_000_000)
+    monkeypatch.setattr("gbfl_compile.tables.read.MOST_TEXT", 1_000_000)
     text = tmp_path / "table.csv.gz"
     text.write_bytes(gzip.compress(b"a\n" + b"0\n" * 1_500_000))
     with pytest.raises(BadInput, match="unpacks to"):
         read_table(text)
-    monkeypatch.setattr("gbfl_compile.tables._refuse_text_bomb", lambda path: None)
+    monkeypatch.setattr("gbfl_compile.tables.read._refuse_text_bomb", lambda path: None)
     assert len(read_table(text)) == 1_500_000, "a weakened reader takes it all in"
 
 
@@ -160,10 +160,10 @@ def test_a_parquet_table_of_a_billion_equal_numbers_is_refused(tmp_path, monkeyp
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "table.parquet"
     parquet.write_table(pa.table({"a": pa.array(np.zeros(3_000_000))}), path, compression="zstd")
-    monkeypatch.setattr("gbfl_compile.files.refuse_bomb.__defaults__", (1_000_000,))
+    monkeypatch.setattr("gbfl_compile.files.atomic.refuse_bomb.__defaults__", (1_000_000,))
     with pytest.raises(BadInput, match="unpacks to 24,000,000 bytes"):
         read_table(path)
-    monkeypatch.setattr("gbfl_compile.tables._refuse_parquet_bomb", lambda path: None)
+    monkeypatch.setattr("gbfl_compile.tables.read._refuse_parquet_bomb", lambda path: None)
     assert len(read_table(path)) == 3_000_000, "a weakened reader takes it all in"
 
 
@@ -178,7 +178,7 @@ def test_a_skops_file_that_unpacks_to_far_more_than_a_model_is_refused(tmp_path,
     pytest.importorskip("skops", reason="pip install 'gbfl-compile[skops]'")
     path = tmp_path / "box.skops"
     written(path, {"schema.json": b"{}" + b" " * 5_000_000})
-    monkeypatch.setattr("gbfl_compile.files.refuse_bomb.__defaults__", (1_000_000,))
+    monkeypatch.setattr("gbfl_compile.files.atomic.refuse_bomb.__defaults__", (1_000_000,))
     with pytest.raises(BadInput, match="unpacks to"):
         load_black_box(str(path), ("a",), np.zeros((1, 1)))
     for schema in (

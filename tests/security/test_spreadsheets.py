@@ -4,8 +4,8 @@ import csv
 
 import pytest
 
-from gbfl_compile.artifacts import write_artifact
 from gbfl_compile.backends import emit
+from gbfl_compile.backends.artifacts import write_artifact
 from gbfl_compile.cli import main
 from tests.security.attacks import ROWS, labels_of, program_of
 

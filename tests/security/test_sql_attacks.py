@@ -8,8 +8,8 @@ import sqlite3
 import pytest
 
 from gbfl_compile.backends import emit
-from gbfl_compile.backends.sql_engines import DIALECTS
-from gbfl_compile.backends.sql_run import read_script, run
+from gbfl_compile.backends.sql.engines import DIALECTS
+from gbfl_compile.backends.sql.run import read_script, run
 from gbfl_compile.databases import availability, scratch, sqlite
 from gbfl_compile.errors import BadInput
 from tests.security.attacks import (
@@ -33,8 +33,8 @@ from tests.security.attacks import (
 )
 
 BACKENDS = "gbfl_compile.backends"
-NAIVE_STRINGS = put(f"{BACKENDS}.sql_text.string", lambda dialect, text: f"'{text}'")
-DOUBLED_ONLY = put(f"{BACKENDS}.sql_text.string", lambda dialect, text: "E'" + text.replace("'", "''") + "'")
+NAIVE_STRINGS = put(f"{BACKENDS}.sql.text.string", lambda dialect, text: f"'{text}'")
+DOUBLED_ONLY = put(f"{BACKENDS}.sql.text.string", lambda dialect, text: "E'" + text.replace("'", "''") + "'")
 OPEN_COMMENTS = all_of(nothing_escaped, put(f"{BACKENDS}.sql.comment", lambda text: text))
 
 
@@ -42,7 +42,7 @@ def bare(dialect, name):
     return f"{dialect.identifier}{name}{dialect.identifier}"
 
 
-NAIVE_NAMES = all_of(put(f"{BACKENDS}.sql_forms.identifier", bare), put(f"{BACKENDS}.sql_layout.identifier", bare))
+NAIVE_NAMES = all_of(put(f"{BACKENDS}.sql.forms.identifier", bare), put(f"{BACKENDS}.sql.options.identifier", bare))
 
 
 def formatted_twice(dialect, column):
@@ -68,7 +68,7 @@ def attacks(dialect):
             else Harmless("a backslash is a letter in its strings"),
             "newline": Attack(
                 "a\n;\nDELETE FROM c\n;\n",
-                put(f"{BACKENDS}.sql._refuse_what_would_be_misread", lambda text, count, chosen: None),
+                put(f"{BACKENDS}.sql._refuse_misreadable", lambda text, count: None),
                 "does not run",
                 "label",
                 sound="refused",
@@ -78,7 +78,7 @@ def attacks(dialect):
             "template": Attack(TEMPLATE, rendered_twice, "code ran"),
             "template block": Attack("{% raw %}", rendered_twice, "does not run"),
             "format": Attack(
-                "{column}", put(f"{BACKENDS}.sql_forms.as_double", formatted_twice), "another answer", "feature"
+                "{column}", put(f"{BACKENDS}.sql.forms.as_double", formatted_twice), "another answer", "feature"
             ),
             "percent": Harmless("nothing is bound to the statement when it runs, so no mark in it stands for anything"),
             "nul": Harmless("its strings hold NUL; as a name it is refused twice")
@@ -88,7 +88,7 @@ def attacks(dialect):
             **{kind: Attack(text, OPEN_COMMENTS, "raw character", "feature") for kind, text in RAW.items()},
             "trigraph": Harmless("SQL has none"),
             "names meet": Attack(
-                "x1", put(f"{BACKENDS}.sql_layout.inner_names", lambda columns, _: dict.fromkeys(columns, "x1")),
+                "x1", put(f"{BACKENDS}.sql.options.inner_names", lambda _, columns, beside: dict.fromkeys(columns, "x1")),
                 "does not run" if dialect == "postgres" else "another answer", "feature", "a b",
             ),
             "markup": Harmless("a query is not a page"),

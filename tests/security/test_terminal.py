@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from gbfl_compile.backends import emit
-from gbfl_compile.ir.json_form import save, to_json
+from gbfl_compile.ir.json import save, to_json
 from tests.security.attacks import program_of
 
 pty = pytest.importorskip("pty", reason="terminals like this are of Unix")
@@ -19,7 +19,7 @@ HOSTILE = f"a{CLEAR}{TITLE}\u202eb\x9b31m"
 
 RUN = "import sys; from gbfl_compile.cli import main; sys.exit(main(sys.argv[1:]))"
 WEAKENED = f"""
-import gbfl_compile.ir.readable as readable
+import gbfl_compile.ir.text as readable
 readable.printable = lambda name: name
 {RUN}
 """

@@ -1,7 +1,7 @@
 """Known vulnerabilities of what `make test` installed, by pip-audit: python -m tests.supply.dependencies
 
 pip-audit says "no known vulnerabilities" of a library it could not ask about as well, so its findings are read one by one: what
-was not looked up is said to be not looked up. Exit code 1 for a vulnerability, 0 otherwise.
+could not be looked up is reported as such. Exit code 1 for a vulnerability, 0 otherwise.
 """
 
 import json
@@ -13,21 +13,21 @@ from pathlib import Path
 PLACE = Path(__file__).parent.parent.parent / ".versions/pip-audit"
 
 
-def judged(report):
-    """What a report of pip-audit says, in a line, and whether something vulnerable was found."""
+def judge(report):
+    """A report of pip-audit in one line, and whether it lists a vulnerability."""
     entries = report["dependencies"]
-    asked = [entry for entry in entries if "vulns" in entry]
+    known = [entry for entry in entries if "vulns" in entry]
     vulnerable = [
         f"{entry['name']} {entry['version']}: {', '.join(one['id'] for one in entry['vulns'])}"
-        for entry in asked
+        for entry in known
         if entry["vulns"]
     ]
     if vulnerable:
         return f"{len(vulnerable)} vulnerable: {'; '.join(vulnerable)}", True
-    if not asked:
+    if not known:
         return f"not run: the package index here knows nothing of vulnerabilities ({len(entries)} libraries)", False
-    rest = f", {len(entries) - len(asked)} not looked up" if len(asked) < len(entries) else ""
-    return f"no known vulnerability in {len(asked)} libraries{rest}", False
+    rest = f", {len(entries) - len(known)} not looked up" if len(known) < len(entries) else ""
+    return f"no known vulnerability in {len(known)} libraries{rest}", False
 
 
 def report():
@@ -45,8 +45,8 @@ def report():
     command = [PLACE / "bin/pip-audit", "--path", sysconfig.get_paths()["purelib"], "--format", "json"]
     command += ["--progress-spinner", "off", "--timeout", "10"]
     try:
-        asked = subprocess.run(command, capture_output=True, text=True, timeout=300)
-        return json.loads(asked.stdout)
+        audit = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        return json.loads(audit.stdout)
     except subprocess.TimeoutExpired:
         return "pip-audit did not answer within 300 s"
     except ValueError:
@@ -54,9 +54,9 @@ def report():
 
 
 def main():
-    found = report()
-    said, vulnerable = (f"not run: {found}", False) if isinstance(found, str) else judged(found)
-    print(f"dependency audit: {said}")  # noqa: T201 - what was asked for
+    result = report()
+    line, vulnerable = (f"not run: {result}", False) if isinstance(result, str) else judge(result)
+    print(f"dependency audit: {line}")  # noqa: T201 - the output of this command
     return int(vulnerable)
 
 

@@ -1,4 +1,4 @@
-"""What is shipped is the same whoever builds it, and what is said of dependencies is true."""
+"""Builds are reproducible, and what is claimed about dependencies is true."""
 
 import hashlib
 import os
@@ -10,15 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.supply.dependencies import judged
+from tests.supply.dependencies import judge
 from tests.supply.versions import lowest, version_of
 
 ROOT = Path(__file__).parent.parent.parent
 SHIPPED = ("gbfl_compile", "templates", "runtime_c", "tests", "examples", "docs")
 
 
-def built(place, umask, hash_seed):
-    """The SHA-256 of the sdist and of the wheel made from a copy of the checkout, with times of its own."""
+def build_digests(place, umask, hash_seed):
+    """The SHA-256 of the sdist and of the wheel built from a copy of the checkout, with other file times."""
     checkout = place / "checkout"
     checkout.mkdir(parents=True)
     for name in SHIPPED:
@@ -40,8 +40,8 @@ def built(place, umask, hash_seed):
 
 
 def test_the_wheel_and_the_sdist_are_the_same_bytes_whoever_builds_them(tmp_path):
-    one = built(tmp_path / "one", 0o022, "0")
-    other = built(tmp_path / "another place", 0o002, "1")
+    one = build_digests(tmp_path / "one", 0o022, "0")
+    other = build_digests(tmp_path / "another place", 0o002, "1")
     assert sorted(Path(name).suffix for name in one) == [".gz", ".whl"]
     assert one == other
 
@@ -64,7 +64,7 @@ BAD = {"name": "bad", "version": "0.1", "vulns": [{"id": "PYSEC-1"}]}
 
 
 @pytest.mark.parametrize(
-    ("entries", "said", "vulnerable"),
+    ("entries", "message", "vulnerable"),
     [
         ([UNKNOWN, UNKNOWN], "not run", False),
         ([FINE, UNKNOWN], "in 1 libraries, 1 not looked up", False),
@@ -72,8 +72,8 @@ BAD = {"name": "bad", "version": "0.1", "vulns": [{"id": "PYSEC-1"}]}
         ([FINE, BAD, UNKNOWN], "bad 0.1: PYSEC-1", True),
     ],
 )
-def test_what_was_not_looked_up_is_never_called_clean(entries, said, vulnerable):
-    line, found = judged({"dependencies": entries})
-    assert said in line
-    assert found is vulnerable
+def test_a_library_that_was_not_looked_up_is_never_called_clean(entries, message, vulnerable):
+    line, result = judge({"dependencies": entries})
+    assert message in line
+    assert result is vulnerable
     assert ("no known" in line) is (not vulnerable and FINE in entries)

@@ -3,7 +3,7 @@
     python -m tests.supply.versions              # all of them
     python -m tests.supply.versions oldest 3.13  # some
 
-Each has an environment of its own in .versions/, made anew when pyproject.toml has changed. The newest libraries are what
+Each has its own environment in .versions/, rebuilt when pyproject.toml changes. The newest libraries are what
 `make test` installs anyway.
 """
 
@@ -20,37 +20,46 @@ ROOT = Path(__file__).parent.parent.parent
 PLACE = ROOT / ".versions"
 OLDEST = "oldest"
 NEWER = range(12, 30)
-"""Minor versions of Python 3 to look for; `make test` itself runs on the one it was given."""
+"""Minor versions of Python 3 to look for; `make test` itself runs on PYTHON."""
 
 TESTS = (
-    *("tests/ir", "tests/passes", "tests/test_lowering.py", "tests/test_raw_trees.py"),
-    *("tests/backends/test_python.py", "tests/backends/test_c.py", "tests/backends/test_onnx.py"),
-    *("tests/learn/test_classifier.py", "tests/learn/test_baselines.py", "tests/learn/test_black_box.py"),
-    *("tests/cli/test_cli.py", "tests/cli/test_mine.py", "tests/cli/test_demo.py", "tests/check/test_prove.py"),
+    *("tests/ir", "tests/passes", "tests/lowering/test_lowering.py", "tests/lowering/test_sklearn_trees.py"),
+    *("tests/backends/test_python.py", "tests/backends/c/test_c.py", "tests/backends/onnx/test_onnx.py"),
+    *(
+        "tests/learning/test_classifier.py",
+        "tests/learning/test_baselines.py",
+        "tests/learning/black_box/test_black_box.py",
+    ),
+    *(
+        "tests/cli/test_cli.py",
+        "tests/cli/test_mine.py",
+        "tests/cli/test_demo.py",
+        "tests/checking/prove/test_prove.py",
+    ),
 )
 """What a library or a Python can break: data in, learning, lowering, targets, the command line."""
 
 
 def lowest(pyproject):
     """A constraint for each dependency of the core: just the lowest version it says it works with."""
-    found = []
+    pins = []
     for requirement in pyproject["project"]["dependencies"]:
         name, at_least = re.fullmatch(r"([A-Za-z0-9_.-]+)>=([0-9.]+)", requirement).groups()
-        found.append(f"{name}=={at_least}")
-    return found
+        pins.append(f"{name}=={at_least}")
+    return pins
 
 
 def pythons():
-    """Name -> interpreter, of every newer Python on the PATH or kept by pyenv."""
-    found = {}
+    """Name -> interpreter, of every newer Python on the PATH or installed by pyenv."""
+    interpreters = {}
     for minor in NEWER:
         name = f"3.{minor}"
-        kept = sorted((Path.home() / ".pyenv/versions").glob(f"{name}.*/bin/python3"))
-        for candidate in (shutil.which(f"python{name}"), *map(str, reversed(kept))):
+        pyenv = sorted((Path.home() / ".pyenv/versions").glob(f"{name}.*/bin/python3"))
+        for candidate in (shutil.which(f"python{name}"), *map(str, reversed(pyenv))):
             if candidate and version_of(candidate) == name:
-                found[name] = candidate
+                interpreters[name] = candidate
                 break
-    return found
+    return interpreters
 
 
 def version_of(python):
@@ -92,21 +101,21 @@ def run(name, python):
     return tests.returncode, lines[-1].strip() if lines else "nothing was printed"
 
 
-def main(wanted):
+def main(names):
     every = {OLDEST: sys.executable, **pythons()}
-    if absent := [name for name in wanted if name not in every]:
+    if absent := [name for name in names if name not in every]:
         sys.exit(f"not on this machine: {', '.join(absent)}; there is {', '.join(every)}")
     PLACE.mkdir(exist_ok=True)
     failed = False
-    for name in wanted or every:
-        code, said = run(name, every[name])
+    for name in names or every:
+        code, summary = run(name, every[name])
         failed |= code != 0
         label = (
             f"oldest libraries, Python {sys.version_info[0]}.{sys.version_info[1]}"
             if name == OLDEST
             else f"Python {name}"
         )
-        print(f"{label}: {said}", flush=True)  # noqa: T201 - what was asked for
+        print(f"{label}: {summary}", flush=True)  # noqa: T201 - the output of this command
     return int(failed)
 
 

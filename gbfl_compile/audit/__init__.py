@@ -1,1 +1,0 @@
-"""What is deployed against what was approved: one answer, with its evidence, for each deployed thing."""

@@ -1,0 +1,1 @@
+"""What is deployed against what was approved: one verdict, with its evidence, for each deployed thing."""

@@ -1,0 +1,158 @@
+"""The verb of auditing: what is deployed, in whatever form, against the approved program.
+
+audit("approved.gbfl.json", database="duckdb:///loans.db", view="scores").verdict
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from gbfl_compile.auditing.compare import AuditInput
+from gbfl_compile.auditing.file import audit_file
+from gbfl_compile.auditing.verdict import AuditReport, DeployedVerdict
+from gbfl_compile.checking.prove import BUDGET_SECONDS
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.json import as_program
+
+if TYPE_CHECKING:
+    from gbfl_compile.databases.base import Database
+    from gbfl_compile.ir.nodes import Program
+    from gbfl_compile.learning.explain.triplets import Triplets
+
+File: TypeAlias = "str | os.PathLike[str]"
+
+SECONDS = 60.0
+"""That a view, library or scorer may run."""
+
+
+def audit(
+    program: Program | File,
+    *,
+    file: File | Sequence[File] = (),
+    dialect: str | None = None,
+    library: File | None = None,
+    name: str | None = None,
+    source: File | None = None,
+    float32: bool = False,
+    database: str | Database | None = None,
+    view: str | Sequence[str] = (),
+    scored: File | None = None,
+    label: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    probabilities: bool = False,
+    drift: bool = False,
+    call: str | Sequence[str] = (),
+    call_form: Literal["dicts", "matrix"] = "dicts",
+    time_limit: float = SECONDS,
+    data: Any = None,
+    triplets: Triplets | File | None = None,
+    budget_seconds: float = BUDGET_SECONDS,
+) -> AuditReport:
+    """Whether what is deployed is the approved program, with the evidence for each thing that is named.
+
+    file, dialect: a .py, .c, .onnx or .sql file, or several; the database of a .sql file that does not say so.
+    library, name, source, float32: a shared library, the prefix of its functions, the .c file it is said to be built
+        from, and whether it reads float32 rows.
+    database, view: a URL or an open database, and a view there, or several.
+    scored: a table of rows and predictions: a file, or a table of the database.
+    label, columns: the column of labels of a view or scored table; feature -> column, where names differ.
+    probabilities, drift: compare the scored table's probabilities, and its distributions with those of training.
+    call, call_form: a scorer, module:function or an http URL, or several; whether it is given dicts or a matrix.
+    time_limit, budget_seconds: seconds that a view, library or scorer may run, and that a proof may take.
+    data, triplets: rows that are run too, and of which those a difference touches are counted; whether local
+        consistency changed.
+    """
+    files, views, calls = _several(file), _several(view), _several(call)
+    if not (files or library or views or scored or calls):
+        raise BadInput("name what is deployed: --file, --library, --view, --scored or --call")
+    if views and database is None:
+        raise BadInput("--view needs --database URL")
+    if scored is None:
+        _refuse_idle("--scored", {"--drift": drift, "--probabilities": probabilities})
+    if library is None:
+        _refuse_idle("--library", {"--name": name is not None, "--source": source is not None, "--float32": float32})
+    approved = as_program(program)
+    rows = points = None
+    if data is not None:
+        from gbfl_compile.tables.read import feature_rows
+
+        rows = feature_rows(data, approved.features)
+    if triplets is not None:
+        from gbfl_compile.learning.explain.triplets import triplets_for
+
+        points = triplets_for(approved.features, triplets)
+    inputs = AuditInput(approved, rows, points, budget_seconds, dict(columns or {}), time_limit)
+    verdicts = [audit_file(inputs, Path(path), dialect) for path in files]
+    if library is not None:
+        verdicts.append(_audit_library(inputs, Path(library), name, source, float32))
+    in_database = scored is not None and database is not None and not Path(scored).exists()
+    with _open(database if views or in_database else None) as opened:
+        if opened is not None:
+            verdicts += [_audit_view(inputs, opened, str(each), label) for each in views]
+        if scored is not None:
+            from gbfl_compile.auditing.scored.audit import audit_scored
+
+            table = (opened, str(scored)) if opened is not None and in_database else Path(scored)
+            verdicts.append(
+                audit_scored(approved, table, label, inputs.columns, with_drift=drift, with_probabilities=probabilities)
+            )
+    for each in calls:
+        from gbfl_compile.auditing.scorer.callable import audit_callable
+
+        verdicts.append(audit_callable(approved, str(each), seconds=time_limit, form=call_form, data=rows))
+    return AuditReport(digest(approved), tuple(verdicts))
+
+
+def _several(value: File | Sequence[File]) -> tuple[File, ...]:
+    return (value,) if isinstance(value, str | os.PathLike) else tuple(value)
+
+
+def _refuse_idle(of: str, options: dict[str, bool]) -> None:
+    """Refuse options that would have no effect, since what they belong to is not named."""
+    for option, is_set in options.items():
+        if is_set:
+            raise BadInput(f"{option} goes with {of}, which is not named")
+
+
+@contextmanager
+def _open(database: str | Database | None) -> Iterator[Database | None]:
+    """The database; one that is opened here is closed whatever happens."""
+    if not isinstance(database, str):
+        yield database
+        return
+    from gbfl_compile.databases import connect
+
+    opened = connect(database, read_only=True)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def _audit_library(
+    inputs: AuditInput, library: Path, name: str | None, source: File | None, float32: bool
+) -> DeployedVerdict:
+    from gbfl_compile.auditing.scorer.library import audit_library
+
+    prefix = name or library.name.split(".")[0].removeprefix("lib")
+    built_from = None if source is None else Path(source)
+    return audit_library(
+        inputs.program,
+        library,
+        prefix,
+        built_from,
+        seconds=inputs.time_limit,
+        real="float32" if float32 else "float64",
+        data=inputs.data,
+    )
+
+
+def _audit_view(inputs: AuditInput, database: Database, view: str, label: str | None) -> DeployedVerdict:
+    from gbfl_compile.auditing.view.audit import LABEL, audit_view
+
+    return audit_view(inputs, database, view, f"view {view} in {database.version}", label or LABEL)

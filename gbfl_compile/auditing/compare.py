@@ -1,0 +1,127 @@
+"""What was read of a deployed thing, against the approved program: a proof, and where that fails what is different."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbfl_compile.auditing.changes import changes
+from gbfl_compile.auditing.region import region_of
+from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict, RowMoves
+from gbfl_compile.checking.artifact import ArtifactProof, ProofAnswer, prove_readings
+from gbfl_compile.checking.prove import BUDGET_SECONDS
+from gbfl_compile.checking.prove.findings import Counterexample
+from gbfl_compile.checking.readers import ReadArtifact
+from gbfl_compile.checking.reading.batch import reading_labels
+from gbfl_compile.checking.reading.from_program import align
+from gbfl_compile.checking.reading.nodes import Reading
+from gbfl_compile.checking.run import ConsistencyPair
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.batch import Matrix, evaluate_many
+from gbfl_compile.ir.nodes import Program
+from gbfl_compile.learning.consistency import Consistency, consistency
+from gbfl_compile.learning.explain.triplets import Triplets
+
+VERDICTS: Mapping[ProofAnswer, AuditVerdict] = {
+    "proved": "equal",
+    "read as equal": "equal",
+    "counterexample": "different",
+    "other names": "different",
+    "other reasons": "different",
+    "unread": "unread",
+    "undecided": "not run",
+    "not run": "not run",
+}
+"""What a proof says about the thing deployed."""
+
+
+@dataclass(frozen=True, slots=True)
+class AuditInput:
+    """The approved program, and what an audit may use beside it."""
+
+    program: Program
+    data: Matrix | None = None
+    triplets: Triplets | None = None
+    budget_seconds: float = BUDGET_SECONDS
+    columns: dict[str, str] = field(default_factory=dict)
+    """Feature -> column, where a table has other names."""
+    time_limit: float = 60.0
+    """Seconds that running a deployed thing may take."""
+
+
+Prover: TypeAlias = Callable[[Program, tuple[Reading, ...], float], ArtifactProof]
+
+
+def compare_readings(
+    deployed: DeployedVerdict, inputs: AuditInput, artifact: ReadArtifact, prove: Prover | None = None
+) -> DeployedVerdict:
+    """The deployed thing with its proof; where it is different, with what changed and which rows that touches."""
+    program, readings = inputs.program, artifact.readings
+    try:
+        matched = tuple(align(reading, program.features, program.classes) for reading in readings)
+    except BadInput as error:
+        proof = ArtifactProof("other names", str(error))
+        return replace(deployed, verdict="different", reason=str(error), proof=proof)
+    proof = (prove or prove_readings)(program, matched, inputs.budget_seconds)
+    if proof.answer == "proved" and artifact.tier != "proved":
+        proof = replace(proof, answer=artifact.tier, reason=artifact.not_strict)
+    digest = next((reading.digest for reading in readings if reading.digest is not None), None)
+    verdict = replace(deployed, proof=proof, carried_digest=digest, verdict=VERDICTS[proof.answer], reason=proof.reason)
+    pair = _first_counterexample(matched, proof)
+    if pair is None:
+        return verdict
+    reading, counterexample = pair
+    return replace(
+        verdict,
+        changes=changes(program, reading, counterexample),
+        region=region_of(program, reading, counterexample),
+        moves=None if inputs.data is None else row_moves(program, reading, inputs.data),
+        consistency=None if inputs.triplets is None else consistency_pair(program, reading, inputs.triplets),
+    )
+
+
+def weaker_without_run(verdict: DeployedVerdict) -> DeployedVerdict:
+    """What a general reader read as equal is equal only together with a run."""
+    read_only = verdict.proof is not None and verdict.proof.answer == "read as equal" and verdict.execution is None
+    if verdict.verdict != "equal" or not read_only:
+        return verdict
+    return replace(verdict, verdict="not run", reason=f"read as equal, but not run; {verdict.reason}")
+
+
+def _first_counterexample(readings: Sequence[Reading], proof: ArtifactProof) -> tuple[Reading, Counterexample] | None:
+    """Labels before anything else: another class is what people ask about."""
+    for aspects in (("labels",), None):
+        for reading, (_, answer) in zip(readings, proof.places, strict=False):
+            for aspect, finding in answer.findings.items():
+                if isinstance(finding, Counterexample) and (aspects is None or aspect in aspects):
+                    return reading, finding
+    return None
+
+
+def row_moves(program: Program, reading: Reading, rows: Matrix) -> RowMoves:
+    """How many of the rows get another class, and from which to which."""
+    return moves_between(evaluate_many(program, rows).labels, reading_labels(reading, rows))
+
+
+def moves_between(approved: NDArray[np.object_], deployed: NDArray[np.object_]) -> RowMoves:
+    """The rows on which two columns of labels differ, counted by the classes they move between."""
+    pairs = zip(approved.tolist(), deployed.tolist(), strict=True)
+    counts = Counter((a, b) for a, b in pairs if type(a) is not type(b) or a != b)
+    moves = tuple((a, b, count) for (a, b), count in counts.most_common())
+    return RowMoves(sum(counts.values()), len(approved), moves)
+
+
+def consistency_pair(program: Program, reading: Reading, triplets: Triplets) -> ConsistencyPair:
+    """Local consistency by the program's labels and by the artifact's."""
+
+    def measure(labels: Callable[[Matrix], NDArray[np.object_]]) -> Consistency:
+        on_x, on_pp, on_pn = (labels(rows) for rows in (triplets.x, triplets.pp, triplets.pn))
+        return consistency(triplets.label, on_x, on_pp, on_pn, triplets.has_pp, triplets.has_pn)
+
+    source = measure(lambda rows: evaluate_many(program, rows).labels)
+    return ConsistencyPair(source, measure(lambda rows: reading_labels(reading, rows)))

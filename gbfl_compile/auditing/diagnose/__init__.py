@@ -1,0 +1,1 @@
+"""From wrong answers to the clause, answer or column that was changed."""

@@ -1,0 +1,191 @@
+"""Slips in what a program does with its clauses: leaves of other classes, sides swapped, other points."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbfl_compile.auditing.answers import Bits, decided_by, differs_at, leaves_reached
+from gbfl_compile.auditing.diagnose.clause import clause_text
+from gbfl_compile.auditing.diagnose.slip import Case, Slip
+from gbfl_compile.auditing.verdict import Change
+from gbfl_compile.auditing.wording import exact_text
+from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.text import label_text
+
+LEAF, POINTS, SIDES, OTHER_QUESTION = 2, 2, 4, 5
+POINTS_WITHOUT_END = 4
+"""Where ever more would fit, they only stand for "this class, whatever the rules say"."""
+
+Numbers = NDArray[np.int64]
+
+
+def answer_slips(case: Case) -> Iterator[Slip]:
+    """Every slip in the decision that explains the rows."""
+    if isinstance(case.program.decision, Tree):
+        yield from _other_leaves(case, case.program.decision)
+        yield from _other_splits(case, case.program.decision)
+    else:
+        yield from _other_points(case, case.program.decision)
+
+
+def _other_leaves(case: Case, tree: Tree) -> Iterator[Slip]:
+    """The same tree with other leaves, where every leaf was answered in one way throughout."""
+    program, reached = case.program, leaves_reached(tree, case.held)
+    nodes, changes = list(tree.nodes), []
+    for number, place in enumerate(i for i, node in enumerate(tree.nodes) if isinstance(node, Leaf)):
+        here = reached == number
+        if not (here & case.differs).any():
+            continue
+        before, after = tree.nodes[place], _leaf_answer(case, here)
+        assert isinstance(before, Leaf)  # noqa: S101 - chosen so
+        if after is None:
+            return
+        nodes[place] = after
+        changes.append(_leaf_change(program, number, before, after))
+    changed = replace(program, decision=Tree(tuple(nodes)))
+    if changes and not differs_at(program, decided_by(changed, case.held), case.deployed).any():
+        yield Slip(LEAF + len(changes) - 1, int(case.differs.sum()), tuple(changes), changed)
+
+
+def _leaf_answer(case: Case, here: Bits) -> Leaf | None:
+    """The one answer heard on some rows."""
+    classes = np.unique(case.deployed.classes[here]).tolist()
+    if len(classes) > 1 or not 0 <= classes[0] < len(case.program.classes):
+        return None
+    if case.deployed.probabilities is None:
+        return Leaf(tuple(float(c == classes[0]) for c in range(len(case.program.classes))))
+    leaf_probabilities = np.unique(case.deployed.probabilities[here], axis=0)
+    if (
+        len(leaf_probabilities) > 1
+        or not np.isfinite(leaf_probabilities).all()
+        or int(leaf_probabilities[0].argmax()) != classes[0]
+    ):
+        return None
+    return Leaf(tuple(leaf_probabilities[0].tolist()))
+
+
+def _leaf_change(program: Program, number: int, before: Leaf, after: Leaf) -> Change:
+    classes = [program.classes[int(np.argmax(leaf.probabilities))] for leaf in (before, after)]
+    if classes[0] != classes[1]:
+        return Change(f"leaf {number}", *(label_text(label) for label in classes))
+    texts = (", ".join(map(exact_text, leaf.probabilities)) for leaf in (before, after))
+    return Change(f"probabilities of leaf {number}", *texts)
+
+
+def _other_splits(case: Case, tree: Tree) -> Iterator[Slip]:
+    """The two sides of a split swapped, or another clause asked there."""
+    for place, node in enumerate(tree.nodes):
+        if not isinstance(node, Split):
+            continue
+        case.clock.check()
+        where, question = f"split {place}", f"{_side(case, node.clause)}"
+        turned = case.held[:, node.clause]
+        yield from _split_slip(case, place, ~turned, SIDES, Change(where, question, "the two sides swapped"), None)
+        for other in range(len(case.program.clauses)):
+            if other != node.clause:
+                change = Change(where, question, _side(case, other))
+                yield from _split_slip(case, place, case.held[:, other], OTHER_QUESTION, change, other)
+
+
+def _side(case: Case, clause: int) -> str:
+    return f"asks clause {clause}: {clause_text(case.program, case.program.clauses[clause])}"
+
+
+def _split_slip(case: Case, place: int, answers: Bits, cost: int, change: Change, other: int | None) -> Iterator[Slip]:
+    """The tree with another question at one place: only what it answers there is other, so only that is asked anew."""
+    tree = case.program.decision
+    assert isinstance(tree, Tree)  # noqa: S101 - trees have splits
+    node = tree.nodes[place]
+    assert isinstance(node, Split)  # noqa: S101 - chosen so
+    count = len(case.program.clauses)
+    question = replace(node, clause=count)  # a clause of its own, beside those that are there
+    nodes = (*tree.nodes[:place], question, *tree.nodes[place + 1 :])
+    wider = replace(case.program, decision=Tree(nodes))
+    for rows in (case.probe, np.ones(len(case.rows), dtype=bool)):
+        held = np.column_stack([case.held[rows], answers[rows]])
+        if differs_at(case.program, decided_by(wider, held), case.deployed.at(rows)).any():
+            return
+    touched = int((answers != case.held[:, node.clause]).sum())
+    kept = replace(node, then=node.otherwise, otherwise=node.then) if other is None else replace(node, clause=other)
+    changed = Tree((*tree.nodes[:place], kept, *tree.nodes[place + 1 :]))
+    yield Slip(cost, touched, (change,), replace(case.program, decision=changed))
+
+
+def _other_points(case: Case, card: Scorecard) -> Iterator[Slip]:
+    """Other points for one class of one clause, or to start with: how many is what the rows allow."""
+    points = decided_by(case.program, case.held).scores
+    assert points is not None  # noqa: S101 - a rule set has points
+    ones = np.ones(len(case.rows), dtype=bool)
+    for number, worths in enumerate((*card.points, card.bias)):
+        case.clock.check()
+        is_bias = number == len(card.points)
+        holds = ones if is_bias else case.held[:, number]
+        if (case.differs & ~holds).any():
+            continue
+        for c, worth in enumerate(worths):
+            allowed = _allowed_points(case, points, holds, c)
+            if allowed is None:
+                continue
+            added = min(max(0, allowed[0]), allowed[1])
+            changed = (*worths[:c], worth + int(added), *worths[c + 1 :])
+            table = (*card.points[:number], changed, *card.points[number + 1 :])
+            decision = replace(card, bias=changed) if is_bias else replace(card, points=table)
+            other = replace(case.program, decision=decision)
+            if differs_at(case.program, decided_by(other, case.held), case.deployed).any():
+                continue
+            where = "to start with" if is_bias else f"points of clause {number}"
+            label = label_text(case.program.classes[c])
+            change = Change(where, f"{worth:+d} for {label}", f"{worth + int(added):+d} for {label}")
+            left_open = () if allowed[0] == allowed[1] else (_points_open(worth, allowed),)
+            cost = POINTS if math.isfinite(allowed[0]) and math.isfinite(allowed[1]) else POINTS_WITHOUT_END
+            yield Slip(cost, int(holds.sum()), (change,), other, left_open)
+
+
+def _points_open(worth: int, allowed: tuple[float, float]) -> str:
+    low, high = (f"{worth + int(end):+d}" if math.isfinite(end) else "" for end in allowed)
+    if low and high:
+        return f"any from {low} to {high} fit"
+    return f"any from {low} up fit" if low else f"any up to {high} fit"
+
+
+def _allowed_points(case: Case, points: Numbers, holds: Bits, c: int) -> tuple[float, float] | None:
+    """How many points more, from least to most, class c may get on the rows that hold; None where no number does."""
+    if case.deployed.scores is not None:
+        more = np.unique((case.deployed.scores - points)[holds, c]).tolist()
+        return (float(more[0]), float(more[0])) if len(more) == 1 and abs(more[0]) < 2**53 else None
+    if case.deployed.probabilities is not None:
+        return _from_probabilities(case, points, holds, c)
+    own, observed_classes = points[holds, c], case.deployed.classes[holds]
+    others = points[holds].copy()
+    others[:, c] = np.iinfo(np.int64).min
+    rival = others.argmax(axis=1)
+    gap = others.max(axis=1) - own  # so many more make a tie, which the lower class wins
+    wins, loses = observed_classes == c, observed_classes != c
+    if (loses & (observed_classes != rival)).any():
+        return None
+    least = (gap + (rival < c))[wins]
+    most = (gap - (rival > c))[loses]
+    low = float(least.max()) if len(least) else -math.inf
+    high = float(most.min()) if len(most) else math.inf
+    return (low, high) if low <= high else None
+
+
+def _from_probabilities(case: Case, points: Numbers, holds: Bits, c: int) -> tuple[float, float] | None:
+    """Probabilities tell points against those of another class, up to their last digits."""
+    card, leaf_probabilities = case.program.decision, case.deployed.probabilities
+    assert isinstance(card, Scorecard) and leaf_probabilities is not None  # noqa: S101, PT018 - looked at before
+    if len(case.program.classes) < 2:
+        return None
+    against = 0 if c else 1
+    known = holds & (leaf_probabilities[:, c] > 0) & (leaf_probabilities[:, against] > 0)
+    if not known.any():
+        return None
+    logits = np.log(leaf_probabilities[known, c]) - np.log(leaf_probabilities[known, against])
+    observed_classes = np.ldexp(logits, card.scale)
+    more = float(np.median(np.rint(observed_classes - (points[known, c] - points[known, against]))))
+    return (more, more) if math.isfinite(more) and abs(more) < 2**53 else None

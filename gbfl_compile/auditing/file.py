@@ -1,0 +1,111 @@
+"""Audits a file: an emitted or hand-edited .py, .c, .onnx or .sql, read back and proved. Python and C are never run."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
+from gbfl_compile.auditing.python_import import import_shadow
+from gbfl_compile.auditing.verdict import DeployedVerdict
+from gbfl_compile.backends import backend
+from gbfl_compile.checking.artifact import ArtifactProof, artifact_files
+from gbfl_compile.checking.general.sql import layout_in_header
+from gbfl_compile.checking.readers import LARGEST, read_artifact
+from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.checking.run import compare, expectation
+from gbfl_compile.checking.witnesses.rows import artifact_constants
+from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.files.atomic import read_whole
+
+TARGETS = {".py": "python", ".c": "c", ".onnx": "onnx"}
+HEADER_TARGET = '["target", "sql:'
+
+
+def audit_file(inputs: AuditInput, path: Path, dialect: str | None = None) -> DeployedVerdict:
+    """The verdict on one file. A graph and SQL are run on witnesses too; Python and C are only read."""
+    content = read_whole(path, LARGEST)
+    target = _target(path, content, dialect)
+    deployed = DeployedVerdict(str(path), "file", "not run", fingerprint=hashlib.sha256(content).hexdigest())
+    options = {f"column.{feature}": column for feature, column in inputs.columns.items()}
+    files = artifact_files(path, ".c") if target == "c" else {path.name: content}
+    try:
+        artifact = read_artifact(target, files, inputs.program, options)
+    except Unread as error:
+        return replace(deployed, verdict="unread", reason=str(error), proof=ArtifactProof("unread", str(error)))
+    except CannotRun as error:
+        return replace(deployed, reason=str(error))
+    verdict = compare_readings(deployed, inputs, artifact)
+    if target == "python":
+        return _without_shadows(verdict, path, content)
+    if target.startswith("sql:"):
+        verdict = _use_header(verdict, inputs, content)
+    return weaker_without_run(_run(verdict, inputs, target, path, files))
+
+
+def _target(path: Path, content: bytes, dialect: str | None) -> str:
+    if path.suffix in TARGETS:
+        return TARGETS[path.suffix]
+    if path.suffix != ".sql":
+        raise BadInput(f"{path}: give a .py, .c, .onnx or .sql file, or a library with --library")
+    if dialect is not None:
+        return f"sql:{dialect}"
+    _, header, rest = content.decode("utf-8", "replace").partition(HEADER_TARGET)
+    if not header:
+        raise BadInput(f"{path}: does not say which database it is for: name it with --dialect")
+    return f"sql:{rest.partition(chr(34))[0]}"
+
+
+def _without_shadows(verdict: DeployedVerdict, path: Path, content: bytes) -> DeployedVerdict:
+    """A file that an import passes over is not what is deployed."""
+    shadow = import_shadow(path, content) if verdict.verdict == "equal" else None
+    return verdict if shadow is None else replace(verdict, verdict="unread", reason=shadow)
+
+
+def _use_header(verdict: DeployedVerdict, inputs: AuditInput, content: bytes) -> DeployedVerdict:
+    """What the file's header says: the digest, and the columns that features are read from, checked against --column.
+
+    The strict reader needs no header: it reads each feature from the column that --column names, or of its own name.
+    """
+    try:
+        header = layout_in_header(content.decode("utf-8"))
+    except Unread:
+        return verdict
+    verdict = replace(verdict, carried_digest=header.digest)
+    columns = {header.features[feature]: column for feature, column in header.columns}
+    verdict = replace(verdict, feature_columns={name: own for name, own in columns.items() if own != name})
+    for name, own in columns.items():
+        stated = inputs.columns.get(name)
+        if stated is not None and stated != own and verdict.verdict == "equal":
+            reason = f"it reads the feature {name!r} from the column {own!r}, not from {stated!r} as --column says"
+            return replace(verdict, verdict="different", reason=reason)
+        if stated is None and own != name and verdict.verdict == "equal":
+            reason = (
+                f"it reads the feature {name!r} from the column {own!r}: if that is meant, say --column {name}={own}"
+            )
+            verdict = replace(verdict, verdict="unread", reason=reason)
+    return verdict
+
+
+def _run(
+    verdict: DeployedVerdict, inputs: AuditInput, target: str, path: Path, files: Mapping[str, bytes]
+) -> DeployedVerdict:
+    """The verdict after running the file on witnesses, where it may be run."""
+    if target in ("python", "c") or (verdict.proof is not None and verdict.proof.answer == "other names"):
+        return verdict
+    try:
+        ran = compare(expectation(inputs.program), backend(target).load(path), artifact_constants(files))
+    except CannotRun as error:  # there is no engine here
+        verdict = replace(verdict, not_executed=str(error))
+        return verdict if verdict.verdict != "not run" else replace(verdict, reason=str(error))
+    except BadInput as error:
+        return replace(verdict, not_executed=str(error))
+    if ran.execution is not None:
+        verdict = replace(verdict, execution=ran.execution, engine=ran.execution.engine)
+    if ran.verdict == "not run" and verdict.verdict == "equal":
+        return replace(verdict, verdict="not run", reason=f"its engine did not run it: {ran.reason}")
+    if ran.verdict == "different":
+        return replace(verdict, verdict="different", reason=verdict.reason or ran.reason)
+    return verdict

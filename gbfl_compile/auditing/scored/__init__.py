@@ -1,0 +1,1 @@
+"""A table that was scored earlier becomes a verdict."""

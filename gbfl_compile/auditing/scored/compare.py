@@ -1,0 +1,167 @@
+"""Probabilities that stand beside the labels of a scored table, in columns as `gbfl score` names them: `p_yes`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbfl_compile.auditing.answers import Bits, RowAnswers, differing
+from gbfl_compile.auditing.scored.source import Batch, part_of
+from gbfl_compile.backends import emit
+from gbfl_compile.backends.c.inputs import Columns, as_input
+from gbfl_compile.checking.artifact import prove_artifact
+from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.files.atomic import temporary_folder
+from gbfl_compile.ir.batch import Matrix, evaluate_many, score_probabilities
+from gbfl_compile.ir.evaluate import winner
+from gbfl_compile.ir.nodes import Clause, Leaf, Program, Tree
+
+if TYPE_CHECKING:
+    from gbfl_compile.backends.c.scorer import Scorer
+
+
+BUILD_AFTER = 200_000
+"""Rows after which a build pays: `evaluate_many` needs about as long for them."""
+
+BUILD_AFTER_ATOMS = 20_000_000
+"""The same in rows times atoms, for large programs."""
+
+CHECKED_ROWS = 10_000
+"""So many rows of a batch are answered by both before the C scorer is trusted."""
+
+PROOF_SECONDS = 5.0
+
+REFERENCE = "evaluate_many"
+
+
+@dataclass(frozen=True, slots=True)
+class BatchAnswers:
+    """A batch's answers: what decided (leaves, or points a class), and the class it gives."""
+
+    decided: NDArray[np.int64]
+    classes: NDArray[np.int64]
+
+
+@dataclass(slots=True)
+class Answerer:
+    """Answers batches. What it is built on is settled by how many rows have come."""
+
+    program: Program
+    """With the features that a clause asks, and no others."""
+    engine: str = REFERENCE
+    scorer: Scorer | None = None
+    tried: bool = False
+
+
+def with_used_features(program: Program) -> Program:
+    """The same program over the features that some clause asks."""
+    used = sorted({atom.feature for clause in program.clauses for atom in clause.atoms})
+    place = {feature: number for number, feature in enumerate(used)}
+    clauses = tuple(
+        Clause(tuple(replace(atom, feature=place[atom.feature]) for atom in clause.atoms)) for clause in program.clauses
+    )
+    return Program(tuple(program.features[feature] for feature in used), program.classes, clauses, program.decision)
+
+
+def answer_batch(by: Answerer, batch: Batch) -> BatchAnswers:
+    """What the program answers on a batch."""
+    if not by.program.features:
+        return _by_reference(by.program, np.empty((batch.count, 0)))
+    if not by.tried and batch.first + batch.count > _build_after(by.program):
+        by.tried = True
+        _build(by, batch)
+    if by.scorer is None:
+        return _by_reference(by.program, matrix(batch, by.program.features))
+    return _by_scorer(by.program, by.scorer, batch)
+
+
+def _build_after(program: Program) -> int:
+    atoms = sum(len(clause.atoms) for clause in program.clauses)
+    return min(BUILD_AFTER, BUILD_AFTER_ATOMS // max(1, atoms))
+
+
+def matrix(batch: Batch, features: tuple[str, ...]) -> Matrix:
+    """These columns of a batch as doubles, side by side."""
+    return matrix_of(batch.table, features) if features else np.empty((batch.count, 0))
+
+
+def matrix_of(table: Any, features: tuple[str, ...]) -> Matrix:
+    """These columns of a table with names, at least one."""
+    taken = as_input(table, features, (True,) * len(features), np.dtype(np.float64))
+    assert isinstance(taken, Columns)  # noqa: S101 - a table with names
+    return np.column_stack([column for column in taken.values if column is not None])
+
+
+def _by_reference(program: Program, rows: Matrix) -> BatchAnswers:
+    answers = evaluate_many(program, rows)
+    if answers.leaves is not None:
+        return _with_classes(program, answers.leaves)
+    assert answers.scores is not None  # noqa: S101 - a program without leaves has scores
+    return _with_classes(program, answers.scores)
+
+
+def _by_scorer(program: Program, scorer: Scorer, batch: Batch) -> BatchAnswers:
+    return _with_classes(program, scorer.score(batch.table))
+
+
+def _with_classes(program: Program, decided: NDArray[Any]) -> BatchAnswers:
+    """Ties go to the lower class, as argmax has it."""
+    if isinstance(program.decision, Tree):
+        of_leaf = np.array([winner(n.probabilities) for n in program.decision.nodes if isinstance(n, Leaf)])
+        return BatchAnswers(decided, of_leaf[decided])
+    return BatchAnswers(decided, decided.argmax(axis=1))
+
+
+def wrong_scorer(engine: str) -> CannotRun:
+    """The error that says who is to blame."""
+    return CannotRun(f"what {engine} built does not answer as its program: name another compiler in CC")
+
+
+def _build(by: Answerer, batch: Batch) -> None:
+    from gbfl_compile.backends.c import available, load_scorer
+
+    if available().cannot_run is not None:
+        return
+    with temporary_folder("audit") as folder:
+        try:
+            files = emit(by.program, "c", "approved").files
+            if prove_artifact(by.program, "c", files, PROOF_SECONDS).answer != "proved":
+                return
+            for name, content in files.items():
+                (folder / name).write_bytes(content)
+            scorer = load_scorer(folder / "approved.c")
+        except (BadInput, CannotRun):
+            return  # the reference answers the same, and slower
+    some = part_of(batch, 0, CHECKED_ROWS)
+    expected = _by_reference(by.program, matrix(some, by.program.features))
+    if not np.array_equal(expected.decided, _by_scorer(by.program, scorer, some).decided):
+        raise wrong_scorer(scorer.engine)
+    by.scorer, by.engine = scorer, f"C scorer, its text proved, {scorer.engine}"
+
+
+def probability_columns(program: Program) -> tuple[str, ...]:
+    """The columns, a class each."""
+    names = tuple(f"p_{label}" for label in program.classes)
+    if taken := next((name for name in names if name in program.features), None):
+        raise BadInput(f"the program has a feature {taken!r}: its column is no probability, leave out --probabilities")
+    return names
+
+
+def approved_probabilities(program: Program, answers: BatchAnswers) -> Matrix:
+    """What the program gives the rows of a batch."""
+    card = program.decision
+    if not isinstance(card, Tree):
+        return score_probabilities(card, answers.decided)
+    table = np.array([node.probabilities for node in card.nodes if isinstance(node, Leaf)], dtype=np.float64)
+    probabilities: Matrix = table[answers.decided]
+    return probabilities
+
+
+def wrong_probabilities(program: Program, batch: Batch, answers: BatchAnswers) -> Bits:
+    """The rows whose probabilities are not the approved ones: not the same, or for a rule set not within the bound."""
+    names = probability_columns(program)
+    approved = RowAnswers(answers.classes, approved_probabilities(program, answers))
+    return differing(program, approved, RowAnswers(answers.classes, matrix(batch, names)))["probabilities"]

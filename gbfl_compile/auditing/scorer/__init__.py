@@ -1,0 +1,1 @@
+"""Scorers that can be called: libraries, callables, HTTP services."""

@@ -1,0 +1,230 @@
+"""A scorer that can be called, a Python function or an HTTP service, against the approved program, on witnesses.
+
+A Python scorer is `module:function`, imported and called in a separate process. It gets a list of dicts, feature to
+number with None for a missing value, or with form="matrix" a float64 matrix with NaN; it returns one label per row, or
+probabilities, or a dict of both (see `workers/callable.py`). An HTTP scorer takes and returns JSON, see `http.py`.
+Labels are compared as `auditing/labels.py` says; probabilities and scores where the scorer returns them. A row that
+raises, or that is refused, was not answered as approved: it counts as different.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from gbfl_compile.auditing.answers import NO_SCORE, RowAnswers
+from gbfl_compile.auditing.labels import UNKNOWN, class_finder
+from gbfl_compile.auditing.scorer.http import NotScored, Scorer, ask, scorer_at
+from gbfl_compile.auditing.scorer.isolated import ProcessEnd, run_isolated
+from gbfl_compile.auditing.scorer.witness_run import (
+    WitnessInput,
+    compared_text,
+    execution,
+    first_reason,
+    own_row_moves,
+    witness_changes,
+    witness_input,
+    witness_region,
+)
+from gbfl_compile.auditing.scorer.workers import callable as callable_worker
+from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict
+from gbfl_compile.errors import BadInput
+from gbfl_compile.files.atomic import temporary_folder
+from gbfl_compile.ir.batch import Matrix
+from gbfl_compile.ir.nodes import Program
+
+Form: TypeAlias = Literal["dicts", "matrix"]
+
+SECONDS = 60.0
+"""For all rows together."""
+
+HTTP_BATCH = 500
+MOST_REQUESTS = 2000
+"""Where a request fails its rows are sent again by halves, down to the row at fault: never more requests than this."""
+
+
+@dataclass(slots=True)
+class ScorerReplies:
+    """The replies so far: row number -> the answer, row number -> why there is none."""
+
+    answers: dict[int, Mapping[str, Any]] = field(default_factory=dict)
+    """Each has "label", "probabilities" and "scores", as far as the scorer gave them."""
+    errors: dict[int, str] = field(default_factory=dict)
+    problem: str | None = None
+    """Why the scorer could not be called at all, or why the calls stopped."""
+    crashed: bool = False
+    """Whether the scorer itself crashed while it answered; a hang is no crash."""
+
+
+def audit_callable(
+    program: Program, what: str, *, seconds: float = SECONDS, form: Form = "dicts", data: Matrix | None = None
+) -> DeployedVerdict:
+    """Ask `module:function` or `http://…` about every witness and every row of `data`, within a time limit."""
+    inputs = witness_input(program, data=data)
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", what):
+        scorer = scorer_at(what)
+        return _verdict(inputs, _ask_http(inputs, scorer, seconds), scorer.shown, "HTTP")
+    if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", what):
+        raise BadInput(
+            f"{what!r}: a scorer is named module:function, or by a URL http://host/path or https://host/path"
+        )
+    engine = f"Python {platform.python_version()}, in a process of its own"
+    return _verdict(inputs, _ask_python(inputs, what, seconds, form), what, engine)
+
+
+def _ask_python(inputs: WitnessInput, what: str, seconds: float, form: Form) -> ScorerReplies:
+    with temporary_folder("callable") as folder:
+        order = {"features": list(inputs.program.features), "form": form, "rows": len(inputs.rows)}
+        (folder / "order.json").write_text(json.dumps(order), encoding="utf-8")
+        (folder / "rows.bin").write_bytes(np.ascontiguousarray(inputs.rows).tobytes())
+        command = [sys.executable, "-P", str(Path(callable_worker.__file__)), what, str(folder)]
+        ended = run_isolated(command, seconds, os.environ)
+        answers = folder / "answers.jsonl"
+        text = answers.read_text(encoding="utf-8", errors="replace") if answers.exists() else ""
+    return _read_replies(text, ended)
+
+
+def _read_replies(text: str, ended: ProcessEnd) -> ScorerReplies:
+    replies, at = ScorerReplies(), -1
+    done = False
+    for line in text.splitlines():
+        form = _form(line)
+        match form:
+            case {"problem": str(problem)}:
+                return ScorerReplies(problem=problem)
+            case {"start": int(start), "answers": list(answers)}:
+                replies.answers |= {
+                    start + number: form for number, form in enumerate(answers) if isinstance(form, dict)
+                }
+            case {"start": int(start), "error": str(error)}:
+                replies.errors[start] = error
+            case {"start": int(start)}:
+                at = start
+            case {"done": True}:
+                done = True
+    if not done:
+        replies.problem = f"{ended.words} {'while it was imported' if at < 0 else f'on witness {at + 1} or soon after'}"
+        replies.crashed = at >= 0 and ended.how != "hung"
+    return replies
+
+
+def _form(line: str) -> Mapping[str, Any]:
+    try:
+        form = json.loads(line)
+    except ValueError:  # the last line of a process that did not come back
+        return {}
+    return form if isinstance(form, dict) else {}
+
+
+def _ask_http(inputs: WitnessInput, scorer: Scorer, seconds: float) -> ScorerReplies:
+    deadline = time.monotonic() + seconds
+    rows = inputs.rows.tolist()
+    replies, requests = ScorerReplies(), 0
+    waiting = [(start, min(start + HTTP_BATCH, len(rows))) for start in range(0, len(rows), HTTP_BATCH)][::-1]
+    while waiting:
+        start, stop = waiting.pop()
+        requests += 1
+        if requests > MOST_REQUESTS:
+            replies.problem = f"it failed too often: stopped after {MOST_REQUESTS} requests"
+            return replies
+        try:
+            answers = ask(scorer, inputs.program.features, rows[start:stop], deadline)
+        except NotScored as error:
+            if error.whole:
+                replies.problem = f"{error} at witness {start + 1}"
+                return replies
+            if stop - start == 1:
+                replies.errors[start] = str(error)
+            else:
+                middle = (start + stop) // 2
+                waiting += [(middle, stop), (start, middle)]
+            continue
+        replies.answers |= dict(enumerate(answers, start))
+    return replies
+
+
+def _verdict(inputs: WitnessInput, replies: ScorerReplies, what: str, engine: str) -> DeployedVerdict:
+    replied = [reply_label(replies, row) for row in range(len(inputs.rows))]
+    ran = np.array([row in replies.answers or row in replies.errors for row in range(len(inputs.rows))], dtype=bool)
+    if not ran.any() and replies.problem is not None:
+        return DeployedVerdict(
+            what, "callable", "different" if replies.crashed else "not run", replies.problem, engine=engine
+        )
+    deployed = row_answers(inputs, replies.answers)
+    labels = _labels_shown(inputs, deployed, replies, replied)
+    run = execution(inputs, engine, deployed, labels, ran)
+    verdict: AuditVerdict = (
+        "different" if run.different or replies.crashed else "not run" if replies.problem else "equal"
+    )
+    reasons = [] if run.first is None else [first_reason(run.first)]
+    reasons += [replies.problem] if replies.problem else []
+    return DeployedVerdict(
+        what=what,
+        kind="callable",
+        verdict=verdict,
+        reason="; ".join(reasons) or None,
+        engine=engine,
+        execution=run,
+        changes=witness_changes(inputs, run, deployed, ran),
+        region=witness_region(inputs, run),
+        moves=own_row_moves(inputs, labels, ran) if run.different else None,
+        compared=compared_text(inputs, deployed, ran),
+    )
+
+
+def reply_label(replies: ScorerReplies, row: int) -> Any:
+    """The label of a row as the scorer gave it, or why there is none."""
+    if row in replies.errors:
+        return f"no label: {replies.errors[row]}"
+    form = replies.answers.get(row, {})
+    return form.get("label", form.get("other"))
+
+
+def _labels_shown(inputs: WitnessInput, deployed: RowAnswers, replies: ScorerReplies, replied: list[Any]) -> list[Any]:
+    """The labels as the scorer gave them; where it gave probabilities alone, the class of the largest."""
+    classes = inputs.program.classes
+    return [
+        classes[number] if label is None and number >= 0 and "label" not in replies.answers.get(row, {}) else label
+        for row, (label, number) in enumerate(zip(replied, deployed.classes.tolist(), strict=True))
+    ]
+
+
+def row_answers(inputs: WitnessInput, answers: Mapping[int, Mapping[str, Any]]) -> RowAnswers:
+    """The replies as numbers. What only some rows have is missing in the others, and so differs."""
+    count, width = len(inputs.rows), len(inputs.program.classes)
+    class_number = class_finder(inputs.program.classes)
+    classes = np.full(count, UNKNOWN, dtype=np.int64)
+    probabilities, scores = np.full((count, width), np.nan), np.full((count, width), NO_SCORE, dtype=np.int64)
+    for row, form in answers.items():
+        if _is_of(form.get("probabilities"), width):
+            probabilities[row] = [
+                value if isinstance(value, int | float) else np.nan for value in form["probabilities"]
+            ]
+        if _is_of(form.get("scores"), width):
+            scores[row] = [
+                value if isinstance(value, int) and _is_number(value) else NO_SCORE for value in form["scores"]
+            ]
+        if "label" in form or "other" in form:
+            classes[row] = class_number(form.get("label", form.get("other")))
+        elif not np.isnan(probabilities[row]).any():
+            classes[row] = int(probabilities[row].argmax())
+    keys = {key for form in answers.values() for key in form}
+    return RowAnswers(classes, probabilities if "probabilities" in keys else None, scores if "scores" in keys else None)
+
+
+def _is_of(values: Any, width: int) -> bool:
+    return isinstance(values, list) and len(values) == width
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, float) or (isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63)

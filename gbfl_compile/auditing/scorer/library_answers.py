@@ -1,0 +1,165 @@
+"""What a library's other functions said: probabilities, scores, leaves and reasons of a row, and whole batches.
+
+Files that a foreign process has had in hand: one of another size than was made for it counts as not given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbfl_compile.auditing.answers import NO_SCORE, Bits, RowAnswers, clauses_held
+from gbfl_compile.auditing.scorer.witness_run import WitnessInput
+from gbfl_compile.auditing.scorer.workers.library import BATCHES, NO_ANSWER
+from gbfl_compile.ir.batch import Answers, evaluate_many
+from gbfl_compile.ir.evaluate import winner
+from gbfl_compile.ir.nodes import Leaf, Program, Split, Tree
+from gbfl_compile.ir.reasons import reasons_of
+from gbfl_compile.ir.trees import leaf_numbers, paths
+
+ROW_BY_ROW = ("predict_proba", "score", "explain")
+"""Asked for one row after another."""
+
+FUNCTIONS = tuple(f"{what}_{number}" for what in BATCHES for number in ("rows", "columns"))
+"""In the order in which the worker asks them."""
+
+
+def held_words(program: Program) -> int:
+    """Words of 32 bits for the clauses, as the emitted C counts them."""
+    return max(1, -(-len(program.clauses) // 32))
+
+
+def prepare(folder: Path, inputs: WitnessInput) -> None:
+    """Make the files that the worker fills, full of what no scorer answers."""
+    rows, classes = len(inputs.rows), len(inputs.program.classes)
+    np.full((rows, classes), np.nan).tofile(folder / "predict_proba.bin")
+    np.zeros((rows, held_words(inputs.program)), dtype=np.uint32).tofile(folder / "explain.bin")
+    if not isinstance(inputs.program.decision, Tree):
+        np.full((rows, classes), NO_SCORE, dtype=np.int64).tofile(folder / "score.bin")
+    for function in ROW_BY_ROW:
+        np.full(rows, NO_ANSWER, dtype=np.int64).tofile(folder / f"{function}_returned.bin")
+
+
+def read_numbers(path: Path, dtype: Any, shape: tuple[int, ...]) -> NDArray[Any] | None:
+    """What stands in a file, or None where it is not there or not of this size."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    return np.frombuffer(content, dtype).reshape(shape).copy() if len(content) == size else None
+
+
+def row_answers(folder: Path, inputs: WitnessInput, classes: NDArray[np.int64]) -> RowAnswers:
+    """The answers row by row; a function that answered no row at all is not there."""
+    shape = len(inputs.rows), len(inputs.program.classes)
+    probabilities = read_numbers(folder / "predict_proba.bin", np.float64, shape)
+    scores = read_numbers(folder / "score.bin", np.int64, shape)
+    return RowAnswers(
+        classes,
+        None if probabilities is None or np.isnan(probabilities).all() else probabilities,
+        None if scores is None or (scores == NO_SCORE).all() else scores,
+    )
+
+
+def function_findings(folder: Path, inputs: WitnessInput, name: str) -> dict[str, str | None]:
+    """Each other function that answered, and how it differs first from what was approved."""
+    answers = evaluate_many(inputs.program, inputs.rows)
+    findings: dict[str, str | None] = {}
+    for function, expected, actual in (*_row_by_row(folder, inputs, answers), *_batches(folder, inputs, answers)):
+        if actual is None or (actual.reshape(len(actual), -1)[:, 0] == NO_ANSWER).all():
+            continue
+        wrong = np.flatnonzero(
+            (expected != actual).reshape(len(expected), -1).any(axis=1) & _answered_rows(function, actual)
+        )
+        findings[f"{name}_{function}"] = (
+            f"witness {wrong[0] + 1}: {expected[wrong[0]].tolist()} is answered {actual[wrong[0]].tolist()}"
+            if len(wrong)
+            else None
+        )
+    return findings
+
+
+def _answered_rows(function: str, actual: NDArray[Any]) -> NDArray[np.bool_]:
+    """A batch answers all of its rows; one row after another may have been stopped."""
+    return actual.reshape(len(actual), -1)[:, 0] != NO_ANSWER if function in ROW_BY_ROW else np.ones(len(actual), bool)
+
+
+Pairs: TypeAlias = Iterator[tuple[str, Any, NDArray[Any] | None]]
+"""A function, what was approved, and what it answered."""
+
+
+def _row_by_row(folder: Path, inputs: WitnessInput, answers: Answers) -> Pairs:
+    """The class that a function returns beside what it fills; of `explain` also the clauses that held, as bits."""
+    rows, words = len(inputs.rows), held_words(inputs.program)
+    for function in ("predict_proba", "score"):
+        returned = read_numbers(folder / f"{function}_returned.bin", np.int64, (rows,))
+        yield function, inputs.approved.classes, returned
+    returned = read_numbers(folder / "explain_returned.bin", np.int64, (rows,))
+    bits = read_numbers(folder / "explain.bin", np.uint32, (rows, words))
+    held = _true_clauses(inputs, answers)
+    packed = np.packbits(held, axis=1, bitorder="little")
+    padded = np.zeros((rows, words * 4), dtype=np.uint8)
+    padded[:, : packed.shape[1]] = packed
+    first = held.sum(axis=1) if answers.leaves is None else answers.leaves
+    actual = None if returned is None or bits is None else np.column_stack([returned, bits.astype(np.int64)])
+    yield "explain", np.column_stack([first, padded.view("<u4").astype(np.int64)]), actual
+
+
+def _true_clauses(inputs: WitnessInput, answers: Answers) -> Bits:
+    """The clauses that are said to have held: of a tree those on the way."""
+    tree = inputs.program.decision
+    if not isinstance(tree, Tree) or answers.leaves is None:
+        return clauses_held(inputs.program, inputs.rows)
+    ways = paths(tree)
+    by_leaf = np.zeros((len(leaf_numbers(tree)), len(inputs.program.clauses)), dtype=bool)
+    for number, index in enumerate(leaf_numbers(tree)):
+        for above, held in ways[index]:
+            node = tree.nodes[above]
+            if held and isinstance(node, Split):
+                by_leaf[number, node.clause] = True
+    return by_leaf[answers.leaves]
+
+
+def _batches(folder: Path, inputs: WitnessInput, answers: Answers) -> Pairs:
+    expected = {"predict": inputs.approved.classes, "leaf": answers.leaves, "score": answers.scores}
+    for function in FUNCTIONS:
+        approved = expected[function.partition("_")[0]]
+        if approved is not None:
+            dtype = np.int64 if function.startswith("score") else np.int32
+            yield function, approved, read_numbers(folder / f"{function}.bin", dtype, approved.shape)
+
+
+def table_findings(program: Program, report: Mapping[str, Any], name: str) -> dict[str, str | None]:
+    """What a library says of itself apart from rows: which features it uses, its leaves, its reasons."""
+    own = reasons_of(program)
+    used = {atom.feature for clause in program.clauses for atom in clause.atoms}
+    approved: dict[str, list[Any]] = {
+        "uses": [feature in used for feature in range(len(program.features))],
+        "label_kind": [{str: "s", bool: "b", int: "i", float: "f"}[type(program.classes[0])]],
+        "reason": [own.get(clause) for clause in range(len(program.clauses))],
+    }
+    if isinstance(program.decision, Tree):
+        leaves = [node for node in program.decision.nodes if isinstance(node, Leaf)]
+        shares = [[float(share).hex() for share in leaf.probabilities] for leaf in leaves]
+        approved["leaf"] = [
+            [-1],
+            *([winner(leaf.probabilities), *each] for leaf, each in zip(leaves, shares, strict=True)),
+            [-1],
+        ]
+    findings: dict[str, str | None] = {}
+    for function, expected in approved.items():
+        listed = report.get(function)
+        if not isinstance(listed, list) or not listed:
+            continue
+        place = next((i for i, one in enumerate(expected) if i >= len(listed) or listed[i] != one), None)
+        number = None if place is None else place - (function == "leaf")
+        actual = None if place is None or place >= len(listed) else listed[place]
+        findings[f"{name}_{function}"] = (
+            None if place is None else f"of {number}: {expected[place]} is answered {str(actual)[:500]}"
+        )
+    return findings

@@ -1,0 +1,1 @@
+"""Programs that run a scorer in a process of its own."""

@@ -1,0 +1,224 @@
+"""Loads a foreign library and asks it about each row. Runs alone: `library_worker.py LIBRARY NAME FOLDER`.
+
+Standard library only, so that it can run isolated (`python -I`). In FOLDER it finds `order.json` and `rows.bin`, and
+keeps `answers.bin` up to date while it runs: what was reached is known even if the process does not come back.
+Numbers of `answers.bin`, 64 bits each: where it is, then an answer a row, then the answers of a second pass backwards.
+
+A library that tells a digest has the functions of an emitted one, and those are asked too: what each fills for a row
+and what it returns go into two files of its own, and whole batches into a file a function.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import mmap
+import resource
+import struct
+import sys
+from pathlib import Path
+from typing import Any
+
+NO_ANSWER = -(2**63)
+LOADING, LOADED = -2, -1
+MEMORY = 2 << 30
+FILE_SIZE = 256 << 20
+
+
+def main(library: str, name: str, folder: Path) -> None:
+    """Load, run every row forwards and backwards, then ask for the names."""
+    order = json.loads((folder / "order.json").read_text())
+    rows, width = order["rows"], order["features"]
+    _set_limits()
+    answers = _map_file(folder / "answers.bin").cast("q")
+    answers[0] = LOADING
+    try:
+        loaded = ctypes.CDLL(library)
+        predict = getattr(loaded, f"{name}_predict")
+    except (OSError, AttributeError) as error:
+        _tell(folder, {"problem": _problem(error, name)})
+        return
+    answers[0] = LOADED
+    values = (folder / "rows.bin").read_bytes()
+    real = ctypes.c_float if order["real"] == "float32" else ctypes.c_double
+    emitted = hasattr(loaded, f"{name}_digest")
+    beside = _beside(loaded, name, order, folder) if emitted else []
+    _ask(predict, values, rows, width, real, answers, beside)
+    report: dict[str, Any] = {"flushes_denormals": flushes_denormals()}
+    _tell(folder, report)
+    report |= _names(loaded, name, order)
+    _tell(folder, report)
+    if emitted:
+        report |= {"uses": _uses(loaded, name, width), "leaf": _leaves(loaded, name, order)}
+        report |= {"label_kind": _label_kind(loaded, name)}
+        _tell(folder, report)
+        _ask_batches(loaded, name, values, rows, width, real, order["classes"], folder, answers)
+        _tell(folder, {**report, "batches_done": True})
+
+
+class Beside:
+    """A function of one row that fills `out` and returns a number; both go into files."""
+
+    def __init__(self, function: Any, returned: Any, out: Any, kept: memoryview, kept_returned: memoryview) -> None:
+        function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_void_p], returned
+        self.function, self.out, self.kept, self.kept_returned = function, out, kept, kept_returned
+        self.width = len(kept) // max(1, len(kept_returned))
+
+    def ask(self, buffer: Any, row: int) -> None:
+        """One row's answer. What it does not fill is what no answer looks like, not what the last row left there."""
+        ctypes.memset(self.out, 0xA5, ctypes.sizeof(self.out))
+        self.kept_returned[row] = self.function(buffer, self.out)
+        self.kept[row * self.width : (row + 1) * self.width] = bytes(self.out)[: self.width]
+
+
+ROOM = 4096
+"""Words more than are asked for: a library of more rules may fill more of them."""
+
+
+def _beside(loaded: Any, name: str, order: dict[str, Any], folder: Path) -> list[Beside]:
+    """What else the library says of a row. Each has files made for it, where the caller knows what to expect."""
+    found = []
+    classes, words = order["classes"], order["held_words"]
+    for function, returned, out in (
+        ("predict_proba", ctypes.c_int, ctypes.c_double * classes),
+        ("score", ctypes.c_int, ctypes.c_int64 * classes),
+        ("explain", ctypes.c_int32, ctypes.c_uint32 * (words + ROOM)),
+    ):
+        files = folder / f"{function}.bin", folder / f"{function}_returned.bin"
+        if hasattr(loaded, f"{name}_{function}") and files[0].exists():
+            kept, kept_returned = _map_file(files[0]), _map_file(files[1]).cast("q")
+            found.append(Beside(getattr(loaded, f"{name}_{function}"), returned, out(), kept, kept_returned))
+    return found
+
+
+def _map_file(path: Path) -> memoryview:
+    with path.open("r+b") as file:
+        return memoryview(mmap.mmap(file.fileno(), 0))
+
+
+def _ask(
+    predict: Any, values: bytes, rows: int, width: int, real: Any, answers: memoryview, beside: list[Beside]
+) -> None:
+    """Each row in a buffer that is filled afresh: a library that writes into its input spoils only its own."""
+    predict.argtypes, predict.restype = [ctypes.c_void_p], ctypes.c_int
+    buffer = (real * max(1, width))()
+    size = ctypes.sizeof(real) * width
+    for step in range(2 * rows):
+        row = step if step < rows else 2 * rows - 1 - step
+        answers[0] = step
+        ctypes.memmove(buffer, values[row * size : (row + 1) * size], size)
+        answers[1 + row + (0 if step < rows else rows)] = predict(buffer)
+        for other in beside if step < rows else ():
+            ctypes.memmove(buffer, values[row * size : (row + 1) * size], size)
+            other.ask(buffer, row)
+    answers[0] = 2 * rows
+
+
+BATCHES = {"predict": ctypes.c_int32, "leaf": ctypes.c_int32, "score": ctypes.c_int64}
+"""What the functions on many rows give: `NAME_predict_rows`, `NAME_predict_columns` and so on."""
+
+
+def _ask_batches(
+    loaded: Any, name: str, values: bytes, rows: int, width: int, real: Any, classes: int, folder: Path, answers: Any
+) -> None:
+    """All rows at once, side by side and column by column: other code than that for one row."""
+    whole = (real * max(1, rows * width)).from_buffer_copy(values.ljust(ctypes.sizeof(real)))
+    columns = [(real * max(1, rows))(*whole[place : rows * width : width]) for place in range(width)]
+    pointers = (ctypes.c_void_p * max(1, width))(*(ctypes.addressof(column) for column in columns))
+    for step, (what, number) in enumerate((what, number) for what in BATCHES for number in ("rows", "columns")):
+        function = getattr(loaded, f"{name}_{what}_{number}", None)
+        if function is None:
+            continue
+        answers[0] = 2 * rows + 1 + step
+        out = (BATCHES[what] * max(1, rows * (classes if what == "score" else 1)))()
+        function.restype = None
+        if number == "rows":
+            function(whole, ctypes.c_size_t(rows), ctypes.c_ssize_t(width), out)
+        else:
+            function(pointers, ctypes.c_size_t(rows), out)
+        (folder / f"{what}_{number}.bin").write_bytes(bytes(out))
+    answers[0] = 2 * rows
+
+
+def _set_limits() -> None:
+    """No core files, no endless memory, no endless files."""
+    for what, most in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_AS, MEMORY), (resource.RLIMIT_FSIZE, FILE_SIZE)):
+        _, hard = resource.getrlimit(what)
+        allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        with contextlib.suppress(ValueError, OSError):  # macOS has no limit of memory
+            resource.setrlimit(what, (allowed, allowed))
+
+
+def flushes_denormals() -> bool:
+    """Whether arithmetic here takes the smallest numbers for zero, as -ffast-math sets it for a whole process."""
+    (tiny,) = struct.unpack("<d", struct.pack("<q", 1))
+    (least_normal,) = struct.unpack("<d", struct.pack("<q", 1 << 52))
+    return bool(tiny + 0.0 == 0.0 or least_normal * 0.5 == 0.0)
+
+
+def _names(loaded: Any, name: str, order: dict[str, Any]) -> dict[str, Any]:
+    """What the library says it is, as far as it has the functions to say it."""
+    numbers: dict[str, list[tuple[int, ...]]] = {
+        what: [(number,) for number in range(order[what])] for what in ("features", "classes", "clauses")
+    }
+    return {
+        "digest": next(iter(_texts(loaded, f"{name}_digest", [()])), None),
+        "features": _texts(loaded, f"{name}_feature", numbers["features"]),
+        "labels": _texts(loaded, f"{name}_label", numbers["classes"]),
+        "reason": _texts(loaded, f"{name}_reason", numbers["clauses"]),
+    }
+
+
+def _uses(loaded: Any, name: str, width: int) -> list[bool]:
+    """Which features it says it looks at."""
+    uses = getattr(loaded, f"{name}_uses", None)
+    return [] if uses is None else [bool(uses(feature)) for feature in range(width)]
+
+
+def _label_kind(loaded: Any, name: str) -> list[str]:
+    kind = getattr(loaded, f"{name}_label_kind", None)
+    if kind is None:
+        return []
+    kind.restype = ctypes.c_char
+    return [kind().decode("latin-1")]
+
+
+def _leaves(loaded: Any, name: str, order: dict[str, Any]) -> list[list[Any]]:
+    """Of each leaf its class and its probabilities, written exactly; at both ends one that there is not."""
+    leaf = getattr(loaded, f"{name}_leaf", None)
+    if leaf is None or not order["leaves"]:
+        return []
+    leaf.argtypes, leaf.restype = [ctypes.c_int32, ctypes.c_void_p], ctypes.c_int
+    out, found = (ctypes.c_double * order["classes"])(), []
+    for number in range(-1, order["leaves"] + 1):
+        ctypes.memset(out, 0, ctypes.sizeof(out))
+        returned = leaf(number, out)
+        found.append([returned, *(value.hex() for value in out)] if 0 <= number < order["leaves"] else [returned])
+    return found
+
+
+def _texts(loaded: Any, function: str, calls: list[tuple[int, ...]]) -> list[str | None]:
+    found = getattr(loaded, function, None)
+    if found is None:
+        return []
+    found.restype = ctypes.c_char_p
+    texts = [found(*call) for call in calls]
+    return [None if text is None else text.decode("utf-8", "replace")[:10_000] for text in texts]
+
+
+def _problem(error: Exception, name: str) -> str:
+    if isinstance(error, AttributeError):
+        return f"it has no function {name}_predict: give the name the scorer was emitted under"
+    return f"it cannot be loaded: {(str(error).splitlines() or ['no reason report'])[0][:300]}"
+
+
+def _tell(folder: Path, form: dict[str, Any]) -> None:
+    """Whole or not at all, as the parent may read it after a crash."""
+    partial = folder / "told.partial"
+    partial.write_text(json.dumps(form))
+    partial.replace(folder / "told.json")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], Path(sys.argv[3]))

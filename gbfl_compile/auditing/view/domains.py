@@ -1,0 +1,215 @@
+"""A program and a reading restricted to the values that a table's columns can hold.
+
+An INTEGER column never holds 65.5 and a NOT NULL column is never missing, so a difference there is no difference. Each
+condition is rewritten to answer for every double x what it answers for the nearest value of the column at or below x:
+the two rewritten sides are equal on every double exactly if the original sides are equal on every value of the column.
+
+    age < 65.5 on an INTEGER column      ->  age < 66
+    income >= 0.1 on a DECIMAL(10, 2)    ->  income >= 0.1   (unchanged: 0.1 is one of its values)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import ROUND_CEILING, Decimal
+from typing import assert_never
+
+import numpy as np
+
+from gbfl_compile.auditing.compare import Prover
+from gbfl_compile.checking.artifact import ArtifactProof, ProofAnswer, prove_readings
+from gbfl_compile.checking.prove.findings import Counterexample, Proof
+from gbfl_compile.checking.reading.evaluate import run_reading
+from gbfl_compile.checking.reading.nodes import And, Ask, Condition, Not, Or, PointDecision, Reading, StepDecision, Test
+from gbfl_compile.databases.catalog import Column
+from gbfl_compile.ir.batch import Matrix
+from gbfl_compile.ir.evaluate import evaluate
+from gbfl_compile.ir.float32 import float32_at_or_above
+from gbfl_compile.ir.intervals import Values, above, below, values_of
+from gbfl_compile.ir.nodes import Clause, Interval, Program
+
+
+def at_or_above(column: Column, value: float) -> float:
+    """The least value of the column that is not below `value`; infinite where there is none."""
+    kind = column.type
+    if value <= kind.least:
+        return kind.least
+    match kind.kind:
+        case "integer" | "boolean":
+            nearest = value if math.isinf(value) else float(math.ceil(value))
+        case "decimal":
+            nearest = _decimal_at_or_above(value, kind.scale)
+        case "float32":
+            nearest = float32_at_or_above(value)
+        case "double" | "text" | "other":
+            nearest = value
+        case _:
+            assert_never(kind.kind)
+    return nearest if nearest <= kind.most else math.inf
+
+
+def at_or_below(column: Column, value: float) -> float:
+    """The largest value of the column that is not above `value`; infinite where there is none."""
+    mirrored = replace(column, type=replace(column.type, least=-column.type.most, most=-column.type.least))
+    return -at_or_above(mirrored, -value)
+
+
+def _decimal_at_or_above(value: float, scale: int) -> float:
+    """The least double that is the nearest one to a decimal of this scale, and not below `value`."""
+    if math.isinf(value) or abs(value) >= 2.0**53:
+        return value
+    unit = Decimal(1).scaleb(-min(scale, 40))
+    exact = (Decimal(value) / unit).to_integral_value(ROUND_CEILING) * unit
+    return next(float(each) for each in (exact - unit, exact, exact + unit) if float(each) >= value)
+
+
+def can_be_missing(column: Column, is_nan: bool | None) -> bool:
+    """Whether a value can be NaN, NULL or (None) either."""
+    as_nan, as_null = column.type.holds_nan, column.nullable
+    return (as_nan or as_null) if is_nan is None else as_nan if is_nan else as_null
+
+
+class Domains:
+    """What each feature can be: one column per feature, None where nothing is known about it."""
+
+    __slots__ = ("columns", "unequal")
+
+    def __init__(self, columns: Sequence[Column | None], readings: Sequence[Reading]) -> None:
+        self.columns = tuple(columns)
+        ways = [reading.nan_features for reading in readings if reading.nan_features is not None]
+        self.unequal = frozenset().union(*ways)
+        """The features whose NULL and NaN the readings tell apart."""
+
+    def values(self, feature: int, held: Values, nan: frozenset[int] | None) -> Values:
+        """The doubles whose nearest value of the column at or below is one of these."""
+        column = self.columns[feature]
+        if column is None:
+            return held
+        kind = column.type
+        least = -math.inf if held.least <= kind.least else at_or_above(column, held.least)
+        most = math.inf if held.most >= kind.most else below(at_or_above(column, above(held.most)))
+        if held.least > held.most or held.most < kind.least or (least == math.inf and kind.most < math.inf):
+            least, most = math.inf, -math.inf
+        is_nan = None if nan is None or feature not in self.unequal else feature in nan
+        missing = held.missing
+        if not can_be_missing(column, is_nan):
+            zero = self.nearest(feature, 0.0)
+            missing = held.least <= zero <= held.most
+        return Values(least, most, missing)
+
+    def nearest(self, feature: int, value: float) -> float:
+        """The value of the column that stands for a double: the one at or below it, or the column's least."""
+        column = self.columns[feature]
+        if column is None or math.isnan(value):
+            return value
+        nearest = at_or_below(column, value)
+        return column.type.least if nearest == -math.inf and math.isfinite(column.type.least) else nearest
+
+    def program(self, program: Program, nan: frozenset[int] | None) -> Program:
+        """The program, each interval rewritten."""
+        clauses = (Clause(tuple(self._interval(atom, nan) for atom in clause.atoms)) for clause in program.clauses)
+        return replace(program, clauses=tuple(clauses))
+
+    def _interval(self, atom: Interval, nan: frozenset[int] | None) -> Interval:
+        held = self.values(atom.feature, values_of(atom), nan)
+        if not held.has_numbers:
+            return Interval(atom.feature, 1.0, above(1.0), "neither", held.missing)
+        lo = None if held.least == -math.inf else held.least
+        hi = None if held.most == math.inf else held.most
+        return Interval(atom.feature, lo, hi, "both", held.missing)
+
+    def reading(self, reading: Reading) -> Reading:
+        """The reading, each test rewritten; its reasons, which quote the original bounds, are left out."""
+        nan = reading.nan_features
+        match reading.decision:
+            case StepDecision(steps):
+                rewritten = tuple(
+                    replace(step, condition=self._condition(step.condition, nan))
+                    if isinstance(step, Ask)
+                    else replace(step, held=None)
+                    for step in steps
+                )
+                return replace(reading, decision=StepDecision(rewritten))
+            case PointDecision() as card:
+                terms = tuple((self._condition(condition, nan), points) for condition, points in card.terms)
+                return replace(reading, decision=replace(card, terms=terms, held=None, words=None))
+            case _:
+                assert_never(reading.decision)
+
+    def _condition(self, condition: Condition, nan: frozenset[int] | None) -> Condition:
+        match condition:
+            case Test(feature, pieces):
+                rewritten = [self.values(feature, piece, nan) for piece in pieces]
+                return Test(feature, tuple(piece for piece in rewritten if not piece.empty))
+            case And(parts):
+                return And(tuple(self._condition(part, nan) for part in parts))
+            case Or(parts):
+                return Or(tuple(self._condition(part, nan) for part in parts))
+            case Not(part):
+                return Not(self._condition(part, nan))
+            case _:
+                assert_never(condition)
+
+    def row(self, row: Sequence[float], nan: frozenset[int] | None) -> tuple[float, ...]:
+        """The values of the columns that stand for the doubles of a row."""
+        values = []
+        for feature, value in enumerate(row):
+            column = self.columns[feature]
+            is_nan = None if nan is None or feature not in self.unequal else feature in nan
+            if math.isnan(value) and column is not None and not can_be_missing(column, is_nan):
+                value = 0.0
+            values.append(self.nearest(feature, value))
+        return tuple(values)
+
+
+def around(columns: Sequence[Column | None], rows: Matrix) -> Matrix:
+    """The rows as the columns can hold them, values between two of a column's own rounded down and rounded up."""
+    sides = []
+    for rounded in (at_or_below, at_or_above):
+        side = rows.copy()
+        for feature, column in enumerate(columns):
+            if column is not None and (column.type.kind != "double"):
+                distinct, places = np.unique(rows[:, feature], return_inverse=True)
+                values = [value if math.isnan(value) else rounded(column, float(value)) for value in distinct.tolist()]
+                side[:, feature] = np.array(values)[places.reshape(-1)]
+        sides.append(side)
+    both = np.concatenate(sides)
+    unique = {row.tobytes(): place for place, row in enumerate(both)}
+    return both[sorted(unique.values())]
+
+
+def prove_on_columns(columns: Sequence[Column | None], readings: Sequence[Reading]) -> Prover:
+    """A prover for rows that the columns can hold. Where a proof over all doubles exists, that is the proof."""
+    domains = Domains(columns, readings)
+
+    def prove(program: Program, matched: tuple[Reading, ...], budget_seconds: float) -> ArtifactProof:
+        proof = prove_readings(program, matched, budget_seconds)
+        if proof.answer != "counterexample":
+            return proof
+        proofs = [
+            prove_readings(domains.program(program, each.nan_features), (domains.reading(each),), budget_seconds)
+            for each in matched
+        ]
+        places = tuple(
+            (place, _on_values(domains, program, reading, proof))
+            for reading, each in zip(matched, proofs, strict=True)
+            for place, proof in each.places
+        )
+        order: tuple[ProofAnswer, ...] = ("counterexample", "unread", "undecided", "proved")
+        answers = {each.answer: each for each in proofs}
+        worst = next((answers[word] for word in order if word in answers), proofs[0])
+        return ArtifactProof(worst.answer, worst.reason, places, program.features)
+
+    return prove
+
+
+def _on_values(domains: Domains, program: Program, reading: Reading, proof: Proof) -> Proof:
+    """The proof with its counterexamples as rows of the columns' own values, answered by the original sides."""
+    findings = dict(proof.findings)
+    for aspect, finding in proof.findings.items():
+        if isinstance(finding, Counterexample):
+            row = domains.row(finding.row, reading.nan_features)
+            findings[aspect] = Counterexample(row, evaluate(program, row), run_reading(reading, row))
+    return replace(proof, findings=findings)

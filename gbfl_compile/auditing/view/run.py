@@ -1,0 +1,337 @@
+"""Runs a view's own query in its own database, over a copy of its table filled with witnesses and with its own rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbfl_compile.auditing.answers import clauses_held
+from gbfl_compile.auditing.compare import AuditInput
+from gbfl_compile.auditing.scorer.witness_run import json_number
+from gbfl_compile.auditing.view.table_copy import COPY, StagedRows, TableCopy, copied_table
+from gbfl_compile.auditing.view.view import View, other_inputs, query_over, stored_answer
+from gbfl_compile.backends.sql.options import class_names
+from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.checking.run import PROBABILITY_BOUND, Execution
+from gbfl_compile.checking.witnesses.rows import rows_to_run
+from gbfl_compile.databases.base import Missing
+from gbfl_compile.databases.catalog import Column, time_limit
+from gbfl_compile.ir.batch import Answers, Matrix, evaluate_many
+from gbfl_compile.ir.nodes import Program, Tree
+from gbfl_compile.ir.reasons import leaf_reasons, rule_reasons
+from gbfl_compile.ir.text import printable
+from gbfl_compile.ir.trees import leaf_numbers
+
+Outputs = Sequence[tuple[str, str]]
+"""(kind, column): label, probabilities, score, leaf or reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedAnswers:
+    """The approved answers to some rows, in the order of the outputs."""
+
+    outputs: Outputs
+    is_near: tuple[bool, ...]
+    """Which columns may be off by PROBABILITY_BOUND: the probabilities of a rule set, whose `exp` is the engine's."""
+    rows: Matrix
+    answers: tuple[tuple[Any, ...], ...]
+    places: tuple[int, ...]
+    """Which of the staged rows these are."""
+
+    def at(self, chosen: NDArray[np.intp]) -> ExpectedAnswers:
+        """The answers to some of the rows."""
+        answers = tuple(self.answers[place] for place in chosen)
+        places = tuple(self.places[place] for place in chosen)
+        return ExpectedAnswers(self.outputs, self.is_near, self.rows[chosen], answers, places)
+
+    def parts(self) -> Iterator[tuple[ExpectedAnswers, ...]]:
+        """All rows, divided in two once per bit of the answer's number, so that any two answers are divided once.
+
+        Answers come back in no order. Within one part every answer must be one that the part expects: a row that got
+        the answer of a row in the other part shows.
+        """
+        known: dict[tuple[Any, ...], int] = {}
+        numbers = np.array([known.setdefault(answer, len(known)) for answer in self.answers], dtype=np.int64)
+        for bit in range(max(1, (len(known) - 1).bit_length())):
+            has = (numbers >> bit) & 1 == 1
+            yield tuple(self.at(np.flatnonzero(part)) for part in (~has, has) if part.any())
+
+    def wrong(self, answers: Sequence[Sequence[Any]]) -> int:
+        """How many of the answers that came back are none of these."""
+        allowed: dict[tuple[Any, ...], list[tuple[float, ...]]] = {}
+        for answer in dict.fromkeys(self.answers):
+            exact, near = self._split(answer)
+            allowed.setdefault(exact, []).append(near)
+        close = {exact: np.array(near, dtype=np.float64) for exact, near in allowed.items()}
+        count = 0
+        for answer, times in Counter(self.read(row) for row in answers).items():
+            exact, near = self._split(answer)
+            if exact not in close or not _is_close(close[exact], near):
+                count += times
+        return count
+
+    def read(self, row: Sequence[Any]) -> tuple[Any, ...]:
+        """An answer as the database gave it, in the values that are compared."""
+        return tuple(_value(kind, value) for (kind, _), value in zip(self.outputs, row, strict=True))
+
+    def _split(self, answer: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        pairs = list(zip(answer, self.is_near, strict=True))
+        return tuple(value for value, near in pairs if not near), tuple(value for value, near in pairs if near)
+
+
+def expected_answers(program: Program, rows: Matrix, outputs: Outputs) -> ExpectedAnswers:
+    """What the program answers on the rows."""
+    answers = evaluate_many(program, rows)
+    is_tree = isinstance(program.decision, Tree)
+    columns = [[_value(kind, value) for value in _column(program, rows, answers, kind, name)] for kind, name in outputs]
+    near = tuple(kind == "probabilities" and not is_tree for kind, _ in outputs)
+    return ExpectedAnswers(outputs, near, rows, tuple(zip(*columns, strict=True)), tuple(range(len(rows))))
+
+
+def _column(program: Program, rows: Matrix, answers: Answers, kind: str, name: str) -> Sequence[Any]:
+    if kind == "label":
+        return list(answers.labels)
+    if kind == "leaf" and answers.leaves is not None:
+        return list(answers.leaves.tolist())
+    if kind == "reason":
+        return _reasons(program, rows, answers)
+    if kind == "probabilities":
+        return list(answers.probabilities[:, class_names("p", program.classes).index(name)].tolist())
+    assert answers.scores is not None  # noqa: S101 - outputs a tree does not have were left out
+    return list(answers.scores[:, class_names("score", program.classes).index(name)].tolist())
+
+
+def _reasons(program: Program, rows: Matrix, answers: Answers) -> list[str]:
+    if isinstance(program.decision, Tree):
+        assert answers.leaves is not None  # noqa: S101 - a tree has leaves
+        texts = leaf_reasons(program, program.decision)
+        return [texts[leaf] for leaf in answers.leaves.tolist()]
+    words = rule_reasons(program)
+    return ["".join(words[clause] for clause in np.flatnonzero(held)) for held in clauses_held(program, rows)]
+
+
+def _value(kind: str, value: Any) -> Any:
+    """Databases have no one type for truth values and whole numbers: 1 and True are the same column there."""
+    if value is None or isinstance(value, str):
+        return value
+    try:
+        return float(value) if kind in ("label", "probabilities") or value != int(value) else int(value)
+    except (TypeError, ValueError, ArithmeticError):
+        return repr(value)
+
+
+def _is_close(allowed: Matrix, near: tuple[Any, ...]) -> bool:
+    """Whether probabilities are one of those allowed; a NULL or a NaN is never."""
+    if not near:
+        return True
+    if not all(isinstance(value, float) for value in near):
+        return False
+    return bool((np.abs(allowed - np.array(near)) <= PROBABILITY_BOUND).all(axis=1).any())
+
+
+class OtherRowCount(Exception):
+    """A view that does not answer every row once."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRun:
+    """What running a view showed."""
+
+    execution: Execution
+    outputs: Outputs
+    """The columns that were compared."""
+    own_columns: tuple[str, ...]
+    """Columns called `leaf` or `reason` in which the view says something of its owner's, not compared."""
+    words: str
+    """What was run, for people."""
+
+
+def run_view(inputs: AuditInput, view: View, outputs: Outputs) -> ViewRun:
+    """Run the view's query for these columns.
+
+    The number of differences is a lower bound: see `ExpectedAnswers.parts`.
+    """
+    program = inputs.program
+    if view.table is None:
+        raise Unread(f"the view reads {len({table.sql() for table in view.require_query().tables})} tables")
+    if (name := stored_answer(view, outputs)) is not None:
+        raise Unread(f"{name!r} is a column of {view.table.name!r} and not computed by the view")
+    if view.views_below:
+        raise Unread(f"it reads {printable(view.views_below[0])}, which is a view itself")
+    features = feature_columns(inputs, view)
+    others = other_inputs(view, [inputs.columns.get(name, name) for name in program.features])
+    with (
+        time_limit(view.database, view.catalog, inputs.time_limit) as database,
+        copied_table(database, view, features) as copy,
+    ):
+        tally = _Tally(list(outputs))
+        for batch in _witness_batches(inputs, copy) if not others else ():
+            _run_batch(program, view, copy, batch, tally)
+        own = copy.stage_own_rows()
+        own_rows = len(own.numbers)
+        _run_batch(program, view, copy, own, tally)
+    if not tally.rows:
+        raise Unread(f"no row could be run: {_why_no_rows(view, others, tally)}")
+    words = f"the view's query on {tally.rows - own_rows:,} witnesses and {own_rows:,} of its table's own rows"
+    if others:
+        used = ", ".join(map(printable, others[:5]))
+        words = f"the view's query on {own_rows:,} of its table's own rows, as it also uses {used}"
+    if tally.different:
+        words += f"; answers come back in no order, so at least {tally.different} are different"
+    execution = Execution(view.database.version, tally.rows, tally.different, tally.first)
+    return ViewRun(execution, tally.outputs, tuple(tally.own_columns or ()), words)
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What the batches showed so far."""
+
+    outputs: list[tuple[str, str]]
+    own_columns: list[str] | None = None
+    rows: int = 0
+    different: int = 0
+    first: dict[str, Any] | None = None
+    refusal: str | None = None
+
+
+def _why_no_rows(view: View, others: Sequence[str], tally: _Tally) -> str:
+    if others:
+        return f"the table is empty, and the view also uses {', '.join(map(printable, others[:5]))}"
+    return tally.refusal or "the table accepts none"
+
+
+def _witness_batches(inputs: AuditInput, copy: TableCopy) -> Iterator[StagedRows]:
+    """The witnesses with missing values as NULL, and where a column can hold it as NaN."""
+    rows = rows_to_run(inputs.program, () if inputs.data is None else (inputs.data,)).rows
+    if not copy.database.holds_infinity:
+        rows = np.clip(rows, -np.finfo(np.float64).max, np.finfo(np.float64).max)
+    yield copy.stage_witnesses(rows, "null")
+    if copy.database.holds_nan and any(column is not None and column.type.holds_nan for column in copy.features):
+        missing: Missing = "nan"
+        yield copy.stage_witnesses(rows[np.isnan(rows).any(axis=1)], missing)
+
+
+def _run_batch(program: Program, view: View, copy: TableCopy, staged: StagedRows, tally: _Tally) -> None:
+    tally.refusal = staged.refusal or tally.refusal
+    if not len(staged.numbers):
+        return
+
+    def answers(part: ExpectedAnswers) -> list[tuple[Any, ...]]:
+        copy.fill(staged, part.places)
+        listed = copy.database.fetch(query_over(view, COPY, part.outputs))
+        if len(listed) != len(part.places):
+            raise OtherRowCount(f"the view gives {len(listed)} answers for {len(part.places)} rows")
+        return listed
+
+    if tally.own_columns is None:
+        tally.own_columns = [
+            name
+            for kind, name in tally.outputs
+            if kind in ("leaf", "reason") and _is_the_owners(program, staged.rows, (kind, name), answers)
+        ]
+        tally.outputs = [output for output in tally.outputs if output[1] not in tally.own_columns]
+    tally.rows += len(staged.numbers)
+    most = 0
+    for parts in expected_answers(program, staged.rows, tally.outputs).parts():
+        counts = [part.wrong(answers(part)) for part in parts]
+        most = max(most, sum(counts))
+        if tally.first is None and any(counts):
+            part = next(part for part, count in zip(parts, counts, strict=True) if count)
+            tally.first = _first(program, part, answers)
+    tally.different += most
+
+
+def _is_the_owners(
+    program: Program,
+    rows: Matrix,
+    output: tuple[str, str],
+    answers: Callable[[ExpectedAnswers], list[tuple[Any, ...]]],
+) -> bool:
+    """Whether a column called `leaf` or `reason` holds something of the owner's and not what we would write there.
+
+    Leaves are numbered from 0; a reason is ours if some row has the very words that it would have.
+    """
+    expected = expected_answers(program, rows, [output])
+    values = {expected.read(answer)[0] for answer in answers(expected)}
+    if output[0] == "leaf":
+        return not values <= {answer for (answer,) in expected.answers} | set(range(_leaf_count(program)))
+    return not any(values & {answer for (answer,) in expected.answers if answer})
+
+
+def _leaf_count(program: Program) -> int:
+    return len(leaf_numbers(program.decision)) if isinstance(program.decision, Tree) else 0
+
+
+def outputs_of(program: Program, view: View, label: str) -> list[tuple[str, str]]:
+    """The columns of the view that are answers of the program, by the names that our own views give them."""
+    named = [("probabilities", name) for name in class_names("p", program.classes)]
+    if isinstance(program.decision, Tree):
+        named.append(("leaf", "leaf"))
+    else:
+        named += [("score", name) for name in class_names("score", program.classes)]
+    named.append(("reason", "reason"))
+    present = {kind for kind, _ in named if all(view.has_column(name) for each, name in named if each == kind)}
+    return [("label", label), *(output for output in named if output[0] in present and output[1] != label)]
+
+
+def _first(
+    program: Program, part: ExpectedAnswers, answers: Callable[[ExpectedAnswers], list[tuple[Any, ...]]]
+) -> dict[str, Any]:
+    """One row that gets another answer, found by halving: the fewer rows, the fewer answers are right."""
+    while len(part.rows) > 1:
+        halves = np.array_split(np.arange(len(part.rows)), 2)
+        half = part.at(halves[0])
+        part = half if half.wrong(answers(half)) else part.at(halves[1])
+    names = [name for _, name in part.outputs]
+    values = [None if np.isnan(value) else repr(float(value)) for value in part.rows[0]]
+    return {
+        "row": dict(zip(program.features, values, strict=True)),
+        "source": _as_json(names, part.answers[0]),
+        "target": _as_json(names, part.read(answers(part)[0])),
+    }
+
+
+def _as_json(names: list[str], answer: tuple[Any, ...]) -> dict[str, Any]:
+    values = [json_number(value) if isinstance(value, float) else value for value in answer]
+    return dict(zip(names, values, strict=True))
+
+
+def is_refused(inputs: AuditInput, view: View, row: Sequence[float]) -> bool:
+    """Whether the table cannot hold a row, however its missing values are written."""
+    features = feature_columns(inputs, view)
+    rows = np.array([row], dtype=np.float64)
+    with (
+        time_limit(view.database, view.catalog, inputs.time_limit) as database,
+        copied_table(database, view, features) as copy,
+    ):
+        ways: tuple[Missing, ...] = ("null", "nan") if database.holds_nan else ("null",)
+        return not any(len(copy.stage_witnesses(rows, way).numbers) for way in ways)
+
+
+def feature_columns(inputs: AuditInput, view: View) -> list[Column | None]:
+    """The column of each feature; one that the program asks for and the table does not have is refused, by name."""
+    program = inputs.program
+    used = {atom.feature for clause in program.clauses for atom in clause.atoms}
+    columns = []
+    for place, name in enumerate(program.features):
+        column = view.column(inputs.columns.get(name, name))
+        if column is None and place in used and view.table_columns:
+            table = "its table" if view.table is None else printable(view.table.name)
+            known = ", ".join(printable(each.name) for each in view.table_columns[:10])
+            raise MissingFeature(
+                f"{table} has no column {inputs.columns.get(name, name)!r}, only {known}: name the feature's column "
+                "with --column FEATURE=COLUMN, or compare the rows it gives with --scored"
+            )
+        if column is not None and column.generated and place in used:
+            raise Unread(f"the column {column.name!r} is computed by the database and cannot be filled in")
+        columns.append(column)
+    return columns
+
+
+class MissingFeature(Unread):
+    """The table has no column for a feature that the program asks for."""

@@ -1,0 +1,233 @@
+"""A temporary copy of a view's table, filled with rows that the table itself could hold.
+
+The copy has the column types, collations and constraints of the table. A row that it refuses (NaN for an INTEGER, NULL
+under NOT NULL, a value outside a CHECK) is a row the view never sees, and is not used against it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gbfl_compile.auditing.view.domains import around, can_be_missing
+from gbfl_compile.auditing.view.view import View
+from gbfl_compile.databases.base import ROW, Database, Missing
+from gbfl_compile.databases.catalog import Column
+from gbfl_compile.errors import CannotRun, ConnectionLost, TimeLimitReached
+from gbfl_compile.ir.batch import Matrix
+
+COPY, STAGED, DOUBLES, PART = "gbfl_witnesses", "gbfl_staged", "gbfl_doubles", "gbfl_part"
+NUMBER = "gbfl_staged_row"
+"""The number of a staged row, a column beside those of the table."""
+
+OWN_ROWS = 1000
+"""Rows of the table itself that are run too."""
+
+MOST_STATEMENTS = 4000
+"""Refused rows are found by halving; a table that refuses nearly everything is given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class StagedRows:
+    """Rows that the copy accepts: their numbers in the staging table, and the features as doubles, NaN for missing."""
+
+    numbers: np.ndarray[Any, np.dtype[np.int64]]
+    rows: Matrix
+    columns: tuple[Column, ...]
+    """The columns that were filled in."""
+    refusal: str | None = None
+    """Why the last refused row was refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableCopy:
+    """The copy. Rows are staged first, and then put into it in any selection."""
+
+    database: Database
+    view: View
+    features: tuple[Column | None, ...]
+    """The column of each feature of the program, None where the table has none and the program does not ask for it."""
+
+    def stage_witnesses(self, rows: Matrix, missing: Missing) -> StagedRows:
+        """Stage rows of doubles, each rounded to what the columns hold, and try them."""
+        rows = around(self.features, _with_short_texts(self.features, rows))
+        rows = _below_the_last_decimal(self.features, rows[_can_hold(self.features, rows, missing)])
+        self.database.insert(DOUBLES, [f"f{place}" for place in range(rows.shape[1])], rows, missing=missing)
+        chosen = [(column, self._value(f"f{place}", column)) for place, column in self._feature_columns()]
+        for column in self.view.table_columns:
+            if not column.generated and column.name not in {own.name for own, _ in chosen}:
+                filler = self._filler(column)
+                chosen += [] if filler is None else [(column, filler)]
+        self._stage(chosen, f"{DOUBLES} gbfl_source", self.database.quote(ROW))
+        return self._try_all([column for column, _ in chosen])
+
+    def stage_own_rows(self) -> StagedRows:
+        """Stage some rows of the table itself."""
+        chosen = [
+            (column, self.database.quote(column.name)) for column in self.view.table_columns if not column.generated
+        ]
+        table = self.view.table
+        assert table is not None  # noqa: S101 - a copy is of one table
+        self._stage(
+            chosen, f"{table.in_quotes(self.database)} gbfl_source LIMIT {OWN_ROWS}", "ROW_NUMBER() OVER () - 1"
+        )
+        return self._try_all([column for column, _ in chosen])
+
+    def fill(self, staged: StagedRows, places: Sequence[int]) -> None:
+        """Put a selection of the staged rows into the copy, in place of what it holds."""
+        self.database.insert(PART, ["number"], staged.numbers[list(places)].astype(np.float64).reshape(-1, 1))
+        self.database.execute(self.view.catalog.empty.format(name=COPY))
+        self._put(staged.columns, f"{NUMBER} IN (SELECT number FROM {PART})")  # noqa: S608 - our own table
+
+    def _feature_columns(self) -> Iterator[tuple[int, Column]]:
+        for place, column in enumerate(self.features):
+            if column is not None:
+                yield place, column
+
+    def _value(self, value: str, column: Column) -> str:
+        catalog = self.view.catalog
+        if column.type.kind == "boolean" and "{type}" in catalog.value:
+            return f"CAST({catalog.not_nan.format(value=value, type='INTEGER')} AS {column.declared})"
+        if column.type.kind == "text":
+            return catalog.text.format(value=value, type=column.declared)
+        template = catalog.value if column.type.holds_nan else catalog.not_nan
+        return template.format(value=value, type=column.declared)
+
+    def _filler(self, column: Column) -> str | None:
+        """A value for a column that is no feature: the row's number, or what some row of the table has there."""
+        row, catalog = self.database.quote(ROW), self.view.catalog
+        if column.type.most >= 2.0**31 - 1 and column.type.kind in ("integer", "double", "float32", "decimal"):
+            return catalog.value.format(value=row, type=column.declared)
+        if column.nullable:
+            return None
+        table = self.view.table
+        assert table is not None  # noqa: S101 - a copy is of one table
+        return f"(SELECT {self.database.quote(column.name)} FROM {table.in_quotes(self.database)} LIMIT 1)"  # noqa: S608
+
+    def _stage(self, chosen: Sequence[tuple[Column, str]], source: str, number: str) -> None:
+        quote, catalog = self.database.quote, self.view.catalog
+        columns = ", ".join([f"{number} AS {NUMBER}", *(f"{value} AS {quote(c.name)}" for c, value in chosen)])
+        self.database.execute(catalog.drop.format(name=STAGED))
+        self.database.execute(catalog.staging.format(name=STAGED, query=f"SELECT {columns} FROM {source}"))  # noqa: S608
+
+    def _put(self, columns: Sequence[Column], where: str) -> None:
+        names = ", ".join(self.database.quote(column.name) for column in columns)
+        self.database.execute(f"INSERT INTO {COPY} ({names}) SELECT {names} FROM {STAGED} WHERE {where}")  # noqa: S608
+
+    def _try_all(self, columns: Sequence[Column]) -> StagedRows:
+        """The staged rows that the copy accepts. One that it refuses is found by halving."""
+        self.database.execute(self.view.catalog.empty.format(name=COPY))
+        ((count,),) = self.database.fetch(f"SELECT COUNT(*) FROM {STAGED}")  # noqa: S608 - our own table
+        accepted = np.zeros(int(count), dtype=bool)
+        waiting, statements, refusal = [(0, int(count))] if count else [], 0, None
+        while waiting:
+            begin, end = waiting.pop()
+            statements += 1
+            if statements > MOST_STATEMENTS:
+                raise CannotRun(f"the table refuses nearly every row: {refusal}")
+            try:
+                self._put(columns, f"{NUMBER} >= {begin} AND {NUMBER} < {end}")
+                accepted[begin:end] = True
+            except (TimeLimitReached, ConnectionLost):
+                raise
+            except CannotRun as error:
+                refusal = str(error)
+                middle = (begin + end) // 2
+                waiting += [(middle, end), (begin, middle)] if end - begin > 1 else []
+        numbers, rows = self._read_back()
+        keep = (
+            accepted[numbers] & ~np.isinf(rows).any(axis=1) if not self.database.holds_infinity else accepted[numbers]
+        )
+        readable = ~self._unreadable(rows)
+        return StagedRows(numbers[keep & readable], rows[keep & readable], tuple(columns), refusal)
+
+    def _read_back(self) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Matrix]:
+        """The features of the staged rows as the table holds them. Text that is no number is infinite."""
+        catalog, quote = self.view.catalog, self.database.quote
+        chosen = []
+        for _, column in self._feature_columns():
+            template = {"text": "{value}", "boolean": catalog.truth_as_double}.get(column.type.kind, catalog.as_double)
+            chosen.append(template.format(value=quote(column.name)))
+        listed = ", ".join([NUMBER, *chosen])
+        answers = self.database.fetch(f"SELECT {listed} FROM {STAGED} ORDER BY {NUMBER}")  # noqa: S608
+        rows = np.zeros((len(answers), len(self.features)))
+        for place, (feature, _) in enumerate(self._feature_columns(), 1):
+            rows[:, feature] = [_number(row[place]) for row in answers]
+        return np.array([int(row[0]) for row in answers], dtype=np.int64), rows
+
+    def _unreadable(self, rows: Matrix) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        texts = [place for place, column in self._feature_columns() if column.type.kind in ("text", "other")]
+        return np.asarray(np.isinf(rows[:, texts]).any(axis=1), dtype=bool)
+
+
+SHORT_TEXTS = (9.0, 10.0, 99.0, 100.0, 1000.0, -1.0, -9.0)
+"""Numbers that are ordered differently as texts: '9' comes after '10'."""
+
+
+def _with_short_texts(features: Sequence[Column | None], rows: Matrix) -> Matrix:
+    """The rows, and some of them again with such numbers in the columns of text."""
+    texts = [place for place, column in enumerate(features) if column is not None and column.type.kind == "text"]
+    parts = [rows]
+    for place in texts:
+        for value in SHORT_TEXTS:
+            part = rows[:: max(1, len(rows) // 20)].copy()
+            part[:, place] = value
+            parts.append(part)
+    return np.concatenate(parts)
+
+
+def _number(value: Any) -> float:
+    if value is None:
+        return math.nan
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.inf
+
+
+def _can_hold(features: Sequence[Column | None], rows: Matrix, missing: Missing) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """The rows without values that the columns are known to refuse; what else they refuse shows when it is tried."""
+    keep = np.ones(len(rows), dtype=bool)
+    for place, column in enumerate(features):
+        if column is None:
+            continue
+        as_nan = missing == "nan" and column.type.holds_nan
+        if not can_be_missing(column, as_nan):
+            keep &= ~np.isnan(rows[:, place])
+        if column.type.kind not in ("double", "float32"):
+            keep &= ~np.isinf(rows[:, place])
+    return keep
+
+
+def _below_the_last_decimal(features: Sequence[Column | None], rows: Matrix) -> Matrix:
+    """The rows, with less than the largest decimal of a column: as a double it may round to one that is too large.
+
+    DECIMAL(18, 4) ends at 99999999999999.9999, and the double nearest to that is 1e14. PostgreSQL makes a decimal of a
+    double from its first 15 digits.
+    """
+    rows = rows.copy()
+    for place, column in enumerate(features):
+        if column is not None and column.type.kind == "decimal":
+            largest = column.type.most * (1 - 1e-14)
+            rows[:, place] = np.clip(rows[:, place], -largest, largest)
+    return rows
+
+
+@contextmanager
+def copied_table(database: Database, view: View, features: Sequence[Column | None]) -> Iterator[TableCopy]:
+    """The copy, while it is needed."""
+    assert view.table is not None  # noqa: S101 - the caller has looked
+    catalog = view.catalog
+    database.execute(catalog.drop.format(name=COPY))
+    catalog.copy(database, view.table, COPY)
+    try:
+        yield TableCopy(database, view, tuple(features))
+    finally:
+        for name in (COPY, STAGED):
+            with suppress(CannotRun):  # temporary tables end with the connection in any case
+                view.database.execute(catalog.drop.format(name=name))

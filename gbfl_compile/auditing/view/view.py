@@ -1,0 +1,280 @@
+"""A view, read from the catalog and parsed once: its text, its columns, and the table it reads.
+
+The text stays as the database gave it. A parser that writes it again could write something else: `"double"` may be a
+type of the user's own, and `DOUBLE` never is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.databases.base import Database
+from gbfl_compile.databases.catalog import Catalog, Column, TableName, find_column
+from gbfl_compile.databases.catalogs import catalog_of
+from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost
+
+AS_DOUBLES = {"postgres": "CAST({} AS DOUBLE PRECISION)", "mariadb": "CAST({} AS DOUBLE)"}
+"""Where a client gives the short decimal of a float32, which reads like the double it was rounded from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A view's text as sqlglot parsed it."""
+
+    tree: Any
+    tokens: tuple[Any, ...]
+    """Of the whole definition."""
+    names: tuple[str, ...]
+    """What its columns are called, where the view says so apart from its query."""
+    tables: tuple[Any, ...]
+    """The places where it names a table that is no CTE of its own."""
+    begins: int
+    """Where in the definition the query begins, and just after its end."""
+    ends: int
+    dialect: str
+    """As sqlglot calls it."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A view of a database. What could not be found out is None, with the reason beside it."""
+
+    database: Database
+    catalog: Catalog
+    name: str
+    definition: str
+    statement: str | None
+    """The whole CREATE VIEW, where the catalog has it apart from the definition."""
+    materialized: bool
+    columns: tuple[str, ...] | None
+    """What it answers with, or None where the database could not say: a table or column that it reads is gone."""
+    query: Query | None
+    problem: str | None
+    """Why there is no query: the parser does not understand the text, or is not installed."""
+    reads: tuple[TableName, ...]
+    """Every name it selects from, its own CTEs included: a table may be called the same."""
+    table: TableName | None
+    """The one table it reads, or None where it reads several."""
+    table_columns: tuple[Column, ...]
+    views_below: tuple[str, ...]
+    """Those of the names it selects from that are views themselves."""
+
+    def column(self, name: str) -> Column | None:
+        """The column of its table with this name."""
+        return find_column(self.catalog, self.table_columns, name)
+
+    def has_column(self, name: str) -> bool:
+        """Whether it answers with a column of this name."""
+        fold = self.catalog.names_fold
+        return any(own == name or (fold and own.casefold() == name.casefold()) for own in self.columns or ())
+
+    def require_query(self) -> Query:
+        """Its query; Unread where the text is not understood."""
+        if self.query is None:
+            raise Unread(self.problem or "the view's definition is not understood")
+        return self.query
+
+
+def read_view(database: Database, name: str) -> View:
+    """The view of this name. Everything about it is asked here, once."""
+    catalog = catalog_of(database)
+    stored = catalog.view(database, name)
+    if stored is None:
+        raise BadInput(f"{database.version} has no view {name!r}")
+    columns: tuple[str, ...] | None = None
+    try:
+        columns = tuple(column.name for column in catalog.columns(database, _own_name(database, name))) or None
+    except ConnectionLost:
+        raise
+    except CannotRun:
+        pass  # a broken view; asking it for rows, the last step of the audit, gives the reason
+    query, problem = None, None
+    try:
+        query = _parse(database, stored.definition)
+    except (Unread, CannotRun) as error:
+        problem = str(error)
+    reads, table = _tables(query)
+    known = () if table is None else tuple(catalog.columns(database, table))
+    views = tuple(each.name for each in reads if catalog.is_view(database, each))
+    return View(
+        *(database, catalog, name, stored.definition, stored.statement, stored.materialized, columns),
+        *(query, problem, reads, table, known, views),
+    )
+
+
+def _own_name(database: Database, view: str) -> TableName:
+    """A view's name as PostgreSQL reads it may have a schema; elsewhere it is one name."""
+    if database.dialect == "postgres" and "." in view:
+        schema, _, name = view.rpartition(".")
+        return TableName(schema.strip('"'), name.strip('"'))
+    return TableName("", view.strip('"') if database.dialect == "postgres" else view)
+
+
+def _parse(database: Database, definition: str) -> Query:
+    try:
+        import sqlglot
+        from sqlglot import exp
+    except ModuleNotFoundError:
+        raise CannotRun("sqlglot is not installed: pip install 'gbfl-compile[sql]'") from None
+    dialect = {"mariadb": "mysql"}.get(database.dialect, database.dialect)
+    try:
+        tree = sqlglot.parse_one(definition, read=dialect)
+        tokens = tuple(sqlglot.tokenize(definition, read=dialect))
+    except (sqlglot.errors.SqlglotError, RecursionError) as error:
+        raise Unread(f"the view's definition is not understood: {str(error).splitlines()[0]}") from None
+    names: tuple[str, ...] = ()
+    if isinstance(tree, exp.Create) and isinstance(tree.this, exp.Schema):
+        names = tuple(column.name for column in tree.this.expressions)
+    query = tree.expression if isinstance(tree, exp.Create) else tree
+    if not isinstance(query, exp.Query):
+        raise Unread("the view's definition is not understood: it is not a query")
+    ctes = {cte.alias for cte in query.find_all(exp.CTE)}
+    tables = tuple(table for table in query.find_all(exp.Table) if table.db or table.name not in ctes)
+    begins, ends = _bounds(tokens, isinstance(tree, exp.Create))
+    return Query(query, tokens, names, tables, begins, ends, dialect)
+
+
+def _bounds(tokens: Sequence[Any], is_create: bool) -> tuple[int, int]:
+    """The query within a definition: after the AS of a CREATE VIEW, before a semicolon."""
+    from sqlglot import TokenType
+
+    depth, begins = 0, 0
+    for token in tokens if is_create else ():
+        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(token.token_type, 0)
+        if token.token_type == TokenType.ALIAS and depth == 0:
+            begins = token.end + 1
+            break
+    return begins, max(token.end for token in tokens if token.token_type != TokenType.SEMICOLON) + 1
+
+
+def _tables(query: Query | None) -> tuple[tuple[TableName, ...], TableName | None]:
+    """Every name the query selects from, and the one table it reads."""
+    from sqlglot import exp
+
+    if query is None:
+        return (), None
+    every = dict.fromkeys(TableName(table.db, table.name) for table in query.tree.find_all(exp.Table) if table.name)
+    own = {table.sql() for table in query.tables}
+    one = TableName(query.tables[0].db, query.tables[0].name) if len(own) == 1 and query.tables[0].name else None
+    return tuple(every), one
+
+
+def other_inputs(view: View, features: Sequence[str]) -> list[str]:
+    """Columns of its table, no features, that the view computes with or filters by, instead of only passing them on."""
+    from sqlglot import exp
+
+    taken = {name.casefold() for name in features}
+    used = [node.name for node in view.require_query().tree.find_all(exp.Column) if not _is_passed_on(view, node)]
+    return [name for name in dict.fromkeys(used) if name.casefold() not in taken and view.column(name) is not None]
+
+
+def _is_passed_on(view: View, node: Any) -> bool:
+    """Whether a column is only handed on: under its own name, or as a column of the view itself."""
+    from sqlglot import exp
+
+    root = view.require_query().tree
+    if isinstance(node.parent, exp.Select):
+        renamed = any(alias.args.get("columns") for alias in root.find_all(exp.TableAlias))
+        return node.arg_key == "expressions" and not renamed
+    if not isinstance(node.parent, exp.Alias):
+        return False
+    return node.parent.parent is root or node.parent.alias.casefold() == node.name.casefold()
+
+
+def stored_answer(view: View, outputs: Sequence[tuple[str, str]]) -> str | None:
+    """An answer that the view does not compute but takes from a column of its table."""
+    from sqlglot import exp
+
+    query = view.require_query()
+    names = {name.casefold() for _, name in outputs}
+    for place, chosen in enumerate(query.tree.selects):
+        name = query.names[place] if place < len(query.names) else chosen.alias_or_name
+        value = chosen.unalias()
+        if name.casefold() in names and isinstance(value, exp.Column) and view.column(value.name) is not None:
+            return str(name)
+    return None
+
+
+def uncast_columns(view: View) -> set[str]:
+    """Columns that the view's text uses in some place without CAST(… AS DOUBLE) around them, in lower case."""
+    from sqlglot import exp
+
+    def is_cast(node: Any) -> bool:
+        return isinstance(node.parent, exp.Cast) and node.parent.to.is_type(exp.DataType.Type.DOUBLE)
+
+    columns = view.require_query().tree.find_all(exp.Column)
+    return {node.name.casefold() for node in columns if not is_cast(node) and not _is_passed_on(view, node)}
+
+
+def query_over(view: View, table: str, outputs: Sequence[tuple[str, str]]) -> str:
+    """The view's own query with its one table replaced by another, giving these (kind, column) alone."""
+    query, database = view.require_query(), view.database
+    text = view.definition[: query.ends]
+    for begins, ends, name in sorted((_place(view, each, table) for each in query.tables), reverse=True):
+        text = f"{text[:begins]}{name}{text[ends:]}"
+    text = text[query.begins :]
+    chosen = ", ".join(_output_expression(database, kind, name) for kind, name in outputs)
+    if not query.names:
+        return f"SELECT {chosen} FROM ({text}\n) gbfl_view"  # noqa: S608 - the view's own text
+    names = ", ".join(database.quote(name) for name in query.names)
+    return f"WITH gbfl_view ({names}) AS ({text}\n) SELECT {chosen} FROM gbfl_view"  # noqa: S608 - its own text
+
+
+def _output_expression(database: Database, kind: str, name: str) -> str:
+    column = f"gbfl_view.{database.quote(name)}"
+    return AS_DOUBLES.get(database.dialect, "{}").format(column) if kind == "probabilities" else column
+
+
+def _place(view: View, table: Any, replacement: str) -> tuple[int, int, str]:
+    """Where the text names a table, and what goes there instead; the query still calls it by its own name."""
+    import sqlglot
+    from sqlglot import exp
+
+    definition = view.definition
+    parts = [part for part in (table.args.get("catalog"), table.args.get("db"), table.this) if part is not None]
+    places = [(part.meta.get("start"), part.meta.get("end")) for part in parts]
+    if any(begins is None or ends is None for begins, ends in places):
+        raise Unread("where its text names its table is not known")
+    begins, ends = places[0][0], places[-1][1] + 1
+    try:
+        again = sqlglot.parse_one(definition[begins:ends], read=view.require_query().dialect, into=exp.Table)
+    except sqlglot.errors.SqlglotError:
+        again = None
+    if again is None or [part.name for part in again.parts] != [part.name for part in parts]:
+        raise Unread("where its text names its table is not known")
+    own = "" if table.args.get("alias") else f" AS {definition[places[-1][0] : ends]}"
+    return begins, ends, f"{replacement}{own}"
+
+
+COMPARISONS = ("<", "<=", ">", ">=", "=", "<>", "!=")
+ARITHMETIC = ("+", "-", "*", "/", "%", "^", "::", "||")
+SHORT_NUMBER = re.compile(r"\d{1,14}(\.\d{1,14})?")
+
+
+def without_exact_casts(view: View) -> str:
+    """The text for the reader, which knows no column types: `age::numeric < 65.5` as `age::double precision < 65.5`.
+
+    PostgreSQL writes the first for an integer column. The cast is exact, and so is the comparison with a number of at
+    most 15 digits, whether as decimals or as doubles. Nothing but such a comparison is touched.
+    """
+    text, query = view.definition, view.query
+    if view.database.dialect != "postgres" or query is None:
+        return text
+    words = query.tokens
+    for place in range(len(words) - 5, 0, -1):
+        name, colons, kind, sign, number = (token.text for token in words[place : place + 5])
+        column = view.column(name)
+        if (colons, kind.casefold(), sign in COMPARISONS) != ("::", "numeric", True) or column is None:
+            continue
+        start = place - 2 if words[place - 1].text == "." else place
+        before = words[start - 1].text if start else ""
+        after = words[place + 5].text if place + 5 < len(words) else ""
+        is_short = SHORT_NUMBER.fullmatch(number) and len(number.replace(".", "")) <= 15
+        if column.type.kind == "integer" and is_short and before not in ARITHMETIC and after not in ARITHMETIC:
+            token = words[place + 2]
+            text = f"{text[: token.start]}double precision{text[token.end + 1 :]}"
+    return text

@@ -1,0 +1,69 @@
+"""Artifacts on disk: `D/<target>/NAME.<ext>`, written together, found again by the folder's name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gbfl_compile.backends import backend, folder_name, target_of_folder
+from gbfl_compile.backends.base import Artifact, Predictor, only_file
+from gbfl_compile.errors import BadInput
+from gbfl_compile.files.atomic import refuse_leading_out
+from gbfl_compile.files.folders import files_together, one_writer
+
+if TYPE_CHECKING:
+    from gbfl_compile.databases.base import Database
+
+
+def write_artifact(artifact: Artifact, out: Path) -> tuple[Path, ...]:
+    """Put an artifact's files into its target's folder below `out`, together; their paths."""
+    (paths,) = write_artifacts([artifact], out)
+    return paths
+
+
+def write_artifacts(artifacts: Sequence[Artifact], out: Path) -> list[tuple[Path, ...]]:
+    """Put several artifacts below `out`: all are staged before the first is moved into place."""
+    folders = [out / folder_name(artifact.target) for artifact in artifacts]
+    files: dict[Path, dict[str, bytes]] = {}
+    for artifact, folder in zip(artifacts, folders, strict=True):
+        files.setdefault(folder, {}).update(artifact.files)
+        for name in artifact.files:
+            refuse_leading_out(folder / name, out)
+    with one_writer(out), ExitStack() as staged:
+        for folder, content in files.items():
+            staged.enter_context(files_together(folder, content))
+    return [
+        tuple(folder / name for name in artifact.files) for artifact, folder in zip(artifacts, folders, strict=True)
+    ]
+
+
+def artifact_folders(out: Path) -> dict[str, Path]:
+    """Folder name -> folder below `out`. Hidden folders and Python's caches are ignored."""
+    if not out.is_dir():
+        raise BadInput(f"{out}: there is no such folder")
+    folders = sorted(path for path in out.iterdir() if path.is_dir() and path.name[0] not in "._")
+    if not folders:
+        raise BadInput(f"{out}: holds no artifact of any target, write some with gbfl compile")
+    return {folder.name: folder for folder in folders}
+
+
+def load_artifact(folder: Path, name: str | None = None, *, database: Database | None = None) -> Predictor:
+    """The artifact in a target's folder, ready to answer; SQL in a private database, or in one of yours.
+
+    A database of yours is what `connect(url)` or `from_connection(dialect, connection)` gives.
+    """
+    folder = Path(folder)
+    target = target_of_folder(folder.resolve().name)
+    if target is None:
+        inside = [path.name for path in sorted(folder.glob("*/")) if target_of_folder(path.name) is not None]
+        here = f", there is {', '.join(str(folder / name) for name in inside)}" if inside else ""
+        raise BadInput(f"{folder}: no target is called {folder.resolve().name!r}, give an artifact's folder{here}")
+    row = backend(target)
+    path = only_file(folder, row.extension, name)
+    if database is None:
+        return row.load(path)
+    from gbfl_compile.backends.sql.run import load_in_database
+
+    return load_in_database(path, target, database)

@@ -1,0 +1,240 @@
+"""The C target: a .h/.c pair without allocation or libraries that gives the program's answers.
+
+literals, names, clauses   expressions     build and cache         build
+batch kernels, bit masks   kernels         loaded scorer, input    scorer, inputs
+project files, selftest    project         sizes                   size
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, assert_never
+
+from gbfl_compile.backends.base import Artifact, Availability, Backend, Options, Predictor, take_options
+from gbfl_compile.backends.c.expressions import (
+    HEADERS_OF_C,
+    ONE_ROW,
+    Real,
+    bit_pattern,
+    comment,
+    condition,
+    enumerators,
+    integer,
+    literal,
+    rows_of,
+    string,
+    used_features,
+)
+from gbfl_compile.backends.c.kernels import batch_values, choose
+from gbfl_compile.backends.c.project import LAYOUTS, golden_vectors, layout_files
+from gbfl_compile.backends.render import render
+from gbfl_compile.errors import BadInput
+from gbfl_compile.files.resources import folder
+from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.evaluate import winner
+from gbfl_compile.ir.nodes import Label, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.reasons import reasons_of
+from gbfl_compile.ir.text import readable
+from gbfl_compile.ir.trees import deep_splits, leaf_numbers
+from gbfl_compile.version import GENERATOR
+
+if TYPE_CHECKING:
+    from gbfl_compile.backends.c.scorer import Scorer
+
+EXTENSION = ".c"
+
+OPTIONS = {
+    "dtype": ("float64", "float32"),
+    "kernel": ("auto", "ifelse", "select", "bits"),
+    "layout": LAYOUTS,
+    "batch": ("auto", "yes", "no"),
+}
+
+DEEP = 16
+"""Beyond this many nested ifs the shallower side is indented: compilers limit nesting (clang: 256)."""
+
+
+def decision(program: Program, real: Real) -> list[str]:
+    """The body of `leaf_of` (an if for each split) or of `find_held` (an if for each clause)."""
+    match program.decision:
+        case Tree():
+            return list(_tree_lines(program, program.decision, real))
+        case Scorecard():
+            return [
+                f"if ({condition(clause, real, ONE_ROW)}) {{ held[{i // 32}] |= 0x{1 << i % 32:x}u; }}"
+                for i, clause in enumerate(program.clauses)
+            ]
+        case _:
+            assert_never(program.decision)
+
+
+def _tree_lines(program: Program, tree: Tree, real: Real) -> Iterator[str]:
+    """Both sides return, so the second needs no else and a rule list is a flat sequence of ifs."""
+    inverted = deep_splits(tree, DEEP)
+    number = leaf_numbers(tree)
+    waiting: list[tuple[int, int] | str] = [(0, 0)]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, str):
+            yield item
+            continue
+        index, depth = item
+        node = tree.nodes[index]
+        indent = "    " * depth
+        if isinstance(node, Leaf):
+            yield f"{indent}return {number[index]};"
+            continue
+        test = condition(program.clauses[node.clause], real, ONE_ROW)
+        first, second = node.then, node.otherwise
+        if index in inverted:
+            test, first, second = f"!({test})", second, first
+        yield f"{indent}if ({test}) {{"
+        waiting += ((second, depth), f"{indent}}}", (first, depth + 1))
+
+
+def emit(program: Program, name: str, options: Options) -> Artifact:
+    """`NAME.h`, `NAME.c` and the `gbfl.h` they share. The tree of the demo begins like this::
+
+    static int32_t leaf_of(const double *x)
+    {
+        if ((x[23] >= 0x1.afaa3d70a3d71p+9) && (x[24] >= 0x1.0a3d70a3d70a4p-3) && (x[24] < 0x1.999999999999ap-3)) {
+            return 0;
+    """
+    chosen = take_options("c", options, OPTIONS)
+    if name.lower() in HEADERS_OF_C:
+        raise BadInput(f"the name {name!r}: {name.lower()}.h is a header that C programs include, choose another")
+    real: Real = "double" if chosen["dtype"] == "float64" else "float"
+    layout = chosen["layout"]
+    batch = chosen["batch"] == "yes" or (chosen["batch"] == "auto" and layout in ("plain", "cmake"))
+    source = digest(program)
+    values = _values(program, name, real, source, batch)
+    if batch:
+        values |= batch_values(program, real, choose(program, chosen["kernel"], real))
+    around = layout_files(layout, name, real, source)
+    files = {
+        f"{name}.h": render("c/model.h.jinja", values),
+        f"{name}.c": render("c/model.c.jinja", values),
+        "gbfl.h": (folder("runtime_c") / "gbfl.h").read_bytes(),
+        **around,
+    }
+    return Artifact("c", name, files, source)
+
+
+def _values(program: Program, name: str, real: Real, source: str, batch: bool) -> dict[str, Any]:
+    used, body = used_features(program), decision(program, real)
+    reasons, rules = _reasons(program), readable(program).split("\n")
+    return {
+        "name": name,
+        "generator": GENERATOR,
+        "digest": source,
+        "real": real,
+        "real_bits": 64 if real == "double" else 32,
+        "batch": batch,
+        "rules": [comment(line) for line in rules],
+        "features": list(zip(enumerators(name, program.features), [comment(f) for f in program.features], strict=True)),
+        "feature_names": [string(feature) for feature in program.features],
+        "labels": [string(label_string(label)) for label in program.classes],
+        "reasons": reasons,
+        "label_kind": {str: "s", bool: "b", int: "i", float: "f"}[type(program.classes[0])],
+        "feature_count": len(program.features),
+        "class_count": len(program.classes),
+        "clause_count": len(program.clauses),
+        "held_words": max(1, -(-len(program.clauses) // 32)),
+        "used": used,
+        "slots": max(1, len(used)),
+        "uses": rows_of([str(int(f in used)) for f in range(len(program.features))], 32),
+        "body": body,
+        "reads_row": any("x[" in line for line in body),
+        "golden": _golden_values(program, real),
+        **_decision_values(program),
+    }
+
+
+def _reasons(program: Program) -> list[str]:
+    """One string per clause, empty where it has no reason; no strings if no clause has one."""
+    own = reasons_of(program)
+    return [string(own.get(clause, "")) for clause in range(len(program.clauses))] if own else []
+
+
+def label_string(label: Label) -> str:
+    """A label as text that reads back as itself."""
+    return label if isinstance(label, str) else repr(label)
+
+
+def _golden_values(program: Program, real: Real) -> list[dict[str, Any]]:
+    return [
+        {
+            "row": ", ".join(f"{{{bit_pattern(value, real)}}}" for value in vector.row),
+            "class_number": program.classes.index(vector.answer.label),
+            "leaf": vector.answer.leaf,
+            "points": ", ".join(integer(points) for points in vector.answer.scores or ()),
+        }
+        for vector in golden_vectors(program, real)
+    ]
+
+
+def _decision_values(program: Program) -> dict[str, Any]:
+    match program.decision:
+        case Tree():
+            return _tree_values(program.decision)
+        case Scorecard(bias, points, scale):
+            rows = points or ((0,) * len(bias),)
+            return {
+                "tree": False,
+                "leaf_count": 0,
+                "bias": [integer(start) for start in bias],
+                "points": [", ".join(integer(worth) for worth in row) for row in rows],
+                "points_type": _integer_type(max(abs(worth) for row in rows for worth in row)),
+                "worth": literal(2.0**-scale),
+            }
+        case _:
+            assert_never(program.decision)
+
+
+def _integer_type(largest: int) -> str:
+    return next(f"int{bits}_t" for bits in (8, 16, 32, 64) if largest < 1 << (bits - 1))
+
+
+def _tree_values(tree: Tree) -> dict[str, Any]:
+    above = [0] * len(tree.nodes)
+    for index, node in enumerate(tree.nodes):
+        if isinstance(node, Split):
+            above[node.then], above[node.otherwise] = 2 * index + 1, 2 * index
+    leaves = [(index, node) for index, node in enumerate(tree.nodes) if isinstance(node, Leaf)]
+    clauses = [node.clause if isinstance(node, Split) else -1 for node in tree.nodes]
+    return {
+        "tree": True,
+        "leaf_count": len(leaves),
+        "node_count": len(tree.nodes),
+        "leaf_classes": rows_of([str(winner(node.probabilities)) for _, node in leaves]),
+        "leaf_probabilities": [", ".join(literal(p) for p in node.probabilities) for _, node in leaves],
+        "leaf_nodes": rows_of([str(index) for index, _ in leaves]),
+        "nodes_above": rows_of([str(node) for node in above]),
+        "node_clauses": rows_of([str(clause) for clause in clauses]),
+    }
+
+
+def load(path: Path) -> Predictor:
+    """The scorer in a file, built or taken from the cache, and loaded. It is code: load only what you would run."""
+    from gbfl_compile.backends.c.scorer import as_predictor
+
+    return as_predictor(load_scorer(path))
+
+
+def load_scorer(path: Path) -> Scorer:
+    """The scorer in a file, for numpy, pandas, Arrow and Polars, in batches or row by row."""
+    from gbfl_compile.backends.c.scorer import open_scorer
+
+    return open_scorer(path)
+
+
+def available() -> Availability:
+    """C can always be emitted; running it needs a compiler and cffi."""
+    from gbfl_compile.backends.c.build import find_compiler, why_not
+
+    compiler = find_compiler()
+    return Availability("no compiler" if compiler is None else compiler.version, cannot_run=why_not())
+
+
+BACKEND = Backend("c", "one .h/.c pair, C99, no allocation, no library", EXTENSION, emit, load, available)

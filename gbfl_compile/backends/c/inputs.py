@@ -1,0 +1,130 @@
+"""Tables of any kind as memory a scorer reads: strided rows or one pointer per column, copied only if necessary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gbfl_compile.errors import BadInput
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows in memory, each contiguous; `stride` values from one row to the next."""
+
+    values: NDArray[Any]
+    stride: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """A contiguous array for each feature the scorer reads, None for the others."""
+
+    values: tuple[NDArray[Any] | None, ...]
+    count: int
+
+
+def as_input(table: Any, features: tuple[str, ...], used: Sequence[bool], real: np.dtype[Any]) -> Rows | Columns:
+    """A matrix in the order of the features, or a table (pandas, Arrow, Polars) that has them by name."""
+    import numpy as np
+
+    if isinstance(table, Columns):
+        return table
+    if hasattr(table, "columns") or hasattr(table, "column_names"):
+        return _named_columns(table, features, used, real)
+    try:
+        array = np.ma.filled(table.astype(real), np.nan) if isinstance(table, np.ma.MaskedArray) else np.asarray(table)
+    except ValueError as error:
+        raise BadInput(f"the rows are not a table: {error}") from None
+    if array.ndim != 2:
+        raise BadInput(f"the rows have {array.ndim} dimensions, give 2: rows and {len(features)} features")
+    if array.shape[1] != len(features):
+        raise BadInput(f"the rows have {array.shape[1]} values, the model has {len(features)} features")
+    array = as_real(array, real, "the rows")
+    size = array.dtype.itemsize
+    if array.shape[0] > 1 and array.strides[0] == size and array.flags.aligned:
+        columns = tuple(array[:, f] if used[f] else None for f in range(len(features)))
+        return Columns(columns, array.shape[0])
+    if not array.flags.aligned or (array.shape[1] > 1 and array.strides[1] != size) or array.strides[0] % size:
+        array = np.ascontiguousarray(array) if array.flags.aligned else np.array(array, order="C")
+    stride = array.strides[0] // size if array.shape[0] > 1 else len(features)
+    return Rows(array, stride, array.shape[0])
+
+
+def as_real(array: NDArray[Any], real: np.dtype[Any], where: str) -> NDArray[Any]:
+    """The array as the scorer's own type. A conversion that would change a number is refused."""
+    import numpy as np
+
+    if array.dtype == real and array.dtype.isnative:
+        return array
+    if array.dtype.kind == "O":
+        array = _from_objects(array, where)
+    if array.dtype.kind not in "fiub":
+        raise BadInput(f"{where}: {array.dtype} values are not numbers")
+    with np.errstate(all="ignore"):
+        converted = array.astype(real)
+    if array.dtype.kind == "f" and array.dtype.itemsize > real.itemsize:
+        changed = (converted != array) & (array == array)
+        if changed.any():
+            first = array[changed][0]
+            raise BadInput(f"{where}: {first!r} is not a {real} number, convert or emit with --set c.dtype=float64")
+    if real.itemsize == 4 and array.dtype.kind in "iu" and array.dtype.itemsize > 2:
+        changed = converted.astype(np.float64) != array.astype(np.float64)
+        if changed.any():
+            raise BadInput(f"{where}: {array[changed][0]!r} is not a {real} number, emit with --set c.dtype=float64")
+    return converted
+
+
+def _from_objects(array: NDArray[Any], where: str) -> NDArray[np.float64]:
+    import numpy as np
+
+    def number(value: Any) -> float:
+        if value is None or type(value).__name__ == "NAType":
+            return float("nan")
+        if isinstance(value, str | bytes):
+            raise BadInput(f"{where}: {value!r} is not a number")
+        try:
+            return float(value)
+        except (TypeError, ValueError, OverflowError):
+            raise BadInput(f"{where}: {value!r} is not a number") from None
+
+    flat = np.array([number(value) for value in array.ravel()], dtype=np.float64)
+    return flat.reshape(array.shape)
+
+
+def _named_columns(table: Any, features: tuple[str, ...], used: Sequence[bool], real: np.dtype[Any]) -> Columns:
+    listed = getattr(table, "column_names", None)  # Arrow: `columns` there are the columns themselves
+    names = list(table.columns if listed is None else listed)
+    for feature in features:
+        if names.count(feature) != 1:
+            columns = "no column" if feature not in names else f"{names.count(feature)} columns"
+            raise BadInput(f"the table has {columns} {feature!r}")
+    count = int(table.num_rows) if hasattr(table, "num_rows") else len(table)
+    values = tuple(_column(table, f, real) if used[i] else None for i, f in enumerate(features))
+    return Columns(values, count)
+
+
+def _column(table: Any, feature: str, real: np.dtype[Any]) -> NDArray[Any]:
+    import numpy as np
+
+    column = table.column(feature) if hasattr(table, "num_rows") else table[feature]
+    where = f"column {feature!r}"
+    if hasattr(column, "combine_chunks"):
+        column = column.combine_chunks()
+    if hasattr(column, "null_count") and hasattr(column, "to_numpy"):  # Arrow and Polars: nulls become NaN
+        array = column.to_numpy(zero_copy_only=False) if hasattr(column, "type") else column.to_numpy()
+    elif getattr(column.dtype, "kind", "O") in "fiub" and not isinstance(column.dtype, np.dtype):
+        array = column.to_numpy(dtype=np.float64, na_value=np.nan)  # pandas' nullable numbers
+    else:
+        array = column.to_numpy()
+    array = as_real(np.asarray(array), real, where)
+    if array.ndim != 1:
+        raise BadInput(f"{where}: is not one column")
+    contiguous = array.flags.aligned and array.flags.c_contiguous
+    return array if contiguous else np.array(array, order="C")

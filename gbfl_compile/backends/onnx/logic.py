@@ -1,0 +1,201 @@
+"""Rules as logical operators on whole columns: one comparison per bound, And within a clause, Where up a tree.
+
+Columns, because ONNX Runtime is fastest at comparing a whole column with a constant. Every value up to the answer is
+flat, `[rows]`: a `[rows, 1]` is broadcast value by value, which is far slower.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from gbfl_compile.backends.onnx.graph import Graph, add, add_many, constant, numbers, tensor_type
+from gbfl_compile.ir.evaluate import winner
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.text import clause_text, printable
+from gbfl_compile.ir.trees import leaf_numbers
+
+EXACT_FLOAT32 = 2**24
+"""Integers below this are exact in float32: points that cannot add up to it may be added there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What the clauses are sources of: a column for each feature used, and what is already known of it."""
+
+    features: tuple[str, ...]
+    columns: dict[int, str]
+    rows: str
+    """The shape `[rows]`, for constants that have to be as long as the batch."""
+    nodes: dict[Any, str] = field(default_factory=dict)
+    """Literals, atoms and clauses that the graph has already, so that none is sources twice."""
+
+
+def used_features(program: Program) -> list[int]:
+    """The features that some clause tests."""
+    return sorted({atom.feature for clause in program.clauses for atom in clause.atoms})
+
+
+def split_columns(graph: Graph, matrix: str, program: Program) -> dict[int, str]:
+    """A column for each feature used, by one Split: Gather along rows takes longer."""
+    import numpy as np
+
+    used = set(used_features(program))
+    names: list[str] = []
+    sizes: list[int] = []
+    place: dict[int, int] = {}
+    for feature, name in enumerate(program.features):
+        if feature in used:
+            place[feature] = len(names)
+            names.append(printable(name))
+            sizes.append(1)
+        elif names and feature - 1 not in used:
+            sizes[-1] += 1
+        else:
+            names.append("not asked")
+            sizes.append(1)
+    widths = constant(graph, np.array(sizes, dtype=np.int64), "features side by side")
+    outputs = add_many(graph, "Split", [matrix, widths], [f"{name} in a column" for name in names], axis=1)
+    return flat_columns(graph, {feature: outputs[index] for feature, index in place.items()}, program.features)
+
+
+def flat_columns(graph: Graph, columns: dict[int, str], features: tuple[str, ...]) -> dict[int, str]:
+    """Each `[rows, 1]` as `[rows]`; nothing is copied."""
+    import numpy as np
+
+    if not columns:
+        return {}
+    second = constant(graph, np.array([1]), "second dimension")
+    return {f: add(graph, "Squeeze", [column, second], printable(features[f])) for f, column in columns.items()}
+
+
+def column_shape(graph: Graph, first_input: str) -> str:
+    """The shape `[rows]` of every column."""
+    import numpy as np
+
+    shape = add(graph, "Shape", [first_input], "shape of the input")
+    return add(graph, "Gather", [shape, constant(graph, np.array([0]), "first dimension")], "number of rows", axis=0)
+
+
+def everywhere(graph: Graph, sources: Sources, value: Any, name: str) -> str:
+    """A column with the same value in each row."""
+    from onnx import numpy_helper
+
+    return add(graph, "ConstantOfShape", [sources.rows], name, value=numpy_helper.from_array(value))
+
+
+def literal(graph: Graph, sources: Sources, feature: int, operator: str, bound: float) -> str:
+    """One comparison of a column with a threshold. NaN fails each of the four operators."""
+    import numpy as np
+
+    signs = {"GreaterOrEqual": ">=", "Greater": ">", "LessOrEqual": "<=", "Less": "<"}
+    key = (feature, operator, bound)
+    if key not in sources.nodes:
+        name = f"{printable(sources.features[feature])} {signs[operator]} {bound!r}"
+        threshold = constant(graph, np.array(bound, dtype=numbers(graph)), repr(bound))
+        sources.nodes[key] = add(graph, operator, [sources.columns[feature], threshold], name)
+    return sources.nodes[key]
+
+
+def atom(graph: Graph, sources: Sources, interval: Interval) -> str | None:
+    """Whether an interval holds, row by row; None where it always does."""
+    if interval in sources.nodes:
+        return sources.nodes[interval]
+    parts = []
+    if interval.lo is not None:
+        operator = "GreaterOrEqual" if interval.lo_closed else "Greater"
+        parts.append(literal(graph, sources, interval.feature, operator, interval.lo))
+    if interval.hi is not None:
+        operator = "LessOrEqual" if interval.hi_closed else "Less"
+        parts.append(literal(graph, sources, interval.feature, operator, interval.hi))
+    name = printable(sources.features[interval.feature])
+    if not parts and interval.if_missing:
+        return None
+    if not parts:
+        missing = _missing(graph, sources, interval.feature)
+        sources.nodes[interval] = add(graph, "Not", [missing], f"{name} is present")
+        return sources.nodes[interval]
+    held = parts[0] if len(parts) == 1 else add(graph, "And", parts, " and ".join(parts))
+    if interval.if_missing:
+        missing = _missing(graph, sources, interval.feature)
+        held = add(graph, "Or", [held, missing], f"{held} or missing")
+    sources.nodes[interval] = held
+    return held
+
+
+def _missing(graph: Graph, sources: Sources, feature: int) -> str:
+    key = (feature, "missing")
+    if key not in sources.nodes:
+        name = f"{printable(sources.features[feature])} is missing"
+        sources.nodes[key] = add(graph, "IsNaN", [sources.columns[feature]], name)
+    return sources.nodes[key]
+
+
+def condition(graph: Graph, sources: Sources, number: int, clause: Clause) -> str:
+    """Whether a clause holds, row by row: its atoms joined by And, under the name `rule 7`."""
+    import numpy as np
+
+    key = ("clause", frozenset(clause.atoms))
+    if key in sources.nodes:
+        return sources.nodes[key]
+    parts = [part for part in (atom(graph, sources, interval) for interval in clause.atoms) if part is not None]
+    if not parts:
+        held = everywhere(graph, sources, np.array([True]), "always")
+    else:
+        held = parts[0]
+        for index, part in enumerate(parts[1:], start=2):
+            last = index == len(parts)
+            doc = clause_text(clause, sources.features) if last else ""
+            held = add(graph, "And", [held, part], f"rule {number}" if last else f"rule {number}, {index} parts", doc)
+    sources.nodes[key] = held
+    return held
+
+
+def leaf_column(graph: Graph, sources: Sources, program: Program, tree: Tree) -> str:
+    """The number of the leaf each row reaches: from the leaves up, Where(clause, then, otherwise)."""
+    import numpy as np
+    from onnx import TensorProto
+
+    number = leaf_numbers(tree)
+    # one byte per row makes Where fast; int32 for the rare tree with more leaves
+    small = np.uint8 if len(number) <= 256 else np.int32
+    if len(tree.nodes) == 1:
+        return everywhere(graph, sources, np.array([0], dtype=np.int64), "the only leaf")
+    value: dict[int, str] = {}
+    for index in reversed(range(len(tree.nodes))):
+        node = tree.nodes[index]
+        if isinstance(node, Leaf):
+            value[index] = constant(graph, np.array(number[index], dtype=small), f"leaf {number[index]}")
+        else:
+            held = condition(graph, sources, node.clause, program.clauses[node.clause])
+            choice = [held, value.pop(node.then), value.pop(node.otherwise)]
+            value[index] = add(graph, "Where", choice, f"leaf below split {index}")
+    return add(graph, "Cast", [value[0]], "leaf of each row", to=TensorProto.INT64)
+
+
+def clause_bits(graph: Graph, sources: Sources, program: Program) -> str:
+    """Which clauses hold, `[clauses, rows]`: columns concatenated, then reshaped."""
+    import numpy as np
+
+    bits = [condition(graph, sources, number, clause) for number, clause in enumerate(program.clauses)]
+    end_to_end = add(graph, "Concat", bits, "rules end to end", axis=0)
+    lines = constant(graph, np.array([len(bits), -1], dtype=np.int64), "a line a rule")
+    return add(graph, "Reshape", [end_to_end, lines], "rules that hold")
+
+
+def score_lines(graph: Graph, bits: str, card: Scorecard) -> str:
+    """Points per class, `[classes, rows]`, in floating point: integers small enough to be exact in any order."""
+    import numpy as np
+
+    most = max(sum(abs(row[c]) for row in (card.bias, *card.points)) for c in range(len(card.bias)))
+    exact: Any = np.float32 if most < EXACT_FLOAT32 else np.float64
+    held = add(graph, "Cast", [bits], "1 for each rule that holds", to=tensor_type(exact))
+    points = constant(graph, np.array(card.points, dtype=exact).T.copy(), "points of each rule")
+    bias = constant(graph, np.array(card.bias, dtype=exact)[:, None], "points to start with")
+    return add(graph, "Add", [add(graph, "MatMul", [points, held], "points of the rules that hold"), bias], "points")
+
+
+def leaf_tables(tree: Tree) -> tuple[list[tuple[float, ...]], list[int]]:
+    """For each leaf its probabilities and the index of its class."""
+    leaves = [node for node in tree.nodes if not isinstance(node, Split)]
+    return [leaf.probabilities for leaf in leaves], [winner(leaf.probabilities) for leaf in leaves]

@@ -1,0 +1,188 @@
+"""A whole ONNX graph from a program: inputs, one of two lowerings, and the usual outputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from gbfl_compile.backends.onnx.graph import (
+    ROWS,
+    Graph,
+    Interface,
+    add,
+    add_output,
+    constant,
+    label_tensor,
+    numbers,
+    reserve,
+    tensor_type,
+)
+from gbfl_compile.backends.onnx.logic import (
+    Sources,
+    clause_bits,
+    column_shape,
+    everywhere,
+    flat_columns,
+    leaf_column,
+    leaf_tables,
+    score_lines,
+    split_columns,
+    used_features,
+)
+from gbfl_compile.backends.onnx.tree import ensemble, score_nodes, tree_nodes, unasked_points
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.nodes import Program, Scorecard, Tree
+
+LABEL, PROBABILITIES, SCORE, REASON, REASON_TEXT = "label", "probabilities", "score", "reason", "reason_text"
+INPUT = "input"
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedGraph:
+    """A finished graph and the value infos of its inputs and outputs."""
+
+    graph: Graph
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+
+
+def build_graph(program: Program, interface: Interface, words: list[str]) -> FinishedGraph:
+    """The graph of a program. For float32 give the narrowed program: thresholds are written as they are.
+
+    `words` are the texts of `reason_text`, one per leaf or rule; empty if it is no output.
+    """
+    import numpy as np
+
+    graph = Graph(interface.dtype)
+    names = [LABEL, PROBABILITIES]
+    names += [SCORE] if isinstance(program.decision, Scorecard) else []
+    names += [REASON] if interface.reason else []
+    names += [REASON_TEXT] if words else []
+    inputs = _input_names(program, interface, names)
+    for name in (*inputs, *names):
+        reserve(graph, name)
+    match program.decision:
+        case Tree():
+            leaf = _answer_by_leaf(graph, program, program.decision, interface, inputs)
+            if words:
+                sentences = constant(graph, np.array(words, dtype=object), "reason of each leaf")
+                add_output(graph, "Gather", [sentences, leaf], REASON_TEXT, axis=0)
+        case Scorecard():
+            _answer_by_score(graph, program, program.decision, interface, inputs)
+            if words:
+                texts = constant(graph, np.array(words, dtype=object), "reason of each rule")
+                silent = constant(graph, np.array([""], dtype=object), "no reason")
+                add_output(graph, "Where", [REASON, texts, silent], REASON_TEXT)
+        case _:
+            assert_never(program.decision)
+    return FinishedGraph(graph, _input_infos(graph, program, inputs, interface), _output_infos(program, names))
+
+
+def _input_names(program: Program, interface: Interface, outputs: list[str]) -> list[str]:
+    if not interface.columns:
+        return [INPUT]
+    if clash := [name for name in program.features if name in outputs]:
+        raise BadInput(f"feature {clash[0]!r} is also the name of an output: rename the column or use inputs=tensor")
+    return list(program.features)
+
+
+def _sources(graph: Graph, program: Program, interface: Interface, inputs: list[str]) -> Sources:
+    if interface.columns:
+        columns = {feature: inputs[feature] for feature in used_features(program)}
+        columns = flat_columns(graph, columns, program.features)
+    else:
+        columns = split_columns(graph, inputs[0], program) if used_features(program) else {}
+    return Sources(program.features, columns, column_shape(graph, inputs[0]))
+
+
+def _matrix(graph: Graph, interface: Interface, inputs: list[str]) -> str:
+    return add(graph, "Concat", inputs, "features side by side", axis=1) if interface.columns else inputs[0]
+
+
+def _answer_by_leaf(graph: Graph, program: Program, tree: Tree, interface: Interface, inputs: list[str]) -> str:
+    """Label and probabilities are constants of the leaf: two look-ups. Returns the leaf."""
+    import numpy as np
+    from onnx import TensorProto
+
+    if interface.lowering == "tree":
+        weight = ensemble(graph, _matrix(graph, interface, inputs), tree_nodes(program, tree), 1, "leaf as a number")
+        column = add(graph, "Cast", [weight], "leaf of each row", to=TensorProto.INT64)
+    else:
+        column = leaf_column(graph, _sources(graph, program, interface, inputs), program, tree)
+    flat = constant(graph, np.array([-1]), "flat")
+    leaf = (add_output if interface.reason else add)(graph, "Reshape", [column, flat], REASON)
+    probabilities, winners = leaf_tables(tree)
+    labels = constant(graph, label_tensor([program.classes[c] for c in winners]), "label of each leaf")
+    table = constant(graph, np.array(probabilities, dtype=np.float64), "probabilities of each leaf")
+    add_output(graph, "Gather", [labels, leaf], LABEL, axis=0)
+    add_output(graph, "Gather", [table, leaf], PROBABILITIES, axis=0)
+    return leaf
+
+
+def _answer_by_score(graph: Graph, program: Program, card: Scorecard, interface: Interface, inputs: list[str]) -> None:
+    """Points are added exactly; the probabilities are their softmax in double."""
+    import numpy as np
+    from onnx import TensorProto
+
+    if interface.lowering == "tree":
+        points = _points_by_trees(graph, program, card, _matrix(graph, interface, inputs))
+    else:
+        points = _points_by_rules(graph, program, card, interface, inputs)
+    best = add(graph, "ArgMax", [points], "class with most points", axis=1, keepdims=0)
+    labels = constant(graph, label_tensor(list(program.classes)), "label of each class")
+    add_output(graph, "Gather", [labels, best], LABEL, axis=0)
+    add_output(graph, "Cast", [points], SCORE, to=TensorProto.INT64)
+    exact = add(graph, "Cast", [points], "points in double", to=TensorProto.DOUBLE)
+    worth = constant(graph, np.array(2.0**-card.scale), "logits a point is worth")
+    add_output(graph, "Softmax", [add(graph, "Mul", [exact, worth], "logits")], PROBABILITIES, axis=1)
+
+
+def _points_by_rules(graph: Graph, program: Program, card: Scorecard, interface: Interface, inputs: list[str]) -> str:
+    """`[rows, classes]` from truth values, and the reason if it is an output."""
+    import numpy as np
+
+    sources = _sources(graph, program, interface, inputs)
+    if program.clauses:
+        bits = clause_bits(graph, sources, program)
+        if interface.reason:
+            add_output(graph, "Transpose", [bits], REASON, perm=[1, 0])
+        return add(graph, "Transpose", [score_lines(graph, bits, card)], "points by row", perm=[1, 0])
+    if interface.reason:
+        raise BadInput("the rule set has no rules, so there is no reason to give: use reason=no")
+    nothing = everywhere(graph, sources, np.array([0]), "no rule holds")
+    bias = constant(graph, np.array([card.bias], dtype=np.float64), "points to start with")
+    return add(graph, "Gather", [bias, nothing], "points by row", axis=0)
+
+
+def _points_by_trees(graph: Graph, program: Program, card: Scorecard, matrix: str) -> str:
+    import numpy as np
+
+    nodes = score_nodes(program, card, graph.dtype)
+    summed = ensemble(graph, matrix, nodes, len(program.classes), "points of the rules that hold")
+    bias = np.array([unasked_points(program, card)], dtype=numbers(graph))
+    return add(graph, "Add", [summed, constant(graph, bias, "points to start with")], "points by row")
+
+
+def _input_infos(graph: Graph, program: Program, inputs: list[str], interface: Interface) -> tuple[Any, ...]:
+    from onnx import helper
+
+    kind = tensor_type(numbers(graph))
+    width = 1 if interface.columns else len(program.features)
+    return tuple(helper.make_tensor_value_info(name, kind, [ROWS, width]) for name in inputs)
+
+
+def _output_infos(program: Program, names: list[str]) -> tuple[Any, ...]:
+    import numpy as np
+    from onnx import TensorProto, helper
+
+    classes = len(program.classes)
+    by_leaf = isinstance(program.decision, Tree)
+    label = TensorProto.STRING if isinstance(program.classes[0], str) else None
+    known: dict[str, tuple[int, list[str | int | None]]] = {
+        LABEL: (label or tensor_type(label_tensor(list(program.classes)).dtype), [ROWS]),
+        PROBABILITIES: (tensor_type(np.float64), [ROWS, classes]),
+        SCORE: (tensor_type(np.int64), [ROWS, classes]),
+        REASON: (tensor_type(np.int64), [ROWS]) if by_leaf else (TensorProto.BOOL, [ROWS, len(program.clauses)]),
+        REASON_TEXT: (TensorProto.STRING, [ROWS] if by_leaf else [ROWS, len(program.clauses)]),
+    }
+    return tuple(helper.make_tensor_value_info(name, *known[name]) for name in names)

@@ -1,0 +1,321 @@
+"""Scores a table of any size with an artifact: key columns if any, then `label`, then one `p_<class>` per class.
+
+Rows are scored in batches: one is read while others are scored, on several threads where the artifact allows it, and
+written in order. Neither batches nor threads change the output.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from gbfl_compile.backends.base import Predictor
+from gbfl_compile.errors import BadInput
+from gbfl_compile.files.staging import clear_leftovers
+from gbfl_compile.ir.json import as_program
+from gbfl_compile.tables.batches import (
+    ARROW_ROWS,
+    CsvKinds,
+    arrow_numbers,
+    column_names,
+    column_types,
+    rows_at_once,
+    table_batches,
+)
+from gbfl_compile.tables.parallel_map import in_order
+from gbfl_compile.tables.read import feature_matrix, file_ending, refuse_absent, some_names
+from gbfl_compile.tables.write import CodedColumn, table_writer
+from gbfl_compile.version import GENERATOR
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from gbfl_compile.databases.base import Database
+    from gbfl_compile.ir.nodes import Program
+
+File: TypeAlias = "str | os.PathLike[str]"
+
+MOST_JOBS = 8
+"""Threads by default: reading the file keeps no more of them busy."""
+
+
+def formulas(classes: Sequence[Any]) -> list[str]:
+    """Labels that a spreadsheet would run as formulas. They are written unchanged all the same.
+
+    >>> formulas(["=1+1", "no", "@x"])
+    ['=1+1', '@x']
+    """
+    return [label for label in classes if isinstance(label, str) and label.startswith(("=", "+", "-", "@", "\t", "\r"))]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Some rows of the table: one column of doubles per feature (None where it is not used), and the keys."""
+
+    count: int
+    columns: tuple[NDArray[np.float64] | None, ...]
+    keys: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringResult:
+    """What scoring a table gave."""
+
+    rows: int
+    engine: str
+    digest: str
+    """The digest the artifact carries."""
+    out: str | None = None
+    """The file, or the table of the database, that holds the answers."""
+    table: Any = None
+    """The answers as a DataFrame, where a DataFrame was scored and no file was named."""
+    formulas: tuple[str, ...] = ()
+    """Labels in a CSV file that a spreadsheet would run."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The stable form scripts read."""
+        return {"rows": self.rows, "out": self.out, "engine": self.engine, "digest": self.digest}
+
+
+def score(
+    source: Program | File,
+    table: Any,
+    out: File | None = None,
+    *,
+    keys: Sequence[str] = (),
+    name: str | None = None,
+    jobs: int | None = None,
+    database: str | Database | None = None,
+    schema: str = "",
+    columns: Mapping[str, str] | None = None,
+    replace: bool = False,
+) -> ScoringResult:
+    """Score a table with an artifact or a program: key columns, `label`, then one `p_<class>` per class.
+
+    source: a target's folder (with several artifacts there, `name` chooses), a Program or its file.
+    table, out: files (CSV, Parquet, Arrow) of any size; or a DataFrame, whose answers are returned where `out` is None.
+    jobs: threads; by default the machine's, at most 8.
+    database: a URL or an open database: `table` and `out` are tables there and no row leaves it. `columns` maps
+        features to columns where names differ, `schema` is that of both tables, `replace` drops an old `out`.
+    """
+    if database is not None:
+        return _score_inside(source, table, out, keys, database, schema, columns, replace)
+    is_file = isinstance(table, str | os.PathLike)
+    if is_file and out is None:
+        raise BadInput(f"{table}: name a file for its answers")
+    if not is_file and not hasattr(table, "columns"):
+        raise BadInput(f"a table is a file or a DataFrame, not {type(table).__name__}")
+    predictor = _predictor(source, name)
+    if not is_file:
+        return _score_frame(predictor, table, out, tuple(keys))
+    path = Path(out or "")
+    risky = formulas(predictor.classes) if ".csv" in path.name.lower() else []
+    rows = score_file(predictor, Path(table), path, tuple(keys), jobs)
+    return ScoringResult(rows, predictor.engine, predictor.digest, str(out), None, tuple(risky))
+
+
+def _predictor(source: Program | File, name: str | None) -> Predictor:
+    from gbfl_compile.backends.artifacts import load_artifact
+
+    if isinstance(source, str | os.PathLike) and not Path(source).is_file():
+        return load_artifact(Path(source), name)
+    if name is not None:
+        raise BadInput("--name chooses among the artifacts of a folder: leave it out for a program")
+    return reference_predictor(as_program(source))
+
+
+def _score_frame(predictor: Predictor, frame: Any, out: File | None, keys: tuple[str, ...]) -> ScoringResult:
+    import pandas as pd
+
+    names = _output_names(predictor, keys, "the table")
+    _refuse_columns([str(name) for name in frame.columns], predictor.features, keys, "the table")
+    matrix = feature_matrix(frame, predictor.features, "the table")
+    answers = predictor.answer(matrix)
+    columns = [*(frame[key].to_numpy() for key in keys), answers.labels, *answers.probabilities.T]
+    table = pd.DataFrame(dict(zip(names, columns, strict=False)), index=frame.index)
+    if out is None:
+        return ScoringResult(len(table), predictor.engine, predictor.digest, None, table)
+    with table_writer(Path(out)) as writer:
+        labels = CodedColumn(_class_numbers(predictor, answers.labels), predictor.classes)
+        writer.put(writer.form({**dict(table.items()), "label": labels}))
+    return ScoringResult(len(table), predictor.engine, predictor.digest, str(out))
+
+
+def _score_inside(
+    source: Program | File,
+    table: Any,
+    out: Any,
+    keys: Sequence[str],
+    database: str | Database,
+    schema: str,
+    columns: Mapping[str, str] | None,
+    replace: bool,
+) -> ScoringResult:
+    from gbfl_compile.backends.sql.score import score_in_database
+    from gbfl_compile.databases import connect
+
+    if not isinstance(table, str) or not isinstance(out, str):
+        raise BadInput("inside a database, name the table to score and the table to make")
+    program = as_program(source)
+    opened = connect(database) if isinstance(database, str) else database
+    try:
+        made = score_in_database(
+            program, opened, table, out, columns=dict(columns or {}), keys=tuple(keys), schema=schema, replace=replace
+        )
+    finally:
+        if isinstance(database, str):
+            opened.close()
+    return ScoringResult(made.rows, made.engine, made.digest, made.table)
+
+
+def score_file(
+    predictor: Predictor,
+    data: Path,
+    out: Path,
+    keys: tuple[str, ...] = (),
+    jobs: int | None = None,
+    batch_rows: int | None = None,
+) -> int:
+    """Score every row of `data` into `out`; how many there were. `out` appears when it is complete."""
+    names = _output_names(predictor, keys, str(data))
+    jobs = _usable_cores() if jobs is None else jobs
+    file_ending(out)
+    _refuse_columns(column_names(data), predictor.features, keys, str(data))
+    if batch_rows is None:  # an output row may be wider than its input row
+        batch_rows = rows_at_once(ARROW_ROWS, len(predictor.features) + len(names))
+    clear_leftovers(out.parent)
+    # From CSV to CSV the text of a key is kept; where columns have types, a key that is a feature becomes doubles.
+    doubles = set() if file_ending(out).startswith(".csv") else set(keys).intersection(predictor.features)
+    count = 0
+    with table_writer(out) as writer, closing(_read(predictor, data, keys, doubles, batch_rows, jobs > 1)) as rows:
+
+        def score(batch: Rows) -> tuple[int, Any]:
+            return batch.count, writer.form(_output_columns(predictor, batch, names))
+
+        for number, content in in_order(rows, score, jobs, jobs if predictor.threads else 0):
+            writer.put(content)
+            count += number
+        if not count:
+            writer.put(writer.form(_output_columns(predictor, _no_rows(predictor, data, keys, doubles), names)))
+    return count
+
+
+def reference_predictor(program: Program) -> Predictor:
+    """A program as a predictor: no target is built, `evaluate_many` answers."""
+    from gbfl_compile.ir.batch import evaluate_many
+    from gbfl_compile.ir.digest import digest
+
+    engine = f"{GENERATOR}, the program itself"
+    answer = partial(evaluate_many, program)
+    return Predictor("program", engine, digest(program), program.features, program.classes, answer, threads=True)
+
+
+def _usable_cores() -> int:
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(usable, MOST_JOBS)
+
+
+def _output_names(predictor: Predictor, keys: tuple[str, ...], where: str) -> list[str]:
+    names = [*keys, "label", *(f"p_{label}" for label in predictor.classes)]
+    name, count = Counter(names).most_common(1)[0]
+    if count > 1:
+        raise BadInput(f"{where}: the output would have {count} columns called {name!r}, rename the key column")
+    return names
+
+
+def _refuse_columns(columns: Sequence[str], features: tuple[str, ...], keys: tuple[str, ...], where: str) -> None:
+    if absent := [key for key in keys if key not in columns]:
+        raise BadInput(f"{where}: has no key column {absent[0]!r}: there are {some_names(columns)}")
+    refuse_absent(columns, features, where)
+    times = Counter(columns)
+    if repeated := [name for name in (*features, *keys) if times[name] > 1]:
+        raise BadInput(f"{where}: the column {repeated[0]!r} appears {times[repeated[0]]} times, rename one")
+
+
+def _read(
+    predictor: Predictor, data: Path, keys: tuple[str, ...], doubles: set[str], batch_rows: int, threads: bool
+) -> Generator[Rows, None, None]:
+    unused = _unused_features(predictor, data)
+    needed = list(dict.fromkeys([*(name for name in predictor.features if name not in unused), *keys]))
+    kinds = CsvKinds(str(data))
+    first = 0
+    for batch in table_batches(data, needed, text=keys, rows=batch_rows, threads=threads):
+        if hasattr(batch, "schema"):
+            columns = [
+                None if name in unused else arrow_numbers(batch.column(name), name, str(data), first)
+                for name in predictor.features
+            ]
+            part = Rows(batch.num_rows, tuple(columns), {key: batch.column(key) for key in keys})
+        else:
+            columns = [kinds.doubles(batch[name], name, first) for name in predictor.features]
+            of = dict(zip(predictor.features, columns, strict=True))
+            part = Rows(len(batch), tuple(columns), {key: of[key] if key in doubles else batch[key] for key in keys})
+        first += part.count
+        yield part
+
+
+def _unused_features(predictor: Predictor, data: Path) -> set[str]:
+    """Features that the artifact does not use and that the file's types show to be numeric: they need not be read."""
+    if predictor.columns is None:
+        return set()
+    types = column_types(data)
+    uses = zip(predictor.features, predictor.columns.asks, strict=True)
+    return {name for name, is_used in uses if not is_used and name in types and _is_numeric(types[name])}
+
+
+def _is_numeric(arrow: Any) -> bool:
+    import pyarrow as pa
+
+    kinds = (pa.types.is_floating, pa.types.is_integer, pa.types.is_boolean, pa.types.is_decimal)
+    return any(kind(arrow) for kind in kinds)
+
+
+def _output_columns(predictor: Predictor, rows: Rows, names: Sequence[str]) -> dict[str, Any]:
+    """The columns of the output."""
+    import numpy as np
+
+    if predictor.columns is not None:
+        codes, shares = predictor.columns.answer(rows.columns, rows.count)
+    else:
+        matrix = np.column_stack([column for column in rows.columns if column is not None])
+        answers = predictor.answer(matrix)
+        codes, shares = _class_numbers(predictor, answers.labels), tuple(answers.probabilities.T)
+    columns = [*rows.keys.values(), CodedColumn(codes, predictor.classes), *shares]
+    return dict(zip(names, columns, strict=False))  # an artifact may output the label alone
+
+
+def _class_numbers(predictor: Predictor, labels: NDArray[np.object_]) -> NDArray[np.int32]:
+    import numpy as np
+
+    number = {label: code for code, label in enumerate(predictor.classes)}
+    try:
+        return np.fromiter((number[label] for label in labels.tolist()), np.int32, len(labels))
+    except (KeyError, TypeError) as error:
+        raise BadInput(f"the artifact answered {error}, which is not one of its classes") from None
+
+
+def _no_rows(predictor: Predictor, data: Path, keys: tuple[str, ...], doubles: set[str]) -> Rows:
+    """Nothing, with the types that rows would have had."""
+    import numpy as np
+
+    types = column_types(data)
+    empty: dict[str, Any] = {}
+    for key in keys:
+        if key in types:
+            import pyarrow as pa
+
+            empty[key] = pa.array([], types[key])
+        elif key in doubles:
+            empty[key] = np.empty(0)
+        else:
+            import pandas as pd
+
+            empty[key] = pd.Series([], dtype=object)
+    return Rows(0, tuple(np.empty(0) for _ in predictor.features), empty)

@@ -1,0 +1,193 @@
+"""Rule sets: integer points added up in balanced sums, the label decided on the sums, probabilities through exp.
+
+gbfl_points   the points of each class: 3 for this rule, -1 for that one
+gbfl_top      the most points, where there are three classes or more
+gbfl_weights  exp of the distance to it, where probabilities are needed
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import assert_never
+
+from gbfl_compile.backends.sql.conditions import clause_holds
+from gbfl_compile.backends.sql.dialect import Dialect
+from gbfl_compile.backends.sql.options import Output
+from gbfl_compile.backends.sql.points import (
+    REASON,
+    cast,
+    held_rules_text,
+    join_terms,
+    points_name,
+    points_stages,
+    terms,
+    varying_classes,
+)
+from gbfl_compile.backends.sql.query import Item, Stage, item
+from gbfl_compile.backends.sql.text import identifier, label, literal, whole
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.evaluate import softmax, winner
+from gbfl_compile.ir.nodes import Program, Scorecard
+
+CLAMP = 700.0
+"""PostgreSQL raises where exp overflows or underflows; e^-700 vanishes beside 1."""
+
+TOP = "gbfl_top"
+LARGEST_EXPRESSION = 20_000
+"""Terms of an expression that repeats every rule for each pair of classes."""
+
+
+def rule_stages(
+    dialect: Dialect, program: Program, card: Scorecard, names: Mapping[int, str], outputs: Sequence[Output]
+) -> list[Stage]:
+    """The stages from the features to the outputs."""
+    kinds = {output.kind for output in outputs}
+    classes = len(program.classes)
+    varying = varying_classes(card)
+    with_reason = "reason" in kinds and bool(program.clauses)
+    if not varying and not with_reason:
+        return [Stage("gbfl_scored", tuple(_constant(dialect, program, card, output) for output in outputs))]
+    stages = points_stages(dialect, program, card, names, with_reason)
+    points = tuple(points_name(c) for c in varying) + ((REASON,) if with_reason else ())
+    sums = {c: identifier(dialect, points_name(c)) if c in varying else str(card.bias[c]) for c in range(classes)}
+    if classes > 2 and varying:
+        stages.append(Stage("gbfl_best", (item(TOP, f"{dialect.greatest}({', '.join(sums.values())})"),), points, True))
+        points = (*points, TOP)
+        if "probabilities" in kinds:
+            weights = tuple(item(_weight(c), _exp(dialect, card, sums[c], identifier(dialect, TOP))) for c in sums)
+            stages.append(Stage("gbfl_weighed", weights, points, True))
+    answers = (
+        _answer(dialect, program, card, sums, output)
+        if varying or output.kind == "reason"
+        else _constant(dialect, program, card, output)
+        for output in outputs
+    )
+    return [*stages, Stage("gbfl_scored", tuple(answers))]
+
+
+def _constant(dialect: Dialect, program: Program, card: Scorecard, output: Output) -> Item:
+    """The output where no rule gives points: the same for every row."""
+    match output.kind:
+        case "label":
+            return item(output.name, label(dialect, program.classes[winner(card.bias)]))
+        case "probabilities":
+            return item(output.name, literal(dialect, softmax(card.bias, card.scale)[output.index]))
+        case "score":
+            return item(output.name, f"CAST({whole(dialect, card.bias[output.index])} AS {dialect.bigint})")
+        case "reason":
+            return item(output.name, "''")
+        case "leaf":
+            raise BadInput("a rule set has no leaf")
+        case _:
+            assert_never(output.kind)
+
+
+def _weight(index: int) -> str:
+    return f"gbfl_weight_{index}"
+
+
+def _answer(dialect: Dialect, program: Program, card: Scorecard, sums: Mapping[int, str], output: Output) -> Item:
+    match output.kind:
+        case "label":
+            return item(output.name, *_label_lines(dialect, program, sums))
+        case "probabilities":
+            return item(output.name, _probability(dialect, card, sums, output.index))
+        case "score":
+            constant = f"CAST({sums[output.index]} AS {dialect.bigint})"
+            return item(output.name, constant if sums[output.index].lstrip("-").isdigit() else sums[output.index])
+        case "reason":
+            return item(output.name, identifier(dialect, REASON))
+        case "leaf":
+            raise BadInput("a rule set has no leaf")
+
+
+def _label_lines(dialect: Dialect, program: Program, sums: Mapping[int, str]) -> list[str]:
+    """The class with the most points; the first of equal ones."""
+    labels = [label(dialect, value) for value in program.classes]
+    match len(labels):
+        case 1:
+            return labels
+        case 2:
+            return [f"CASE WHEN {sums[1]} > {sums[0]} THEN {labels[1]} ELSE {labels[0]} END"]
+        case _:
+            top = identifier(dialect, TOP)
+            whens = [f"  WHEN {sums[c]} = {top} THEN {labels[c]}" for c in range(len(labels) - 1)]
+            return ["CASE", *whens, f"  ELSE {labels[-1]}", "END"]
+
+
+def _probability(dialect: Dialect, card: Scorecard, sums: Mapping[int, str], index: int) -> str:
+    match len(sums):
+        case 1:
+            return literal(dialect, 1.0)
+        case 2:
+            return _logistic(dialect, [_exp(dialect, card, sums[1 - index], sums[index])])
+        case classes:
+            weights = [identifier(dialect, _weight(c)) for c in range(classes)]
+            return f"{weights[index]} / {' '.join(join_terms(dialect, weights))}"
+
+
+def _logistic(dialect: Dialect, others: Sequence[str]) -> str:
+    one = literal(dialect, 1.0)
+    return f"{one} / {' '.join(join_terms(dialect, [one, *others]))}"
+
+
+def _exp(dialect: Dialect, card: Scorecard, points: str, against: str) -> str:
+    """exp of a difference of points, in logits."""
+    difference = f"CAST({points} - {against} AS {dialect.double})"
+    logits = f"{difference} * {literal(dialect, math.ldexp(1.0, -card.scale))}" if card.scale else difference
+    low, high = literal(dialect, -CLAMP), literal(dialect, CLAMP)
+    return f"EXP({dialect.greatest}({dialect.least}({logits}, {high}), {low}))"
+
+
+def rule_expressions(
+    dialect: Dialect, program: Program, card: Scorecard, columns: Mapping[int, str], outputs: Sequence[Output]
+) -> list[Item]:
+    """Each output as one expression without stages, which compares sums of differences of points."""
+    classes = len(program.classes)
+    pairs = classes * (classes - 1) // 2
+    if pairs * max(1, len(program.clauses)) > LARGEST_EXPRESSION:
+        raise BadInput(
+            f"one expression would repeat {len(program.clauses)} rules {pairs} times, "
+            f"once per pair of the {classes} classes: use form=select, which adds them up once"
+        )
+    clause_conditions = [clause_holds(dialect, clause, columns) for clause in program.clauses]
+
+    def ahead(first: int, second: int) -> str:
+        """The points by which `first` is ahead of `second`."""
+        points = tuple((row[first] - row[second],) for row in card.points)
+        bias = card.bias[first] - card.bias[second]
+        added = terms(dialect, Scorecard((bias,), points), 0, range(len(clause_conditions)), clause_conditions)
+        return " ".join(join_terms(dialect, [whole(dialect, bias), *added]))
+
+    def lines(output: Output) -> list[str]:
+        if not varying_classes(card) and output.kind != "reason":
+            return list(_constant(dialect, program, card, output).lines)
+        c = output.index
+        match output.kind:
+            case "label":
+                return _paired_label_lines(dialect, program, ahead)
+            case "probabilities":
+                others = [_exp(dialect, card, ahead(other, c), "0") for other in range(classes) if other != c]
+                return [_logistic(dialect, others)] if others else [literal(dialect, 1.0)]
+            case "score":
+                added = terms(dialect, card, c, range(len(clause_conditions)), clause_conditions)
+                return cast(join_terms(dialect, [whole(dialect, card.bias[c]), *added]), dialect.bigint)
+            case "reason":
+                return held_rules_text(dialect, program, clause_conditions)
+            case "leaf":
+                raise BadInput("a rule set has no leaf")
+
+    return [Item(output.name, tuple(lines(output))) for output in outputs]
+
+
+def _paired_label_lines(dialect: Dialect, program: Program, ahead: Callable[[int, int], str]) -> list[str]:
+    labels = [label(dialect, value) for value in program.classes]
+    classes = len(labels)
+    if classes == 1:
+        return labels
+    lines = ["CASE"]
+    for c in range(classes - 1):
+        beats = " AND ".join(f"{ahead(c, other)} >= 0" for other in range(c + 1, classes))
+        lines.append(f"  WHEN {beats} THEN {labels[c]}")
+    return [*lines, f"  ELSE {labels[-1]}", "END"]

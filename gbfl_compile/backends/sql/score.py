@@ -1,0 +1,148 @@
+"""Scores rows where they are: the database makes the scored table itself, or Spark adds a column. No row leaves it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gbfl_compile.backends import emit
+from gbfl_compile.databases.base import Database, library, table_exists
+from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost, GbflError
+from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.nodes import Program
+
+FRESH = "fresh_gbfl"
+"""The name of a new table until it replaces another."""
+
+BEFORE = "before_gbfl"
+"""The name of the old table for a moment, where two can be renamed at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredTable:
+    """The table that was made."""
+
+    table: str
+    rows: int
+    engine: str
+    digest: str
+
+
+def score_in_database(
+    program: Program,
+    database: Database,
+    table: str,
+    to_table: str,
+    *,
+    columns: Mapping[str, str] | None = None,
+    keys: Sequence[str] = (),
+    schema: str = "",
+    outputs: str = "",
+    replace: bool = False,
+) -> ScoredTable:
+    """Make `to_table` from `table`: the key columns, `label` and one probability per class, by one CREATE TABLE AS.
+
+    `columns` maps a feature to its column where their names differ; `outputs` is the SQL target's option. An existing
+    `to_table` is refused; with `replace` it is dropped once the new one is complete.
+    """
+    if table == to_table:
+        raise BadInput(f"{table}: a table cannot be scored into itself, name another one")
+    if any("," in key or key != key.strip() for key in keys):
+        raise BadInput("a key column with a comma or a space at its end cannot be carried over: make a view without")
+    options = {"form": "table", "table": table, "view": to_table, "schema": schema, "key": ",".join(keys)}
+    options |= {"outputs": outputs} if outputs else {}
+    options |= {f"column.{feature}": column for feature, column in (columns or {}).items()}
+    target = f"sql:{database.dialect}"
+    artifact = emit(program, target, "model", options)
+    _check_source(program, database, _name(database, schema, table), columns or {}, keys)
+    exists = table_exists(database, _name(database, schema, to_table))
+    if exists and not replace:
+        raise BadInput(f"{to_table}: this table exists already, name another one or replace it (--replace)")
+    if exists:
+        artifact = emit(program, target, "model", {**options, "view": FRESH})
+    _make(database, artifact.files["model.sql"].decode(), _name(database, schema, FRESH if exists else to_table))
+    if exists:
+        _put_in_place(database, schema, to_table)
+    ((count,),) = database.fetch(f"SELECT COUNT(*) FROM {_name(database, schema, to_table)}")  # noqa: S608 - quoted
+    return ScoredTable(to_table, int(count), database.version, digest(program))
+
+
+def _name(database: Database, schema: str, table: str) -> str:
+    return f"{database.quote(schema)}.{database.quote(table)}" if schema else database.quote(table)
+
+
+def _check_source(
+    program: Program, database: Database, name: str, columns: Mapping[str, str], keys: Sequence[str]
+) -> None:
+    """Select the columns before anything is made: what is wrong is for the user to correct, in the engine's words."""
+    used = sorted({atom.feature for clause in program.clauses for atom in clause.atoms})
+    names = [columns.get(program.features[f], program.features[f]) for f in used] + list(keys)
+    selected = ", ".join(dict.fromkeys(database.quote(column) for column in names)) or "1"
+    try:
+        database.fetch(f"SELECT {selected} FROM {name} WHERE 1 = 0")  # noqa: S608 - quoted
+    except ConnectionLost:
+        raise
+    except CannotRun as error:
+        raise BadInput(f"the table to score cannot be read: {error}") from None
+
+
+def _make(database: Database, text: str, name: str) -> None:
+    """Run the artifact; if it fails half way, what it has made is removed."""
+    if table_exists(database, name):
+        raise BadInput(f"{name}: a table of this name is in the way, drop it")
+    try:
+        for statement in text.split("\n;\n"):
+            if statement.strip():
+                database.execute(statement)
+    except GbflError:
+        if table_exists(database, name):
+            database.execute(f"DROP TABLE {name}")
+        raise
+
+
+def _put_in_place(database: Database, schema: str, to_table: str) -> None:
+    """Drop the old table and give the new one its name, in one step where the engine can: neither is ever lost."""
+    names = {
+        "old": _name(database, schema, to_table),
+        "fresh": _name(database, schema, FRESH),
+        "before": _name(database, schema, BEFORE),
+        "bare": database.quote(to_table),
+    }
+    *better, last = database.replacements
+    steps, undo = last.steps, last.undo
+    for way in better:
+        try:
+            database.execute(way.steps[0].format(**names))
+        except GbflError:
+            continue  # this engine cannot, as it is set up, and nothing has changed yet
+        steps, undo = way.steps[1:], way.undo
+        break
+    try:
+        for step in steps:
+            database.execute(step.format(**names))
+    except GbflError:
+        for step in undo:
+            with contextlib.suppress(GbflError):  # a lost connection: then the engine has undone it
+                database.execute(step)
+        raise
+
+
+def spark_column(program: Program, columns: Mapping[str, str] | None = None, *, types: str = "any") -> Any:
+    """The label as a pyspark Column, to be added by `frame.withColumn("label", …)`: each executor answers for its rows.
+
+    `columns` maps a feature to its column where their names differ. With types="double" the columns are known to be
+    doubles and not cast.
+    """
+    functions = library("pyspark.sql.functions", "engines")
+    return functions.expr(spark_expression(program, columns, types=types)).alias("label")
+
+
+def spark_expression(program: Program, columns: Mapping[str, str] | None = None, *, types: str = "any") -> str:
+    """The text of that column, for `selectExpr` and for SQL."""
+    options = {"form": "expression", "outputs": "label", "types": types}
+    options |= {f"column.{feature}": column for feature, column in (columns or {}).items()}
+    lines = emit(program, "sql:spark", "model", options).files["model.sql"].decode().split("\n")
+    first = next(number for number, line in enumerate(lines) if not line.startswith("--"))
+    return "\n".join(lines[first:]).strip()

@@ -1,0 +1,136 @@
+"""Names, strings and numbers as one engine writes them. Everything from outside is quoted here or refused."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from gbfl_compile.backends.sql.dialect import Dialect
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.nodes import Label
+from gbfl_compile.ir.text import printable
+
+BLOCK = 50
+"""Powers of two are multiplied in by 2^50 at most: a whole number of 16 digits, which every parser reads exactly."""
+
+
+def literal(dialect: Dialect, number: float) -> str:
+    """A double, spelled so that this engine reads the same double.
+
+    >>> from gbfl_compile.backends.sql.engines import DIALECTS
+    >>> literal(DIALECTS["duckdb"], 0.1), literal(DIALECTS["postgres"], 0.1)
+    ('0.1e0', 'CAST(0.1e0 AS DOUBLE PRECISION)')
+    """
+    size = abs(number)
+    least, most = dialect.refused_literals
+    if number != 0.0 and not least <= size <= most:
+        raise BadInput(f"{number!r} is beyond what {dialect.engine} holds as {dialect.double}")
+    small, large = dialect.widest_literal
+    text = decimal(dialect, number) if number == 0.0 or small <= size <= large else powers(number)
+    return text if dialect.exponent_is_double else f"CAST({text} AS {dialect.double})"
+
+
+def decimal(dialect: Dialect, number: float) -> str:
+    """The number in decimal with an exponent: without one it would be a DECIMAL in some engines."""
+    text = repr(number)
+    if dialect.decimal_digits == "seventeen" and (float(f"{number:.6g}") != number or _nearly_half_way(text)):
+        return f"{number:.16e}"
+    return text if "e" in text else f"{text}e0"
+
+
+def _nearly_half_way(text: str) -> bool:
+    """Whether a decimal is so near the middle of two doubles that a parser which rounds twice may pick the other.
+
+    >>> _nearly_half_way("0.1"), _nearly_half_way("0.0119")
+    (False, True)
+    """
+    number = float(text)
+    return abs(Fraction(text) - Fraction(number)) > Fraction(math.ulp(number)) * Fraction(49, 100)
+
+
+def powers(number: float) -> str:
+    """A whole number times or over powers of two: every step of it is exact.
+
+    >>> powers(3.0 * 2.0**-60)
+    '(3.0e0 / 1125899906842624.0e0 / 1024.0e0)'
+    """
+    top, bottom = number.as_integer_ratio()
+    shift = bottom.bit_length() - 1
+    sign = "/"
+    if shift == 0:
+        shift = (top & -top).bit_length() - 1
+        top >>= shift
+        sign = "*"
+    blocks = [BLOCK] * (shift // BLOCK) + ([shift % BLOCK] if shift % BLOCK else [])
+    return "(" + f" {sign} ".join([f"{top}.0e0", *(f"{2**block}.0e0" for block in blocks)]) + ")"
+
+
+def nan(dialect: Dialect) -> str:
+    """NaN, in an engine that orders it above every number."""
+    return f"CAST('NaN' AS {dialect.double})"
+
+
+def as_double(dialect: Dialect, column: str) -> str:
+    """A column converted to double."""
+    return dialect.cast.format(column=column, type=dialect.double)
+
+
+def identifier(dialect: Dialect, name: str) -> str:
+    """A name as an identifier of this engine, or BadInput where it cannot be one."""
+    where = f"the name {name!r}"
+    if not name or "\0" in name or any("\ud800" <= letter <= "\udfff" for letter in name):
+        raise BadInput(f"{where} is empty or has a character that no database takes: map it to another column")
+    if len(name.encode()) > dialect.longest_name:
+        raise BadInput(f"{where}: {dialect.engine} takes {dialect.longest_name} bytes, map it to a shorter column")
+    if refused := [letter for letter in name if letter in dialect.refused_in_names]:
+        raise BadInput(f"{where}: {dialect.engine} takes no {refused[0]!r} in a name, map it to another column")
+    if dialect.name in ("mariadb", "mysql") and (name[-1] == " " or any(letter > "\uffff" for letter in name)):
+        raise BadInput(f"{where}: {dialect.engine} takes no space at the end and nothing past U+FFFF")
+    if dialect.identifier_escapes:
+        name = name.replace("\\", "\\\\")
+    opening, closing = dialect.identifier, "]" if dialect.identifier == "[" else dialect.identifier
+    return opening + name.replace(closing, f"\\{closing}" if dialect.identifier_escapes else closing * 2) + closing
+
+
+def qualified_name(dialect: Dialect, schema: str, name: str) -> str:
+    """`"schema"."name"`, or the name alone."""
+    return f"{identifier(dialect, schema)}.{identifier(dialect, name)}" if schema else identifier(dialect, name)
+
+
+def string(dialect: Dialect, text: str) -> str:
+    """A text as a string literal."""
+    if dialect.string_escapes:
+        escaped = text.replace("\\", "\\\\").replace("'", dialect.escaped_quote)
+        return "'" + escaped.replace("\n", "\\n").replace("\r", "\\r") + "'"
+    quoted = text.replace("'", "''")
+    if dialect.escape_prefix and "\\" in text:
+        return f"{dialect.escape_prefix}'" + quoted.replace("\\", "\\\\") + "'"
+    return f"{dialect.string_prefix}'{quoted}'"
+
+
+def whole(dialect: Dialect, number: int) -> str:
+    """An integer of 64 bits; a large one gets an explicit type, as engines choose different ones."""
+    return str(number) if abs(number) < 2**31 else f"CAST('{number}' AS {dialect.bigint})"
+
+
+def label(dialect: Dialect, value: Label) -> str:
+    """A class label: text as a string, numbers as numbers, booleans as 1 and 0 where the engine has none."""
+    if isinstance(value, bool):
+        return ("TRUE" if value else "FALSE") if dialect.booleans else str(int(value))
+    if isinstance(value, int):
+        return whole(dialect, value)
+    return string(dialect, value) if isinstance(value, str) else literal(dialect, float(value))
+
+
+def label_type(dialect: Dialect, value: Label) -> str:
+    """The type of a label, where a function has to name it."""
+    if isinstance(value, bool):
+        return "BOOLEAN" if dialect.booleans else dialect.bigint_column
+    if isinstance(value, int):
+        return dialect.bigint_column
+    return dialect.text if isinstance(value, str) else dialect.double
+
+
+def comment(text: str) -> str:
+    """Text on one comment line: nothing in it can end the line."""
+    return printable(text)

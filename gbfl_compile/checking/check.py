@@ -1,0 +1,184 @@
+"""The verbs of checking: compile a program for targets, check artifacts against it, prove them without running any.
+
+verdict = check(program, "build")
+proofs = prove(program, emit(program, "c"))
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from gbfl_compile.backends import backend, emit, target_of_folder
+from gbfl_compile.backends.artifacts import artifact_folders, write_artifacts
+from gbfl_compile.backends.base import Artifact, only_file
+from gbfl_compile.checking.artifact import ArtifactProof, prove_artifact
+from gbfl_compile.checking.folder import certify_folder, check_artifacts, check_folder, prove_file
+from gbfl_compile.checking.prove import BUDGET_SECONDS
+from gbfl_compile.checking.run import Verdict, expectation
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.json import as_program
+from gbfl_compile.ir.nodes import Program
+
+if TYPE_CHECKING:
+    from gbfl_compile.learning.explain.triplets import Triplets
+
+File: TypeAlias = "str | os.PathLike[str]"
+Artifacts: TypeAlias = "File | Artifact | Iterable[Artifact]"
+"""A folder with one subfolder per target, or artifacts that are on no disk yet."""
+
+
+class Progress(Protocol):
+    """Called at the start of each step, with a description and the number of steps in all."""
+
+    def __call__(self, step: str, /, steps: int) -> None: ...
+
+
+def _no_progress(step: str, /, steps: int) -> None:
+    pass
+
+
+def check(
+    program: Program | File,
+    artifacts: Artifacts,
+    *,
+    data: Any = None,
+    triplets: Triplets | File | None = None,
+    name: str | None = None,
+    options: Mapping[str, Mapping[str, str]] | None = None,
+    budget_seconds: float = BUDGET_SECONDS,
+    progress: Progress = _no_progress,
+) -> Verdict:
+    """Read artifacts back, prove them equal to their source, and run them on rows chosen to tell them apart.
+
+    data: a table (file, DataFrame or matrix) whose rows are run too.
+    triplets: rows with their PPs and PNs, to compare local consistency.
+    name: the artifacts' name, where a folder holds several.
+    options: what the artifacts in a folder should have been emitted with: `{"sql:duckdb": {"column.age": "AGE"}}`.
+    budget_seconds: the time limit per proof.
+    """
+    source = as_program(program)
+    rows = points = None
+    if data is not None:
+        from gbfl_compile.tables.read import feature_rows
+
+        rows = feature_rows(data, source.features)
+    if triplets is not None:
+        from gbfl_compile.learning.explain.triplets import triplets_for
+
+        points = triplets_for(source.features, triplets)
+    emitted = _artifacts_of(artifacts)
+    steps = 1 + len(emitted if isinstance(emitted, tuple) else artifact_folders(emitted))
+    progress("looking for witnesses", steps)
+    expected = expectation(source, rows, points)
+    tell = partial(progress, steps=steps)
+    if isinstance(emitted, tuple):
+        return check_artifacts(expected, emitted, budget_seconds, tell)
+    return check_folder(expected, emitted, name, budget_seconds=budget_seconds, tell=tell, options=options)
+
+
+def prove(
+    program: Program | File,
+    artifacts: Artifacts,
+    *,
+    name: str | None = None,
+    options: Mapping[str, Mapping[str, str]] | None = None,
+    budget_seconds: float = BUDGET_SECONDS,
+) -> dict[str, ArtifactProof]:
+    """Read artifacts back and prove them equal to their source for every input; nothing is run. One proof per target.
+
+    A folder may be that of one target (`build/c`) or hold one subfolder per target (`build`).
+    """
+    source, emitted = as_program(program), _artifacts_of(artifacts)
+    if isinstance(emitted, tuple):
+        return {
+            each.target: prove_artifact(source, each.target, each.files, budget_seconds, each.options)
+            for each in emitted
+        }
+    folders = [emitted] if target_of_folder(emitted.resolve().name) else list(artifact_folders(emitted).values())
+    proofs = {}
+    for folder in folders:
+        if (target := target_of_folder(folder.resolve().name)) is None:
+            raise BadInput(f"{folder}: no target is called {folder.name!r}")
+        file = only_file(folder, backend(target).extension, name)
+        proofs[target] = prove_file(source, target, file, budget_seconds, (options or {}).get(target))
+    return proofs
+
+
+def targets_in(out: File) -> list[str]:
+    """The targets that a folder holds artifacts of."""
+    return [target for name in artifact_folders(Path(out)) if (target := target_of_folder(name)) is not None]
+
+
+def _artifacts_of(artifacts: Artifacts) -> Path | tuple[Artifact, ...]:
+    if isinstance(artifacts, str | os.PathLike):
+        return Path(artifacts)
+    several = (artifacts,) if isinstance(artifacts, Artifact) else tuple(artifacts)
+    for each in several:
+        if not isinstance(each, Artifact):
+            raise BadInput(f"an artifact is what emit returns, not {type(each).__name__}; or name a folder")
+    if not several:
+        raise BadInput("there are no artifacts to look at")
+    return several
+
+
+@dataclass(frozen=True, slots=True)
+class CompilationResult:
+    """Artifacts of one program, the verdict on them, and the files written."""
+
+    program: str
+    """The source's digest."""
+    artifacts: tuple[Artifact, ...]
+    verdict: Verdict | None
+    """None where they were not checked."""
+    files: Mapping[str, tuple[Path, ...]]
+    """Target -> its files. None are written where an artifact is different."""
+
+    @property
+    def is_written(self) -> bool:
+        """Whether the artifacts passed, or were not checked."""
+        return self.verdict is None or self.verdict.verdict != "different"
+
+    def as_json(self) -> dict[str, Any]:
+        """The stable form scripts read."""
+        return {
+            "program": self.program,
+            "targets": {target: [str(path) for path in paths] for target, paths in self.files.items()},
+            "check": "not run" if self.verdict is None else self.verdict.as_json(),
+        }
+
+
+def compile_program(
+    program: Program | File,
+    targets: str | Sequence[str],
+    out: File,
+    *,
+    name: str = "model",
+    options: Mapping[str, Mapping[str, str]] | None = None,
+    checked: bool = True,
+    progress: Progress = _no_progress,
+) -> CompilationResult:
+    """Write a program for one or more targets, as OUT/<target>/NAME.<ext>, once all of them are checked.
+
+    `options` are those of each target: `{"c": {"dtype": "float32"}}`. If an artifact is different, none is written.
+    """
+    source, wanted = as_program(program), (targets,) if isinstance(targets, str) else tuple(targets)
+    settings = options or {}
+    artifacts = tuple(
+        emit(source, target, name, settings.get(target)) for target in wanted
+    )  # all, before any is written
+    verdict = check(source, artifacts, progress=progress) if checked else None
+    if verdict is not None and verdict.verdict == "different":
+        return CompilationResult(digest(source), artifacts, verdict, {})
+    paths = write_artifacts(artifacts, Path(out))
+    return CompilationResult(digest(source), artifacts, verdict, dict(zip(wanted, paths, strict=True)))
+
+
+def certify(program: Program | File, artifacts: File, out: File, *, name: str | None = None) -> dict[str, str]:
+    """Write the proofs of trees as certificates, one file per way a target answers; for those without one, why."""
+    return certify_folder(as_program(program), Path(artifacts), Path(out), name)

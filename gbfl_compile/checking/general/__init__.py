@@ -1,0 +1,1 @@
+"""Readers of text that people edit and databases rewrite."""

@@ -1,0 +1,181 @@
+"""Reads SQL back, from its text alone: nothing is executed and no database is asked.
+
+The text says what it is in its header, a comment. A view taken from a catalog has lost it, and then the caller says
+which features, classes and columns there are (`Told`). Columns of the table are taken to be doubles: a condition on a
+column of another type may mean something else, and that is for whoever knows the table to check.
+
+    read_sql(text, "postgres")  ->  (Reading(...),)      one, or one for each way a value can be missing
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from gbfl_compile.checking.general.sql.decisions import Answers, decision
+from gbfl_compile.checking.general.sql.engines import ENGINES, Engine
+from gbfl_compile.checking.general.sql.header import TextLayout as TextLayout
+from gbfl_compile.checking.general.sql.header import layout_in_header as layout_in_header
+from gbfl_compile.checking.general.sql.missing import decisions
+from gbfl_compile.checking.general.sql.parsing import folded_name, refuse_unclear_lines
+from gbfl_compile.checking.general.sql.queries import UNNAMED
+from gbfl_compile.checking.general.sql.statements import Answer, answer_columns
+from gbfl_compile.checking.general.sql.values import Column, Other, Value
+from gbfl_compile.checking.reading.nodes import Reading, Unread
+from gbfl_compile.checking.reading.tables import one_file
+from gbfl_compile.checking.reading.work_limit import limit_work
+from gbfl_compile.errors import BadInput, CannotRun, GbflError
+
+KINDS = ("label", "probabilities", "score", "leaf", "reason")
+
+
+def read_sql(text: str, dialect: str, layout: TextLayout | None = None) -> tuple[Reading, ...]:
+    """What the text answers: one reading, or several where NULL and NaN are not treated alike.
+
+    The text is the program only if every one of them is.
+    """
+    engine = ENGINES.get(dialect)
+    if engine is None:
+        raise BadInput(f"no reader for the SQL of {dialect!r}: there is {', '.join(ENGINES)}")
+    _check_for_sqlglot()
+    try:
+        with limit_work():
+            return _readings(engine, text, layout)
+    except RecursionError:
+        raise Unread("nested too deeply") from None
+    except (GbflError, Unread):
+        raise
+    except Exception as error:  # whatever it trips over, it did not read it
+        raise Unread(f"the reader gave up on it: {type(error).__name__}") from error
+
+
+def _check_for_sqlglot() -> None:
+    try:
+        import sqlglot  # noqa: F401
+    except ModuleNotFoundError:
+        raise CannotRun("sqlglot is not installed: pip install 'gbfl-compile[sql]'") from None
+
+
+def read_sql_files(dialect: str, files: Mapping[str, bytes]) -> tuple[Reading, ...]:
+    """The reading of the one .sql file."""
+    name, content = one_file(files, ".sql")
+    try:
+        text = content.decode("utf-8")
+        return read_sql(text, dialect)
+    except UnicodeDecodeError:
+        raise Unread(f"{name}: is not UTF-8") from None
+    except Unread as error:
+        raise Unread(f"{name}: {error}") from error.__cause__
+
+
+def _readings(engine: Engine, text: str, stated: TextLayout | None) -> tuple[Reading, ...]:
+    layout = layout_in_header(text) if stated is None else stated
+    if layout.form not in (None, "select", "view", "table"):
+        raise Unread(f"the form {layout.form!r}, which is read in its strict form alone")
+    table = _table(engine, layout)
+    found = answer_columns(engine, _without_header(text), _names(layout), table)
+    if stated is None:
+        _refuse_other_columns(engine, found, layout, table)
+    answers = _answers(engine, found, layout)
+    place = ", ".join(name for _, name in layout.outputs)
+    return tuple(
+        Reading(
+            layout.features,
+            layout.classes,
+            one,
+            "float64",
+            f"{place} ({way})" if way else place,
+            layout.digest,
+            nan_features=nan,
+        )
+        for one, way, nan in decisions(decision(engine, answers, layout.classes))
+    )
+
+
+def other_columns(text: str, dialect: str, layout: TextLayout) -> tuple[str, ...]:
+    """What comes out beside the answers that were told, and is not a column of the table passed on under its own name.
+
+    A text that `read_sql` has read; nobody has looked at what these columns say.
+    """
+    engine = ENGINES[dialect]
+    table = _table(engine, layout)
+    answers = {folded_name(engine, name, quoted=True) for _, name in layout.outputs}
+    found = answer_columns(engine, _without_header(text), _names(layout), table)
+    return tuple(name for name, value in found if name not in answers and value != table(name))
+
+
+def _names(layout: TextLayout) -> list[str]:
+    return [name for _, name in (*layout.columns, *layout.outputs)]
+
+
+def _table(engine: Engine, layout: TextLayout) -> Callable[[str], Value]:
+    """What a column of the table is, by its name as the engine takes it."""
+    columns = _columns(engine, layout)
+
+    def column(name: str) -> Value:
+        return Column(columns[name]) if name in columns else Other(name)
+
+    return column
+
+
+def _without_header(text: str) -> str:
+    """The text after the comment lines it begins with: they can be longer than the query."""
+    start = 0
+    while text.startswith("-- ", start) and (end := text.find("\n", start)) >= 0:  # `--1` is no comment to MySQL
+        start = end + 1
+    refuse_unclear_lines(text[:start])
+    return text[start:]
+
+
+def _columns(engine: Engine, layout: TextLayout) -> dict[str, int]:
+    """Column -> feature, names as the engine takes them."""
+    made: dict[str, int] = {}
+    for feature, name in layout.columns:
+        key = folded_name(engine, name, quoted=True)
+        if not 0 <= feature < len(layout.features) or key in made or feature in made.values():
+            raise Unread(f"column {name!r} is not one column of one feature")
+        made[key] = feature
+    return made
+
+
+def _refuse_other_columns(
+    engine: Engine, found: Sequence[Answer], layout: TextLayout, table: Callable[[str], Value]
+) -> None:
+    """What comes out beside the answers is a column of the table under its own name: nothing that passes for one."""
+    wanted = {folded_name(engine, name, quoted=True) for _, name in layout.outputs}
+    for name, value in found:
+        if name in wanted:
+            continue
+        if name.startswith(UNNAMED) or name.casefold() == "label" or value != table(name):
+            words = "without a name" if name.startswith(UNNAMED) else repr(name)
+            raise Unread(f"the column {words}, which is no answer its header names and no column of the table")
+
+
+def _answers(engine: Engine, found: Sequence[Answer], layout: TextLayout) -> Answers:
+    """The columns by what they say."""
+    by_name = dict(found)
+    if len(by_name) != len(found):
+        raise Unread("two columns have the same name")
+    columns_by_kind: dict[str, list[Value]] = {kind: [] for kind in KINDS}
+    for kind, name in layout.outputs:
+        if kind not in columns_by_kind:
+            raise Unread(f"an output of the kind {kind!r}")
+        value = by_name.get(folded_name(engine, name, quoted=True))
+        if value is None:
+            raise Unread(f"has no column {name!r}")
+        if isinstance(value, Unread):
+            raise value
+        columns_by_kind[kind].append(value)
+    for kind in ("label", "leaf", "reason"):
+        if len(columns_by_kind[kind]) > 1 or (kind == "label" and not columns_by_kind[kind]):
+            raise Unread(f"{len(columns_by_kind[kind])} columns for the {kind}")
+    return Answers(
+        columns_by_kind["label"][0],
+        tuple(columns_by_kind["probabilities"]),
+        tuple(columns_by_kind["score"]),
+        next(iter(columns_by_kind["leaf"]), None),
+        next(iter(columns_by_kind["reason"]), None),
+    )
+
+
+SQL_READERS = {f"sql:{name}": partial(read_sql_files, name) for name in ENGINES}

@@ -1,0 +1,188 @@
+"""Arithmetic as far as rules need it: constants, and sums of points."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+from gbfl_compile.checking.general.sql.engines import Engine, as_double
+from gbfl_compile.checking.general.sql.logic import FALSE, TRUE, Formula, Points, Truth, both, opposite
+from gbfl_compile.checking.general.sql.values import (
+    Constant,
+    Pick,
+    Total,
+    Value,
+    describe,
+    map_ends,
+    number_of_truth,
+    picks,
+)
+from gbfl_compile.checking.reading.nodes import Unread
+
+
+def total_of(engine: Engine, value: Value) -> Total:
+    """A value as a sum of points: whole numbers, chosen or added up."""
+    if isinstance(value, Truth):
+        value = number_of_truth(engine, value)
+    made: dict[int, Total] = {}
+
+    def of(end: Value) -> Total:
+        match end:
+            case Pick():
+                return made[id(end)]
+            case Total():
+                return end
+            case Constant(int() as number, wide) if not isinstance(number, bool):
+                return Total(Points(number), wide)
+            case _:
+                raise Unread(f"{describe(end)} in a sum of points")
+
+    for node in picks(value):
+        then, otherwise = of(node.then), of(node.otherwise)
+        made[id(node)] = _pick(node.condition, then, otherwise)
+    return of(value)
+
+
+def _pick(condition: Formula, then: Total, otherwise: Total) -> Total:
+    wide = then.wide or otherwise.wide
+    if not otherwise.points.terms:
+        more = _restrict(_add(then.points, otherwise.points, -1), condition)
+        return Total(_add(otherwise.points, more, 1), wide)
+    more = _restrict(_add(otherwise.points, then.points, -1), opposite(condition))
+    return Total(_add(then.points, more, 1), wide)
+
+
+def _restrict(points: Points, condition: Formula) -> Points:
+    """The points where the condition holds, none elsewhere."""
+    terms: dict[Formula, int] = {}
+    if points.bias:
+        terms[condition] = points.bias
+    for formula, worth in points.terms:
+        if (joined := both((condition, formula))) is not FALSE:
+            terms[joined] = terms.get(joined, 0) + worth
+    return _collect(0, terms)
+
+
+def _collect(bias: int, terms: dict[Formula, int]) -> Points:
+    bias += terms.pop(TRUE, 0)
+    kept = sorted(((f, worth) for f, worth in terms.items() if worth), key=lambda term: term[0].order)
+    return Points(bias, tuple(kept))
+
+
+def _add(a: Points, b: Points, times: int) -> Points:
+    terms = dict(a.terms)
+    for formula, worth in b.terms:
+        terms[formula] = terms.get(formula, 0) + times * worth
+    return _collect(a.bias + times * b.bias, terms)
+
+
+def _sum(engine: Engine, left: Value, right: Value, times: int) -> Total:
+    """One sum and another, or less another."""
+    a, b = total_of(engine, left), total_of(engine, right)
+    return fitting(engine, _add(a.points, b.points, times), a.wide or b.wide)
+
+
+def times(engine: Engine, left: Value, right: Value) -> Total:
+    """A sum multiplied by a whole number."""
+    a, b = total_of(engine, left), total_of(engine, right)
+    if a.points.terms and b.points.terms:
+        raise Unread("two sums of points multiplied")
+    if a.points.terms:
+        a, b = b, a
+    factor = a.points.bias
+    terms = {formula: factor * worth for formula, worth in b.points.terms}
+    return fitting(engine, _collect(factor * b.points.bias, terms), a.wide or b.wide)
+
+
+def fitting(engine: Engine, points: Points, wide: bool) -> Total:
+    """The sum, where its type holds it for every row."""
+    narrow = engine.narrow_integers and not wide
+    if points.largest >= (2**31 if narrow else 2**63):
+        raise Unread(f"a sum of points past {32 if narrow else 64} bits: it would be an error for some rows")
+    return Total(points, wide)
+
+
+def _whole(value: Value) -> int | None:
+    if isinstance(value, Constant) and type(value.value) is int:
+        return value.value
+    return None
+
+
+def _real(value: Value) -> float | None:
+    if isinstance(value, Constant) and isinstance(value.value, float):
+        return value.value
+    return None
+
+
+def _number(engine: Engine, value: Value) -> float | None:
+    """A constant beside a double, which makes it one too."""
+    if isinstance(value, Constant) and type(value.value) in (int, float, Decimal):
+        assert isinstance(value.value, int | float | Decimal)  # noqa: S101 - asked in the line above
+        return as_double(engine, value.value)
+    return None
+
+
+def negative(engine: Engine, value: Value) -> Value:
+    """`-value`."""
+
+    def of(end: Value) -> Value:
+        match end:
+            case Constant(None):
+                return end
+            case Constant(int() as number, wide) if not isinstance(number, bool):
+                return Constant(-number, wide)
+            case Constant(float() as number):
+                return Constant(-number)
+            case Constant(Decimal() as number):
+                return Constant(number.copy_negate())  # `-number` would round to 28 digits
+            case Total():
+                return times(engine, Constant(-1), end)
+            case _:
+                raise Unread(f"minus {describe(end)}")
+
+    return map_ends(value, of)
+
+
+def add(engine: Engine, left: Value, right: Value) -> Value:
+    """`left + right`."""
+    a, b = _whole(left), _whole(right)
+    if a is not None and b is not None:
+        return _constant(engine, a + b, left, right)
+    return _sum(engine, left, right, 1)
+
+
+def _constant(engine: Engine, number: int, left: Value, right: Value) -> Value:
+    wide = isinstance(left, Constant) and isinstance(right, Constant) and (left.wide or right.wide)
+    fitting(engine, Points(number), wide)
+    return Constant(number, wide)
+
+
+def subtract(engine: Engine, left: Value, right: Value) -> Total:
+    """`left - right`."""
+    return _sum(engine, left, right, -1)
+
+
+def multiply(engine: Engine, left: Value, right: Value) -> Value:
+    """`left * right`."""
+    a, b = _whole(left), _whole(right)
+    if a is not None and b is not None:
+        return _constant(engine, a * b, left, right)
+    if (x := _real(left)) is not None and (y := _number(engine, right)) is not None:
+        return _finite(x * y)
+    if (y := _real(right)) is not None and (x := _number(engine, left)) is not None:
+        return _finite(x * y)
+    return times(engine, left, right)
+
+
+def divide(engine: Engine, left: Value, right: Value) -> Value:
+    """`left / right`, of constants."""
+    x, y = _number(engine, left), _number(engine, right)
+    if x is None or not y or (_real(left) is None and _real(right) is None):
+        raise Unread(f"{describe(left)} divided by {describe(right)}")
+    return _finite(x / y)
+
+
+def _finite(number: float) -> Constant:
+    if not math.isfinite(number):
+        raise Unread("constants that come to no number")
+    return Constant(number + 0.0)

@@ -1,0 +1,376 @@
+"""SQL conditions, node by node: AND, OR, NOT, comparisons, BETWEEN, IN, IS, and what NULL and NaN make of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
+from typing import Any
+
+from gbfl_compile.checking.general.sql.arithmetic import subtract
+from gbfl_compile.checking.general.sql.engines import Engine, Nan, as_double, text_as_double
+from gbfl_compile.checking.general.sql.logic import (
+    EVERY_NUMBER,
+    FALSE,
+    UNKNOWN,
+    Among,
+    Both,
+    Either,
+    Formula,
+    Points,
+    Ranges,
+    Sign,
+    Truth,
+    among,
+    both,
+    conjunction,
+    constant,
+    disjunction,
+    either,
+    is_known,
+    negate,
+    outside,
+    sign,
+    tidy,
+    unknown,
+)
+from gbfl_compile.checking.general.sql.parsing import Scope, kind, only, operands, refuse
+from gbfl_compile.checking.general.sql.types import as_together, kinds_together
+from gbfl_compile.checking.general.sql.values import (
+    Column,
+    Constant,
+    Pick,
+    Total,
+    Value,
+    describe,
+    fold,
+    kinds_of,
+    number_of_truth,
+)
+from gbfl_compile.checking.reading.conditions import MIRRORED, ON_NUMBERS, Comparison
+from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.checking.reading.work_limit import pay
+from gbfl_compile.ir.intervals import above, below
+
+
+def truth_of(engine: Engine, value: Value) -> Truth:
+    """A value where a condition is asked for."""
+
+    def of(end: Value) -> Truth:
+        match end:
+            case Truth():
+                return end
+            case Constant(None):
+                return UNKNOWN
+            case Constant(bool() as holds):
+                return constant(holds)
+            case Constant(int() as number) if engine.numbers_are_truths:
+                return constant(number != 0)
+            case _:
+                raise Unread(f"{describe(end)} where a condition is asked for")
+
+    return fold(value, of)
+
+
+def null_test(engine: Engine, value: Value) -> Truth:
+    """IS NULL."""
+
+    def of(end: Value) -> Truth:
+        match end:
+            case Column(feature):
+                return is_null(engine.nan, feature)
+            case Constant(content):
+                return constant(content is None)
+            case Truth():
+                return is_known(unknown(end))
+            case Total():
+                return constant(False)
+            case _:
+                raise Unread(f"{describe(end)} IS NULL")
+
+    return fold(value, of)
+
+
+def comparison_of(engine: Engine, left: Value, comparison: Comparison, right: Value) -> Truth:
+    """`left <comparison> right`."""
+    if isinstance(left, Truth) or isinstance(right, Truth):
+        left, right = number_of_truth(engine, left), number_of_truth(engine, right)
+    if isinstance(left, Pick):
+        return fold(left, lambda end: comparison_of(engine, end, comparison, right))
+    if isinstance(right, Pick):
+        return fold(right, lambda end: comparison_of(engine, left, comparison, end))
+    match left, right:
+        case (Constant(None), _) | (_, Constant(None)):
+            return UNKNOWN
+        case Column(feature), Constant():
+            return compare(engine.nan, feature, comparison, _bound_of(engine, right))
+        case Constant(), Column(feature):
+            return compare(engine.nan, feature, MIRRORED[comparison], _bound_of(engine, left))
+        case Column(feature), Column(other) if feature == other:
+            return compared_with_itself(engine.nan, feature, comparison)
+        case Constant(), Constant():
+            return constant(_constants_compared(engine, left, comparison, right))
+        case (Total() | Constant(), Total() | Constant()):
+            return _sign(subtract(engine, left, right).points, comparison)
+        case _:
+            raise Unread(f"{describe(left)} compared with {describe(right)}")
+
+
+def _sign(points: Points, comparison: Comparison) -> Truth:
+    if not points.terms:
+        return constant(ON_NUMBERS[comparison](points.bias, 0))
+    return is_known(sign(points, comparison))
+
+
+def _bound_of(engine: Engine, constant_: Constant) -> float:
+    value = constant_.value
+    if isinstance(value, str) and engine.bare_texts:
+        return text_as_double(engine, value)
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        raise Unread(f"a feature compared with {describe(constant_)}")
+    return as_double(engine, value)
+
+
+def _constants_compared(engine: Engine, left: Constant, comparison: Comparison, right: Constant) -> bool:
+    a, b = left.value, right.value
+    if isinstance(a, str) and isinstance(b, str) and comparison in ("==", "!="):
+        if not engine.exact_texts:
+            raise Unread(f"texts compared: {engine.name} may take different ones for equal")
+        return (a == b) == (comparison == "==")
+    if isinstance(a, bool) and isinstance(b, bool) and comparison in ("==", "!="):
+        return (a == b) == (comparison == "==")
+    if isinstance(a, bool | str) or isinstance(b, bool | str) or a is None or b is None:
+        raise Unread(f"{describe(left)} compared with {describe(right)}")
+    if isinstance(a, float) != isinstance(b, float):
+        a, b = as_double(engine, a), as_double(engine, b)
+    if a != a or b != b:
+        raise Unread("NaN compared with a constant")
+    return ON_NUMBERS[comparison](a, b)  # type: ignore[arg-type]  # decimals compare exactly too
+
+
+def compare(nan: Nan, feature: int, comparison: Comparison, bound: float) -> Truth:
+    """`x <comparison> bound` as an engine with this order of NaN answers it."""
+    if math.isnan(bound):
+        return _compared_with_nan(nan, feature, comparison)
+    numbers = _numbers(comparison, bound)
+    others = outside(tidy(numbers))
+    if nan == "none":
+        return Truth(among(feature, numbers, False, False), among(feature, others, False, False))
+    high = comparison == "!=" if nan == "ieee" else comparison in (">", ">=", "!=")
+    low = comparison in ("<", "<=", "!=") if nan == "total" else high
+    return Truth(among(feature, numbers, False, high, low), among(feature, others, False, not high, not low))
+
+
+def _numbers(comparison: Comparison, bound: float) -> Ranges:
+    less = () if bound == -math.inf else ((-math.inf, below(bound)),)
+    more = () if bound == math.inf else ((above(bound), math.inf),)
+    match comparison:
+        case "<":
+            return less
+        case "<=":
+            return ((-math.inf, bound),)
+        case ">":
+            return more
+        case ">=":
+            return ((bound, math.inf),)
+        case "==":
+            return ((bound, bound),)
+        case "!=":
+            return (*less, *more)
+
+
+def _compared_with_nan(nan: Nan, feature: int, comparison: Comparison) -> Truth:
+    if nan == "ieee":
+        holds = comparison == "!="
+        present = among(feature, EVERY_NUMBER, False, True)
+        return Truth(present, FALSE) if holds else Truth(FALSE, present)
+    numbers_hold = comparison in ("<", "<=", "!=")
+    nan_holds = comparison in ("<=", ">=", "==")
+    low_holds = numbers_hold if nan == "total" else nan_holds
+    return Truth(
+        among(feature, EVERY_NUMBER if numbers_hold else (), False, nan_holds, low_holds),
+        among(feature, () if numbers_hold else EVERY_NUMBER, False, not nan_holds, not low_holds),
+    )
+
+
+def compared_with_itself(nan: Nan, feature: int, comparison: Comparison) -> Truth:
+    """`x = x` and the like: only NULL and, in IEEE engines, NaN tell."""
+    numbers_hold = comparison in ("<=", ">=", "==")
+    nan_holds = comparison == "!=" if nan == "ieee" else numbers_hold
+    has_nan = nan != "none"
+    return Truth(
+        among(feature, EVERY_NUMBER if numbers_hold else (), False, has_nan and nan_holds),
+        among(feature, () if numbers_hold else EVERY_NUMBER, False, has_nan and not nan_holds),
+    )
+
+
+def is_null(nan: Nan, feature: int) -> Truth:
+    """`x IS NULL`; an engine without NaN has stored NULL for it."""
+    return is_known(among(feature, (), True, nan == "none"))
+
+
+COMPARISONS: Mapping[str, Comparison] = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "EQ": "==", "NEQ": "!="}
+
+UNCLEAR = {*COMPARISONS, "Is", "Between", "In", "NullSafeEQ", "NullSafeNEQ", "Not", "And", "Or"}
+"""`a < b < c`, `a = b IS NULL`: engines and sqlglot need not agree which comes first, so brackets are asked for."""
+
+
+def operand(node: Any, scope: Scope) -> Value:
+    """An expression beside a comparison."""
+    if kind(node) in UNCLEAR:
+        refuse(node, "a comparison within a comparison, without brackets")
+    return scope.follow(node, scope)
+
+
+def condition(node: Any, scope: Scope) -> Truth:
+    """An expression where a condition is asked for."""
+    return truth_of(scope.engine, scope.follow(node, scope))
+
+
+def _and(node: Any, scope: Scope) -> Value:
+    parts = [condition(part, scope) for part in operands(node)]
+    refuse_bits(node, [part.false for part in parts], scope)
+    return conjunction(parts)
+
+
+def _or(node: Any, scope: Scope) -> Value:
+    parts = [condition(part, scope) for part in operands(node)]
+    refuse_bits(node, [part.true for part in parts], scope)
+    return disjunction(parts)
+
+
+def _not(node: Any, scope: Scope) -> Value:
+    only(node, "this")
+    if kind(node.this) == "Between" and scope.engine.nan == "ieee":
+        refuse(node, f"NOT BETWEEN, which is false for NaN in {scope.engine.name}: write NOT (… BETWEEN …)")
+    return negate(condition(node.this, scope))
+
+
+def _compare(node: Any, scope: Scope) -> Value:
+    only(node, "this", "expression")
+    sign = COMPARISONS[kind(node)]
+    left, right = node.this, node.args["expression"]
+    if kind(right) in ("Any", "All"):
+        return _quantify(node, left, sign, right, scope)
+    return comparison_of(scope.engine, operand(left, scope), sign, operand(right, scope))
+
+
+def _quantify(node: Any, left: Any, sign: Comparison, right: Any, scope: Scope) -> Value:
+    """`x = ANY (ARRAY[1, 2])`, which is how PostgreSQL writes IN."""
+    array = right.this
+    while kind(array) == "Paren":
+        array = array.this
+    if kind(array) != "Array":
+        refuse(node, "ANY or ALL of something that is not a list")
+    value = operand(left, scope)
+    items = [scope.follow(item, scope) for item in array.expressions]
+    for item in items:
+        refuse_other_equality(node, item, scope)
+    if "text" in kinds_together(scope.engine, items) and kinds_of(value) != {"text"}:
+        refuse(node, "texts in an array: the array has a type of its own, and they are cast to it")
+    items = [as_together(scope.engine, item, kinds_together(scope.engine, items)) for item in items]
+    parts = [comparison_of(scope.engine, value, sign, item) for item in items]
+    refuse_bits(node, [part.true for part in parts], scope)
+    refuse_bits(node, [part.false for part in parts], scope)
+    return disjunction(parts) if kind(right) == "Any" else conjunction(parts)
+
+
+def _between(node: Any, scope: Scope) -> Value:
+    only(node, "this", "low", "high")
+    value = operand(node.this, scope)
+    low, high = (operand(node.args[side], scope) for side in ("low", "high"))
+    engine = scope.engine
+    return conjunction([comparison_of(engine, value, ">=", low), comparison_of(engine, value, "<=", high)])
+
+
+def _in(node: Any, scope: Scope) -> Value:
+    only(node, "this", "expressions")
+    value = operand(node.this, scope)
+    items = [scope.follow(item, scope) for item in node.expressions]
+    if not items:
+        refuse(node, "IN of nothing")
+    for item in items:
+        refuse_other_equality(node, item, scope)
+    return disjunction([comparison_of(scope.engine, value, "==", item) for item in items])
+
+
+def refuse_bits(node: Any, formulas: Iterable[Formula], scope: Scope) -> None:
+    """Refuse x = 0 beside x = 1: from some number of them on, some engines make a list of it that -0.0 is not in."""
+    if not scope.engine.looks_up_bits:
+        return
+    points: dict[int, set[float]] = {}
+    waiting = list(formulas)
+    while waiting:
+        pay(1)
+        match waiting.pop():
+            case Among(feature, numbers):
+                points.setdefault(feature, set()).update(least for least, most in numbers if least == most)
+            case Both(parts) | Either(parts):
+                waiting += parts
+            case Sign():
+                pass
+    if any(0.0 in found and len(found) > 1 for found in points.values()):
+        refuse(node, f"nought among values of one column, which {scope.engine.name} may look up by their bits")
+
+
+def refuse_other_equality(node: Any, item: Value, scope: Scope) -> None:
+    """IN and CASE x WHEN look up bits in some engines: NULL is found or passed over, and -0.0 is not 0.0."""
+    if scope.engine.looks_up_bits and not (isinstance(item, Constant) and item.value and item.value == item.value):
+        refuse(node, f"what may be NULL, NaN or nought among values that {scope.engine.name} looks up by their bits")
+
+
+def _is(node: Any, scope: Scope) -> Value:
+    only(node, "this", "expression", "negate")
+    right_side = node.args["expression"]
+    value = operand(node.this, scope)
+    if kind(right_side) == "Null":
+        found = null_test(scope.engine, value)
+        return negate(found) if node.args.get("negate") else found
+    only(node, "this", "expression")
+    if kind(right_side) == "Boolean":
+        truth = truth_of(scope.engine, value)
+        return is_known(truth.true if right_side.this else truth.false)
+    refuse(node, "IS with something else than NULL, TRUE or FALSE")
+
+
+def _null_safe(node: Any, scope: Scope) -> Value:
+    only(node, "this", "expression")
+    engine = scope.engine
+    if engine.distinct_takes_all and kind(node.parent) not in ("Paren", "If"):
+        refuse(node, f"IS DISTINCT FROM, which {engine.name} compares with all that follows: put it in brackets")
+    if engine.nan == "ieee":
+        refuse(node, f"IS DISTINCT FROM, by which {engine.name} may find NaN equal to NaN")
+    left, right = operand(node.this, scope), operand(node.args["expression"], scope)
+    nulls = both((null_test(engine, left).true, null_test(engine, right).true))
+    equal = is_known(either((comparison_of(engine, left, "==", right).true, nulls)))
+    return equal if kind(node) == "NullSafeEQ" else negate(equal)
+
+
+def _is_nan(node: Any, scope: Scope) -> Value:
+    only(node, "this")
+    engine = scope.engine
+    if engine.nan == "none":
+        refuse(node, f"{engine.name} has no NaN")
+
+    def of(end: Value) -> Truth:
+        if not isinstance(end, Column):
+            raise Unread(f"{describe(end)} asked for NaN")
+        return Truth(
+            among(end.feature, (), False, True), among(end.feature, EVERY_NUMBER, engine.null_is_not_nan, False)
+        )
+
+    return fold(scope.follow(node.this, scope), of)
+
+
+PREDICATES: Mapping[str, Callable[[Any, Scope], Value]] = {
+    "And": _and,
+    "Or": _or,
+    "Not": _not,
+    **dict.fromkeys(COMPARISONS, _compare),
+    "Between": _between,
+    "In": _in,
+    "Is": _is,
+    "NullSafeEQ": _null_safe,
+    "NullSafeNEQ": _null_safe,
+    "IsNan": _is_nan,
+}

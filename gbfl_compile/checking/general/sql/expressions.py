@@ -1,0 +1,247 @@
+"""SQL expressions, followed node by node: what each one is for any row, with NULL and NaN as the engine has them.
+
+Nodes are sqlglot's. One that is not in the table, or that carries something the table does not expect, is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gbfl_compile.checking.general.sql.arithmetic import (
+    add,
+    divide,
+    multiply,
+    negative,
+    subtract,
+)
+from gbfl_compile.checking.general.sql.comparisons import (
+    PREDICATES,
+    comparison_of,
+    condition,
+    null_test,
+    refuse_bits,
+    refuse_other_equality,
+    truth_of,
+)
+from gbfl_compile.checking.general.sql.engines import number
+from gbfl_compile.checking.general.sql.logic import Truth, choose, negate, unknown
+from gbfl_compile.checking.general.sql.parsing import ParsedNode, Scope, kind, only, operands, refuse, snippet
+from gbfl_compile.checking.general.sql.types import as_together, cast_to, kinds_together, named_type
+from gbfl_compile.checking.general.sql.values import Constant, Value, kinds_of, pick
+from gbfl_compile.checking.reading.nodes import Unread
+
+
+def expression(node: Any, scope: Scope) -> Value:
+    """What an expression is for any row."""
+    while kind(node) == "Paren":
+        only(node, "this")
+        node = node.this
+    reader = READERS.get(kind(node))
+    if reader is None:
+        refuse(node, f"{kind(node)} is not understood")
+    try:
+        return reader(node, scope)
+    except Unread as error:
+        if isinstance(error, ParsedNode):
+            raise
+        raise ParsedNode(f"{error}: {snippet(node)}") from None
+
+
+def _literal(node: Any, scope: Scope) -> Value:
+    only(node, "this", "is_string")
+    text = str(node.this)
+    if scope.engine.name == "tsql" and not text.isascii():
+        refuse(node, "letters that a text without N before it need not hold")
+    _refuse_joined_lines(node, scope)
+    return Constant(text) if node.args.get("is_string") else Constant(number(scope.engine, text))
+
+
+def _refuse_joined_lines(node: Any, scope: Scope) -> None:
+    if scope.engine.name == "tsql" and re.search(r"\\\r?\n", str(node.this)):
+        refuse(node, "a backslash at the end of a line, which SQL Server leaves out with the line's end")
+
+
+def _text(node: Any, scope: Scope) -> Value:
+    """N'…', _utf8mb4'…' and PostgreSQL's E'…'."""
+    if kind(node) == "Introducer":
+        if str(node.this).lower() not in ("_utf8mb4", "_utf8", "_utf8mb3", "_latin1", "_ascii"):
+            refuse(node, "a character set that is not understood")
+        if str(node.this).lower() != "_utf8mb4" and not str(node.args["expression"].this).isascii():
+            refuse(node, "letters whose bytes mean others in this character set")
+        return expression(node.args["expression"], scope)
+    _refuse_joined_lines(node, scope)
+    if kind(node) == "ByteString" and scope.engine.parsed_as != "postgres":
+        refuse(node, "bytes")
+    return Constant(str(node.this))
+
+
+def _null(node: Any, scope: Scope) -> Value:
+    return Constant(None)
+
+
+def _boolean(node: Any, scope: Scope) -> Value:
+    return Constant(bool(node.this))
+
+
+def _name(node: Any, scope: Scope) -> Value:
+    return scope.look_up(node)
+
+
+def _case(node: Any, scope: Scope) -> Value:
+    only(node, "this", "ifs", "default")
+    subject = None if node.args.get("this") is None else expression(node.this, scope)
+    arms = [(arm.this, arm.args.get("true")) for arm in node.args["ifs"]]
+    return _arms(node, arms, node.args.get("default"), scope, subject)
+
+
+def _arms(node: Any, arms: list[tuple[Any, Any]], default: Any, scope: Scope, subject: Value | None = None) -> Value:
+    """The first arm whose condition is true. An arm no row comes to is read too: it has a say in the type."""
+    conditions = [_holds(test, scope, subject) for test, _ in arms]
+    refuse_bits(node, [condition.true for condition in conditions], scope)
+    answers = [expression(answer, scope) for _, answer in arms]
+    value: Value = Constant(None) if default is None else expression(default, scope)
+    kinds = kinds_together(scope.engine, [*answers, value])
+    for condition_, answer in zip(reversed(conditions), reversed(answers), strict=True):
+        value = pick(condition_.true, answer, value)
+    return as_together(scope.engine, value, kinds)
+
+
+def _holds(test: Any, scope: Scope, subject: Value | None) -> Truth:
+    """An arm's condition, or that the subject of the CASE is what the arm asks for."""
+    if subject is None:
+        return condition(test, scope)
+    one = expression(test, scope)
+    refuse_other_equality(test, one, scope)
+    return comparison_of(scope.engine, subject, "==", one)
+
+
+def _if(node: Any, scope: Scope) -> Value:
+    only(node, "this", "true", "false")
+    return _arms(node, [(node.this, node.args["true"])], node.args.get("false"), scope)
+
+
+def _coalesce(node: Any, scope: Scope) -> Value:
+    only(node, "this", "expressions", "is_nvl", "is_null")
+    if node.args.get("is_null") and scope.engine.name == "tsql":
+        refuse(node, "ISNULL, which cuts its second part to the type of its first: write COALESCE")
+    parts = [expression(part, scope) for part in (node.this, *node.expressions)]
+    *first, value = parts
+    for part in reversed(first):
+        if isinstance(part, Truth):
+            value = choose(unknown(part), truth_of(scope.engine, value), part)
+        else:
+            value = pick(null_test(scope.engine, part).true, value, part)
+    return as_together(scope.engine, value, kinds_together(scope.engine, parts))
+
+
+def _null_if(node: Any, scope: Scope) -> Value:
+    only(node, "this", "expression")
+    value, other = (expression(node.args[part], scope) for part in ("this", "expression"))
+    refuse_other_equality(node, other, scope)
+    equal = comparison_of(scope.engine, value, "==", other)
+    return as_together(scope.engine, pick(equal.true, Constant(None), value), kinds_together(scope.engine, [value]))
+
+
+def _cast(node: Any, scope: Scope) -> Value:
+    only(node, "this", "to", "_type")
+    return _made_of_type(node, cast_to(scope.engine, expression(node.this, scope), node.args["to"]))
+
+
+def _made_of_type(node: Any, value: Value) -> Value:
+    if kinds_of(value) == {"null"}:
+        refuse(node, "a NULL that has a type: it gives it to whatever it stands beside")
+    return value
+
+
+def _cast_to_text_type(node: Any, scope: Scope) -> Value:
+    """ClickHouse's CAST(x, 'Nullable(Float64)')."""
+    only(node, "this", "to")
+    type_ = named_type(scope.engine, str(node.args["to"].this))
+    return _made_of_type(node, cast_to(scope.engine, expression(node.this, scope), type_))
+
+
+def _neg(node: Any, scope: Scope) -> Value:
+    only(node, "this")
+    return negative(scope.engine, expression(node.this, scope))
+
+
+def _add(node: Any, scope: Scope) -> Value:
+    first, *rest = [expression(part, scope) for part in operands(node)]
+    for part in rest:
+        first = add(scope.engine, first, part)
+    return first
+
+
+def _binary(node: Any, scope: Scope) -> Value:
+    only(node, "this", "expression", "typed", "safe")
+    act = {"Sub": subtract, "Mul": multiply, "Div": divide}[kind(node)]
+    return act(scope.engine, expression(node.this, scope), expression(node.args["expression"], scope))
+
+
+def _join_texts(node: Any, scope: Scope) -> Value:
+    """Constant texts one after the other; with a NULL among them the engines differ."""
+    if kind(node) == "DPipe":
+        parts = operands(node)
+    else:
+        only(node, "expressions", "safe", "coalesce")
+        parts = node.expressions
+    texts = []
+    for part in parts:
+        value = expression(part, scope)
+        if not isinstance(value, Constant) or not isinstance(value.value, str):
+            refuse(node, "texts joined that are not constants")
+        texts.append(value.value)
+    return Constant("".join(texts))
+
+
+def _call(node: Any, scope: Scope) -> Value:
+    """Functions sqlglot has no node for."""
+    only(node, "this", "expressions")
+    name, parts = str(node.this), node.expressions
+    if scope.engine.name != "clickhouse":
+        refuse(node, f"the function {name} is not understood")
+    match name, len(parts):
+        case "multiIf", size if size >= 3 and size % 2:
+            return _arms(node, [(parts[i], parts[i + 1]) for i in range(0, size - 1, 2)], parts[-1], scope)
+        case "isNull", 1:
+            return null_test(scope.engine, expression(parts[0], scope))
+        case "isNotNull", 1:
+            return negate(null_test(scope.engine, expression(parts[0], scope)))
+        case "toFloat64", 1:
+            type_ = named_type(scope.engine, "Nullable(Float64)")
+            return _made_of_type(node, cast_to(scope.engine, expression(parts[0], scope), type_))
+        case "_CAST", 2 if kind(parts[1]) == "Literal":
+            type_ = named_type(scope.engine, str(parts[1].this))
+            return _made_of_type(node, cast_to(scope.engine, expression(parts[0], scope), type_))
+        case _:
+            refuse(node, f"the function {name} is not understood")
+
+
+READERS: Mapping[str, Callable[[Any, Scope], Value]] = {
+    "Literal": _literal,
+    "National": _text,
+    "Introducer": _text,
+    "ByteString": _text,
+    "Null": _null,
+    "Boolean": _boolean,
+    "Column": _name,
+    "Identifier": _name,
+    **PREDICATES,
+    "Case": _case,
+    "If": _if,
+    "Coalesce": _coalesce,
+    "Nullif": _null_if,
+    "Cast": _cast,
+    "TryCast": _cast,  # how sqlglot reads CAST in Spark; a cast that could fail is refused in any case
+    "CastToStrType": _cast_to_text_type,
+    "Neg": _neg,
+    "Add": _add,
+    "Sub": _binary,
+    "Mul": _binary,
+    "Div": _binary,
+    "DPipe": _join_texts,
+    "Concat": _join_texts,
+    "Anonymous": _call,
+}

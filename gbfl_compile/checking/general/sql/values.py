@@ -1,0 +1,186 @@
+"""What a SQL expression can be for any row: a column, a constant, a choice of such, a truth value, a sum of points.
+
+Choices may share their parts and be a thousand long, so nothing that follows them recurses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TypeAlias
+
+from gbfl_compile.checking.general.sql.engines import Engine
+from gbfl_compile.checking.general.sql.logic import FALSE, TRUE, Formula, Points, Truth, choose
+from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.checking.reading.work_limit import pay
+
+MOST_CHOICES = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A feature, taken as a double."""
+
+    feature: int
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """NULL, a truth value, a whole number, a double, a decimal or a text."""
+
+    value: bool | int | float | Decimal | str | None
+    wide: bool = False
+    """A whole number of 64 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """A sum of points."""
+
+    points: Points
+    wide: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Other:
+    """A column that is none of the features: it may be handed on, and nothing else."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pick:
+    """`then` where the condition holds, `otherwise` where it does not."""
+
+    condition: Formula
+    then: Value
+    otherwise: Value
+    kinds: frozenset[str]
+    """The kinds of all it can come to."""
+
+
+Value: TypeAlias = Column | Constant | Total | Other | Truth | Pick
+
+
+def pick(condition: Formula, then: Value, otherwise: Value) -> Value:
+    """A choice, or the side itself where there is nothing to choose."""
+    if condition is TRUE or then is otherwise:
+        return then
+    if condition is FALSE:
+        return otherwise
+    if isinstance(then, Constant) and isinstance(otherwise, Constant) and same(then, otherwise):
+        return then
+    return Pick(condition, then, otherwise, kinds_of(then) | kinds_of(otherwise))
+
+
+def kinds_of(value: Value) -> frozenset[str]:
+    """What kinds of value it can come to: null, truth, whole, decimal, double, text, or a column that is no feature."""
+    match value:
+        case Pick():
+            return value.kinds
+        case Constant(content):
+            return _KIND_OF[type(content)]
+        case Column():
+            return _KIND_OF[float]
+        case Total():
+            return _KIND_OF[int]
+        case Truth():
+            return _KIND_OF[bool]
+        case Other():
+            return OF_UNKNOWN_TYPE
+
+
+OF_UNKNOWN_TYPE = frozenset(["unknown"])
+_KIND_OF: dict[type, frozenset[str]] = {
+    type(None): frozenset(["null"]),
+    bool: frozenset(["truth"]),
+    int: frozenset(["whole"]),
+    Decimal: frozenset(["decimal"]),
+    float: frozenset(["double"]),
+    str: frozenset(["text"]),
+}
+
+
+def same(a: Constant, b: Constant) -> bool:
+    """Whether two constants are one: 1, 1.0 and true are three."""
+    return a == b and type(a.value) is type(b.value)
+
+
+def picks(value: Value) -> list[Pick]:
+    """The choices of a value, each after those it leads to."""
+    order: list[Pick] = []
+    seen: set[int] = set()
+    waiting: list[tuple[Value, bool]] = [(value, False)]
+    while waiting:
+        pay(1)
+        node, done = waiting.pop()
+        if not isinstance(node, Pick):
+            continue
+        if done:
+            order.append(node)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            if len(seen) > MOST_CHOICES:
+                raise Unread(f"more than {MOST_CHOICES} choices")
+            waiting += ((node, True), (node.otherwise, False), (node.then, False))
+    return order
+
+
+def map_ends(value: Value, change: Callable[[Value], Value]) -> Value:
+    """The value with each of its ends changed."""
+    made: dict[int, Value] = {}
+
+    def new(end: Value) -> Value:
+        return made[id(end)] if isinstance(end, Pick) else change(end)
+
+    for node in picks(value):
+        made[id(node)] = pick(node.condition, new(node.then), new(node.otherwise))
+    return new(value)
+
+
+def ends(value: Value) -> list[Value]:
+    """What a value can come to."""
+    nodes = picks(value)
+    if not nodes:
+        return [value]
+    return [end for node in nodes for end in (node.then, node.otherwise) if not isinstance(end, Pick)]
+
+
+def fold(value: Value, truth: Callable[[Value], Truth]) -> Truth:
+    """A truth value of each end, as one."""
+    made: dict[int, Truth] = {}
+
+    def of(end: Value) -> Truth:
+        return made[id(end)] if isinstance(end, Pick) else truth(end)
+
+    for node in picks(value):
+        made[id(node)] = choose(node.condition, of(node.then), of(node.otherwise))
+    return of(value)
+
+
+def number_of_truth(engine: Engine, value: Value) -> Value:
+    """A truth value as 1, 0 or NULL, where the engine has it so; anything else as it is."""
+    if not isinstance(value, Truth):
+        return value
+    if not engine.numbers_are_truths:
+        return pick(value.true, Constant(True), pick(value.false, Constant(False), Constant(None)))
+    return pick(value.true, Constant(1), pick(value.false, Constant(0), Constant(None)))
+
+
+def describe(value: Value) -> str:
+    """A value in words, for a message."""
+    match value:
+        case Constant(None):
+            return "NULL"
+        case Constant(content):
+            text = repr(content)
+            return text if len(text) <= 40 else f"{text[:37]}..."
+        case Column(feature):
+            return f"feature {feature}"
+        case Other(name):
+            return f"the column {name!r}, which is no feature,"
+        case _:
+            return {"Total": "a sum of points", "Truth": "a condition", "Pick": "a choice"}.get(
+                type(value).__name__, "an expression"
+            )

@@ -1,0 +1,130 @@
+"""What the prover can answer, aspect by aspect, and its JSON form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias, assert_never
+
+from gbfl_compile.checking.reading.evaluate import ReaderAnswer
+from gbfl_compile.checking.reading.nodes import PointDecision, Reading
+from gbfl_compile.ir.evaluate import Answer
+from gbfl_compile.ir.nodes import Program, Scorecard
+
+PROBABILITY_BOUND = 1e-12
+"""How far a rule set's probabilities may lie apart: they go through exp, which engines round differently.
+
+Labels, scores, leaves and tree probabilities are compared with ==.
+"""
+
+Aspect: TypeAlias = Literal["labels", "scores", "probabilities", "leaf"]
+
+
+@dataclass(frozen=True, slots=True)
+class ProvedEqual:
+    """Equal on every input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counterexample:
+    """A row on which they differ, and what each said when it was run. NaN is missing."""
+
+    row: tuple[float, ...]
+    source: Answer
+    target: ReaderAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class NoDecision:
+    """Neither proved nor refuted, and why."""
+
+    why: str
+
+
+Finding: TypeAlias = ProvedEqual | Counterexample | NoDecision
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """The findings, aspect by aspect: labels always, the rest as far as the artifact gives it."""
+
+    findings: Mapping[Aspect, Finding]
+    not_said: tuple[Aspect, ...]
+    """What the program answers and the artifact does not."""
+    budget_seconds: float
+    seconds: float
+
+    @property
+    def labels(self) -> Finding:
+        """The finding on labels."""
+        return self.findings["labels"]
+
+    @property
+    def answer(self) -> Literal["proved", "counterexample", "undecided"]:
+        """Over all aspects: one counterexample is enough, and `proved` needs all of them."""
+        kinds = {type(finding) for finding in self.findings.values()}
+        if Counterexample in kinds:
+            return "counterexample"
+        return "proved" if kinds == {ProvedEqual} else "undecided"
+
+    def as_json(self, features: tuple[str, ...]) -> dict[str, Any]:
+        """The stable form scripts read; a number is a float.hex() string, a missing value null."""
+        forms = {aspect: _finding_form(finding, features) for aspect, finding in self.findings.items()}
+        times = {"seconds": round(self.seconds, 6), "budget_seconds": self.budget_seconds}
+        return {"answer": self.answer, "aspects": forms, "not_said": list(self.not_said), **times}
+
+
+def _finding_form(finding: Finding, features: tuple[str, ...]) -> dict[str, Any]:
+    match finding:
+        case ProvedEqual():
+            return {"answer": "proved"}
+        case Counterexample(row, source, target):
+            values = [None if math.isnan(value) else value.hex() for value in row]
+            sides = {"source": _answer_form(source), "target": _answer_form(target)}
+            return {"answer": "counterexample", "row": dict(zip(features, values, strict=True)), **sides}
+        case NoDecision(why):
+            return {"answer": "undecided", "why": why}
+        case _:
+            assert_never(finding)
+
+
+def _answer_form(answer: Answer | ReaderAnswer) -> dict[str, Any]:
+    form: dict[str, Any] = {"label": answer.label}
+    if answer.probabilities is not None:
+        form["probabilities"] = [repr(p) if not math.isfinite(p) else p for p in answer.probabilities]
+    if answer.leaf is not None:
+        form["leaf"] = answer.leaf
+    if answer.scores is not None:
+        form["scores"] = list(answer.scores)
+    return form
+
+
+def differs(program: Program, reading: Reading, aspect: Aspect, source: Answer, target: ReaderAnswer) -> bool:
+    """Whether two answers differ in one aspect. Probabilities of rule sets are compared as exact logits, before exp."""
+    match aspect:
+        case "labels":
+            return source.label != target.label
+        case "scores":
+            return source.scores != target.scores
+        case "leaf":
+            return source.leaf != target.leaf
+        case "probabilities":
+            if source.scores is None:
+                return source.probabilities != target.probabilities
+            if not isinstance(reading.decision, PointDecision) or reading.decision.constants is not None:
+                return target.probabilities is None or not are_close(source.probabilities, target.probabilities)
+            assert isinstance(program.decision, Scorecard) and target.scores is not None  # noqa: S101, PT018
+            return _logits(source.scores, program.decision.scale) != _logits(target.scores, reading.decision.scale or 0)
+        case _:
+            assert_never(aspect)
+
+
+def are_close(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether probabilities that went through exp are the same as far as anybody can tell; NaN is close to nothing."""
+    return all(abs(a - b) <= PROBABILITY_BOUND for a, b in zip(one, other, strict=True))
+
+
+def _logits(scores: tuple[int, ...], scale: int) -> list[Fraction]:
+    return [Fraction(score - scores[0], 2**scale) for score in scores]

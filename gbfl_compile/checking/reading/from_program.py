@@ -1,0 +1,113 @@
+"""A program in the form of a reading, and a reading brought into a program's order of features and classes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+from gbfl_compile.checking.reading.nodes import (
+    And,
+    Ask,
+    Condition,
+    Not,
+    Or,
+    Outcome,
+    PointDecision,
+    Reading,
+    StepDecision,
+    Test,
+)
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.evaluate import winner
+from gbfl_compile.ir.intervals import values_of
+from gbfl_compile.ir.nodes import Clause, Label, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.trees import leaf_numbers
+
+
+def as_reading(program: Program) -> Reading:
+    """The program in the form of a reading: each split a step, each leaf an outcome."""
+    match program.decision:
+        case Tree():
+            decision: StepDecision | PointDecision = StepDecision(tuple(_steps(program, program.decision)))
+        case Scorecard(bias, points, scale):
+            conditions = (condition_of(clause) for clause in program.clauses)
+            decision = PointDecision(bias, tuple(zip(conditions, points, strict=True)), scale)
+        case _:
+            assert_never(program.decision)
+    return Reading(program.features, program.classes, decision, place="the program itself", digest=digest(program))
+
+
+def _steps(program: Program, tree: Tree) -> list[Ask | Outcome]:
+    numbers = leaf_numbers(tree)
+    steps: list[Ask | Outcome] = []
+    for index, node in enumerate(tree.nodes):
+        match node:
+            case Split(clause, then, otherwise):
+                steps.append(Ask(condition_of(program.clauses[clause]), then, otherwise))
+            case Leaf(probabilities):
+                steps.append(Outcome(winner(probabilities), probabilities, numbers[index]))
+            case _:
+                assert_never(node)
+    return steps
+
+
+def condition_of(clause: Clause) -> And:
+    """A clause as a condition: all of its intervals."""
+    return And(tuple(Test(atom.feature, (values_of(atom),)) for atom in clause.atoms))
+
+
+def align(reading: Reading, features: tuple[str, ...], classes: tuple[Label, ...]) -> Reading:
+    """The reading with its features and classes found by name, for artifacts that take values by name.
+
+    A feature the artifact never mentions is fine; one it has and `features` has not is refused.
+    """
+    column = {name: index for index, name in enumerate(features)}
+    if unknown := [name for name in reading.features if name not in column]:
+        raise BadInput(f"{reading.place or 'the artifact'}: feature {unknown[0]!r} is not one of the program's")
+    feature = [column[name] for name in reading.features]
+    position = {(type(label), label): index for index, label in enumerate(classes)}
+    if unknown_labels := [label for label in reading.classes if (type(label), label) not in position]:
+        raise BadInput(f"{reading.place or 'the artifact'}: label {unknown_labels[0]!r} is not one of the program's")
+    place = [position[type(label), label] for label in reading.classes]
+    same_classes = place == list(range(len(classes)))
+    match reading.decision:
+        case StepDecision(steps):
+            moved = tuple(_renumber_step(step, feature, place, len(classes), same_classes) for step in steps)
+            decision: StepDecision | PointDecision = StepDecision(moved)
+        case PointDecision():
+            if not same_classes:  # ties go by position: another order is another meaning
+                raise BadInput(f"{reading.place or 'the artifact'}: its classes are not the program's, in order")
+            terms = ((_renumber(condition, feature), points) for condition, points in reading.decision.terms)
+            decision = replace(reading.decision, terms=tuple(terms))
+        case _:
+            assert_never(reading.decision)
+    return replace(reading, features=features, classes=classes, decision=decision)
+
+
+def _renumber_step(
+    step: Ask | Outcome, feature: list[int], place: list[int], classes: int, same: bool
+) -> Ask | Outcome:
+    if isinstance(step, Ask):
+        return replace(step, condition=_renumber(step.condition, feature))
+    probabilities = step.probabilities
+    if probabilities is not None and not same:
+        spread = [0.0] * classes
+        for position, probability in zip(place, probabilities, strict=True):
+            spread[position] = probability
+        probabilities = tuple(spread)
+    return replace(step, winner=place[step.winner], probabilities=probabilities)
+
+
+def _renumber(condition: Condition, feature: list[int]) -> Condition:
+    match condition:
+        case Test(index, values):
+            return Test(feature[index], values)
+        case And(parts):
+            return And(tuple(_renumber(part, feature) for part in parts))
+        case Or(parts):
+            return Or(tuple(_renumber(part, feature) for part in parts))
+        case Not(part):
+            return Not(_renumber(part, feature))
+        case _:
+            assert_never(condition)

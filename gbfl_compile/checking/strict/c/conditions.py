@@ -1,0 +1,180 @@
+"""Rules as C writes them: comparisons of a value with a number, joined by and, or and not; nested ifs that return.
+
+(x[3] >= 0x1.8p+1) && ((x[0] != x[0]) || (x[0] < 0x1p+0))        one row
+(x3 >= 0x1.8p+1) & ((x0 != x0) | (x0 < 0x1p+0))                  one lane of many
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, TypeAlias, cast
+
+from gbfl_compile.checking.reading.choices import Value, choice
+from gbfl_compile.checking.reading.conditions import (
+    FALSE,
+    TRUE,
+    Comparison,
+    all_of,
+    any_of,
+    compare,
+    compare_with_itself,
+    negate,
+)
+from gbfl_compile.checking.reading.nodes import Condition, Test
+from gbfl_compile.checking.strict.c.literals import count, real
+from gbfl_compile.checking.strict.c.source import Misfit, Source
+from gbfl_compile.ir.intervals import Values, both
+
+Spelling: TypeAlias = Literal["x[i]", "xi"]
+"""How a rule names a value: by its place in a row, or by the number in the name of a local."""
+
+DEEPEST = 40
+"""Brackets within brackets in a rule; emitted ones have 5."""
+
+
+def _both(parts: Sequence[Condition]) -> Condition:
+    """Every part holds; `x >= 1 && x < 2` is one test of x, as it is in the program."""
+    tests: list[Condition] = []
+    for part in parts:
+        match tests[-1:], part:
+            case [Test(feature, (before,))], Test(same, (values,)) if same == feature:
+                common = both(before, values)
+                tests[-1] = FALSE if common.empty else Test(feature, (common,))
+            case _:
+                tests.append(part)
+    return all_of(tests)
+
+
+def _either(parts: Sequence[Condition]) -> Condition:
+    """At least one part holds; `x != x || x < 2` is one test of x."""
+    match parts:
+        case [Test(feature, (Values(missing=True) as none,)), Test(same, (values,))] if (
+            same == feature and not none.has_numbers
+        ):
+            return Test(feature, (Values(values.least, values.most, missing=True),))
+        case _:
+            return any_of(parts)
+
+
+JOINS: tuple[tuple[str, Callable[[Sequence[Condition]], Condition]], ...] = (
+    ("||", _either),
+    ("&&", _both),
+    ("|", _either),
+    ("&", _both),
+)
+"""What joins comparisons, loosest first. Each gives 0 or 1 where both sides do, and no side has an effect."""
+
+SIGNS = {sign for sign, _ in JOINS}
+
+
+def rule(words: Sequence[str], at: int, source: Source, spelling: Spelling, depth: int = 0) -> tuple[Condition, int]:
+    """The condition that begins at a token, and where the tokens after it begin."""
+    part, at = _part(words, at, source, spelling, depth)
+    if words[at] not in SIGNS:
+        return part, at
+    parts, signs = [part], []
+    while words[at] in SIGNS:
+        signs.append(words[at])
+        part, at = _part(words, at + 1, source, spelling, depth)
+        parts.append(part)
+    return _join(parts, signs, 0), at
+
+
+def _join(parts: Sequence[Condition], signs: Sequence[str], level: int) -> Condition:
+    """The parts put together, the loosest sign last."""
+    loosest, join = JOINS[level]
+    if loosest not in signs:
+        return _join(parts, signs, level + 1) if signs else parts[0]
+    if len(set(signs)) == 1:
+        return join(parts)
+    ends = [index + 1 for index, sign in enumerate(signs) if sign == loosest]
+    pieces = zip([0, *ends], [*ends, len(parts)], strict=True)
+    return join([_join(parts[first:last], signs[first : last - 1], level) for first, last in pieces])
+
+
+def _part(words: Sequence[str], at: int, source: Source, spelling: Spelling, depth: int) -> tuple[Condition, int]:
+    """`(rule)`, `!(rule)`, `1` or a comparison. Where C would read on (`1 < 2 < 3`), no rule does."""
+    word = words[at]
+    if word == "(" or (word == "!" and words[at + 1] == "("):
+        if words[at + 1][:1] == "x":  # the most common by far: a comparison in brackets
+            test, after = _comparison(words, at + 1, source, spelling)
+            if words[after] == ")":
+                return test, after + 1
+        if depth > DEEPEST:
+            raise Misfit(at, f"at most {DEEPEST} brackets within each other")
+        inner, after = rule(words, at + 1 + (word == "!"), source, spelling, depth + 1)
+        if words[after] != ")":
+            raise Misfit(after, ")")
+        return (negate(inner) if word == "!" else inner), after + 1
+    if word == "1":
+        return TRUE, at + 1
+    return _comparison(words, at, source, spelling)
+
+
+def _comparison(words: Sequence[str], at: int, source: Source, spelling: Spelling) -> tuple[Condition, int]:
+    feature, after = _value(words, at, source, spelling)
+    sign = words[after]
+    if sign in ("==", "!="):
+        other, end = _value(words, after + 1, source, spelling)
+        if other != feature:
+            raise Misfit(after + 1, "the value itself: only with itself is a value compared by == or !=")
+        return compare_with_itself(feature, cast(Comparison, sign)), end
+    if sign not in ("<", "<=", ">", ">="):
+        raise Misfit(after, "a comparison: <, <=, > or >=")
+    minus = "-" if words[after + 1] == "-" else ""
+    text = words[after + 1 + len(minus)]
+    test = source.tests.get((feature, sign, minus, text))
+    if test is None:
+        bound = real(text, source.real)
+        if bound is None:
+            raise Misfit(after + 1 + len(minus), f"a literal that is exactly a {source.real}, best in hexadecimal")
+        test = compare(feature, cast(Comparison, sign), -bound if minus else bound)
+        source.tests[feature, sign, minus, text] = test
+    return test, after + 2 + len(minus)
+
+
+def _value(words: Sequence[str], at: int, source: Source, spelling: Spelling) -> tuple[int, int]:
+    """The feature that is named, one of those there are."""
+    match spelling:
+        case "x[i]":
+            feature = count(words[at + 2]) if words[at] == "x" and words[at + 1] == "[" else None
+            if words[at + 3] != "]":
+                feature = None
+            after = at + 4
+        case "xi":
+            feature = count(words[at][1:]) if words[at][:1] == "x" and words[at][1:].isdecimal() else None
+            after = at + 1
+    if feature is None or feature >= source.features:
+        raise Misfit(at, "a value, a bracket or 1")
+    return feature, after
+
+
+def nested_ifs(words: Sequence[str], at: int, source: Source) -> tuple[Value, int]:
+    """`if (rule) { ... } ... return 3;`, where each block ends in a return: the number that is returned.
+
+    A loop and no recursion, for a list of rules may be thousands of ifs long and blocks may be deep.
+    """
+    blocks: list[list[tuple[Condition, Value]]] = [[]]
+    conditions: list[Condition] = []
+    while True:
+        if words[at] == "if" and words[at + 1] == "(":
+            holds, at = rule(words, at + 2, source, "x[i]")
+            if words[at : at + 2] != [")", "{"]:
+                raise Misfit(at, ") {")
+            conditions.append(holds)
+            blocks.append([])
+            at += 2
+            continue
+        number = count(words[at + 1]) if words[at] == "return" else None
+        if number is None or words[at + 2] != ";":
+            raise Misfit(at, "if (rule) { or return with a number")
+        value: Value = number
+        for holds, inner in reversed(blocks.pop()):
+            value = choice(holds, inner, value)
+        at += 3
+        if not blocks:
+            return value, at
+        if words[at] != "}":
+            raise Misfit(at, "} after a return")
+        blocks[-1].append((conditions.pop(), value))
+        at += 1

@@ -1,0 +1,221 @@
+"""An ONNX model taken apart: nodes, constants, inputs, outputs, metadata. Anything our models never have is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.checking.strict.onnx.values import Constant
+from gbfl_compile.errors import CannotRun
+
+OPSETS = range(13, 24)
+"""Operator sets of the main domain in which every operator read here means the same."""
+
+ML_OPSETS = range(1, 6)
+
+IR_VERSIONS = range(4, 14)
+"""Versions of the file format in which a constant need not be an input as well, up to the last that is known."""
+
+METADATA = ("digest", "features", "classes", "generator", "dtype", "inputs", "reason", "lowering")
+OPTIONAL_METADATA = ("reasons",)
+"""What the metadata must say, and what it may."""
+
+INITIALIZER_TYPES = ("DOUBLE", "FLOAT", "INT64", "INT32", "UINT8", "BOOL", "STRING")
+
+TENSORS = ("value", "nodes_splits", "nodes_modes", "leaf_weights")
+LISTS = (
+    "perm",
+    "nodes_featureids",
+    "nodes_truenodeids",
+    "nodes_trueleafs",
+    "nodes_falsenodeids",
+    "nodes_falseleafs",
+    "nodes_missing_value_tracks_true",
+    "leaf_targetids",
+    "tree_roots",
+)
+"""Attributes that are a tensor, and those that are a row of whole numbers; all others here are one whole number."""
+
+MOST_DIMENSIONS = 2
+LARGEST_CONSTANT = 50_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What a model is made of. Inputs are (name, type, width)."""
+
+    nodes: tuple[Any, ...]
+    constants: Mapping[str, Constant]
+    inputs: tuple[tuple[str, str, int], ...]
+    outputs: Mapping[str, tuple[str, tuple[int | None, ...]]]
+    """The declared type and shape of each; None is any number of rows."""
+    metadata: Mapping[str, Any]
+    """The metadata, each value as JSON has it."""
+
+
+def open_model(content: bytes) -> Model:
+    """The model in a file's bytes."""
+    try:
+        import onnx
+    except ImportError:
+        raise CannotRun("reading ONNX models needs onnx: pip install 'gbfl-compile[onnx]'") from None
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(content)
+    except Exception as error:  # protobuf's errors have no common base class
+        raise Unread(f"is not an ONNX model: {error}") from None
+    graph = model.graph
+    if not all(isinstance(text, str) for text in _texts(model)):
+        raise Unread("a name in it is not UTF-8")
+    for what, values in (
+        ("functions", model.functions),
+        ("training", model.training_info),
+        ("sparse constants", graph.sparse_initializer),
+        ("quantisation", graph.quantization_annotation),
+        ("types of its own for what nodes give", graph.value_info),
+    ):
+        if len(values):
+            raise Unread(f"has {what}, which is not understood")
+    if model.ir_version not in IR_VERSIONS:
+        raise Unread(f"version {model.ir_version} of the format is not known")
+    _check_opsets(model)
+    constants = {tensor.name: Constant(array_of(tensor)) for tensor in graph.initializer}
+    if len(constants) != len(graph.initializer):
+        raise Unread("two constants have the same name")
+    if "" in constants or any("" in node.output for node in graph.node):
+        raise Unread("a constant or a result without a name, which is how an absent input is written")
+    inputs = tuple(_input(each) for each in graph.input)
+    outputs = {each.name: _type_and_shape(each) for each in graph.output}
+    if len(outputs) != len(graph.output) or {name for name, _, _ in inputs} & set(constants):
+        raise Unread("two outputs have the same name, or an input has a constant for a default")
+    return Model(tuple(graph.node), constants, inputs, outputs, _metadata(model))
+
+
+def _texts(model: Any) -> Iterator[object]:
+    """Every name that is looked at: protobuf gives bytes where one is not UTF-8."""
+    for named in (*model.graph.initializer, *model.graph.input, *model.graph.output, *model.graph.node):
+        yield named.name
+    for node in model.graph.node:
+        yield from (node.op_type, node.domain, *node.input, *node.output)
+        yield from (text for attribute in node.attribute for text in (attribute.name, attribute.ref_attr_name))
+    yield from (text for prop in model.metadata_props for text in (prop.key, prop.value))
+    yield from (opset.domain for opset in model.opset_import)
+
+
+def _check_opsets(model: Any) -> None:
+    versions = [(opset.domain, opset.version) for opset in model.opset_import]
+    if len({domain for domain, _ in versions}) != len(versions):
+        raise Unread("names an operator set twice")
+    for domain, version in versions:
+        known = {"": OPSETS, "ai.onnx.ml": ML_OPSETS}.get(domain, range(0))
+        if version not in known:
+            raise Unread(f"operator set {domain or 'ai.onnx'} {version} is not known")
+
+
+DATA_FIELDS = ("raw_data", "float_data", "double_data", "int32_data", "int64_data", "uint64_data", "string_data")
+
+
+MOST = {"BOOL": 1, "UINT8": 255}
+"""What the bytes, or the wider numbers, in which values of a type are kept may come to."""
+
+
+def _kept_wider(kind: str, tensor: Any) -> Iterator[int]:
+    if kind in MOST:
+        yield from tensor.int32_data
+    if kind == "BOOL":
+        yield from tensor.raw_data
+
+
+def array_of(tensor: Any) -> Any:
+    """The constant in a tensor; one that lies in another file is refused."""
+    from onnx import TensorProto, numpy_helper
+
+    where = f"constant {tensor.name!r}"
+    kind = TensorProto.DataType.Name(tensor.data_type) if tensor.data_type in TensorProto.DataType.values() else "?"
+    if kind not in INITIALIZER_TYPES:
+        raise Unread(f"{where}: values of type {kind}")
+    if tensor.data_location != TensorProto.DEFAULT or len(tensor.external_data):
+        raise Unread(f"{where}: lies in another file")
+    if sum(bool(len(getattr(tensor, field))) for field in DATA_FIELDS) > 1:
+        raise Unread(f"{where}: says its values twice, and a runtime may take either")
+    if len(tensor.dims) > MOST_DIMENSIONS or any(not 0 <= size <= LARGEST_CONSTANT for size in tensor.dims):
+        raise Unread(f"{where}: has the shape {list(tensor.dims)[:5]}")
+    if int(np.prod(tensor.dims, dtype=object)) > LARGEST_CONSTANT:
+        raise Unread(f"{where}: has the shape {list(tensor.dims)}")
+    if any(not 0 <= value <= MOST.get(kind, value) for value in _kept_wider(kind, tensor)):
+        raise Unread(f"{where}: holds a value past its type, and a runtime need not take it as this reader does")
+    try:
+        array = numpy_helper.to_array(tensor)
+        if kind == "STRING":
+            texts = [text.decode("utf-8") for text in tensor.string_data]
+            array = np.array(texts, dtype=object).reshape(tuple(tensor.dims))
+    except Exception as error:  # bytes that do not fill the shape, in as many ways as there are types
+        raise Unread(f"{where}: {error}") from None
+    return array
+
+
+def _input(info: Any) -> tuple[str, str, int]:
+    from onnx import TensorProto
+
+    tensor = info.type.tensor_type
+    dtype = {TensorProto.DOUBLE: "float64", TensorProto.FLOAT: "float32"}.get(tensor.elem_type)
+    dims = tensor.shape.dim
+    if dtype is None or len(dims) != 2 or dims[0].HasField("dim_value") or not dims[1].HasField("dim_value"):
+        raise Unread(f"input {info.name!r}: is not a matrix of numbers with any number of rows")
+    if not 0 < dims[1].dim_value <= LARGEST_CONSTANT:
+        raise Unread(f"input {info.name!r}: has {dims[1].dim_value} columns")
+    return info.name, dtype, dims[1].dim_value
+
+
+def _type_and_shape(info: Any) -> tuple[str, tuple[int | None, ...]]:
+    from onnx import TensorProto
+
+    tensor = info.type.tensor_type
+    kinds = TensorProto.DataType
+    kind = kinds.Name(tensor.elem_type) if tensor.elem_type in kinds.values() else "?"
+    return kind, tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim)
+
+
+def _metadata(model: Any) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for prop in model.metadata_props:
+        key = prop.key.removeprefix("gbfl.")
+        if key not in (*METADATA, *OPTIONAL_METADATA) or key == prop.key or key in values:
+            raise Unread(f"metadata {prop.key!r} is not known, or there twice")
+        try:
+            values[key] = json.loads(prop.value)
+        except (ValueError, RecursionError):
+            raise Unread(f"metadata {prop.key!r} is not JSON") from None
+    if lacking := [key for key in METADATA if key not in values]:
+        raise Unread(f"has no metadata gbfl.{lacking[0]}")
+    return values
+
+
+def attributes(node: Any, known: Mapping[str, Any]) -> dict[str, Any]:
+    """A node's attributes, with defaults; one that is not known, or not of its kind, is refused."""
+    from onnx import AttributeProto, helper
+
+    values = dict(known)
+    seen: set[str] = set()
+    for attribute in node.attribute:
+        if attribute.name not in known or attribute.name in seen or attribute.ref_attr_name:
+            raise Unread(f"{place(node)}: the attribute {attribute.name!r} is not understood")
+        seen.add(attribute.name)
+        kind = "TENSOR" if attribute.name in TENSORS else "INTS" if attribute.name in LISTS else "INT"
+        if attribute.type != AttributeProto.AttributeType.Value(kind):
+            raise Unread(f"{place(node)}: the attribute {attribute.name!r} is not of its kind")
+        try:
+            values[attribute.name] = helper.get_attribute_value(attribute)
+        except ValueError:
+            raise Unread(f"{place(node)}: the attribute {attribute.name!r} has no value") from None
+    return values
+
+
+def place(node: Any) -> str:
+    """How a node is named in a message."""
+    return f"node {node.name or node.op_type!r}"

@@ -1,0 +1,249 @@
+"""Reads an emitted Python module back, from its text alone: nothing of it is run or imported.
+
+The functions around the rules must be known ones (known/), the tables must be literals, and the rules themselves are
+followed (rules.py). One reading: every function of the module answers by the same rules.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from gbfl_compile.checking.reading.choices import FALL, decision_of
+from gbfl_compile.checking.reading.nodes import Outcome, PointDecision, Reading, StepDecision, Unread
+from gbfl_compile.checking.reading.tables import (
+    Step,
+    class_labels,
+    feature_names,
+    known_scale,
+    leaf_outcome,
+    one_file,
+    reasons_by_clause,
+    rows_of_points,
+    way_to,
+)
+from gbfl_compile.checking.strict.python.match import known_functions, same_function, without_docstring
+from gbfl_compile.checking.strict.python.rules import Known, Locals, Row, answer, condition, refuse
+
+RULES = ("_leaf", "_held")
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A module taken apart: its functions, and what its other names are bound to."""
+
+    functions: Mapping[str, ast.FunctionDef]
+    values: Mapping[str, object]
+
+
+def read_python(files: Mapping[str, bytes]) -> tuple[Reading, ...]:
+    """The reading of the one .py file."""
+    name, content = one_file(files, ".py")
+    try:
+        return (_reading(_module(_parse(content))),)
+    except Unread as error:
+        raise Unread(f"{name}: {error}") from None
+
+
+def _parse(content: bytes) -> ast.Module:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a doubtful escape in a string is a warning to who runs it
+            tree = ast.parse(content)
+            compile(tree, "model.py", "exec", dont_inherit=True)  # parses, and is still no module: __debug__ = 1
+            return tree
+    except (SyntaxError, ValueError, MemoryError) as error:  # a MemoryError means nested too deeply
+        raise Unread(f"is not Python: {error}") from None
+
+
+def _module(tree: ast.Module) -> Module:
+    """Every statement at the top level binds one new name, to a literal, a function or the module math."""
+    functions: dict[str, ast.FunctionDef] = {}
+    values: dict[str, object] = {}
+    bound: set[str] = set()
+    for node in tree.body:
+        match node:
+            case ast.Expr(ast.Constant(str())) if node is tree.body[0]:
+                continue
+            case ast.Import([ast.alias("math", "_math")]):
+                name = "_math"
+            case ast.FunctionDef(name):
+                functions[name] = node
+            case ast.Assign([ast.Name(name)], value) if name != "_math":
+                values[name] = _numbered_texts(value) if name == "REASONS" else literal(value)
+            case _:
+                refuse(node, "a statement that is not understood")
+        if name in bound or hasattr(builtins, name) or name.startswith("__"):
+            refuse(node, f"{name} means something else already")
+        bound.add(name)
+    if "_math" not in bound or "_math" in functions:
+        raise Unread("does not import math as _math")
+    return Module(functions, values)
+
+
+def literal(node: ast.expr) -> object:
+    """A string, number or truth value, or a tuple of such."""
+    match node:
+        case ast.Constant(str() | int() | float() as value):
+            return value
+        case ast.UnaryOp(ast.USub(), ast.Constant(int() | float() as value)) if not isinstance(value, bool):
+            return -value
+        case ast.Tuple(items):
+            return tuple(literal(item) for item in items)
+        case _:
+            refuse(node, "is not a literal")
+
+
+def _numbered_texts(node: ast.expr) -> object:
+    """A dictionary of texts by number, each number once."""
+    match node:
+        case ast.Dict(keys, values):
+            texts: dict[int, str] = {}
+            for key, value in zip(keys, values, strict=True):
+                match key, value:
+                    case ast.Constant(int() as number), ast.Constant(str() as text) if type(number) is int:
+                        if number in texts:
+                            refuse(node, f"REASONS has {number} twice")
+                        texts[number] = text
+                    case _:
+                        refuse(node, "REASONS is not one text per clause")
+            return texts
+        case _:
+            refuse(node, "REASONS is not one text per clause")
+
+
+def _reading(module: Module) -> Reading:
+    rules = [name for name in RULES if name in module.functions]
+    if len(rules) != 1:
+        raise Unread(f"a module has one of {' and '.join(RULES)}, this one has {len(rules)}")
+    is_tree = rules[0] == "_leaf"
+    kind = "tree" if is_tree else "rule_set"
+    parts = ["rows", kind] + [f"{kind}_with_reasons"] * ("REASONS" in module.values)
+    around = {name: function for part in parts for name, function in known_functions(part).items()}
+    _recognise(module, around, rules[0])
+    features = feature_names(_value(module, "FEATURES"))
+    classes = class_labels(_value(module, "CLASSES"))
+    clauses = _value(module, "CLAUSES")
+    if not isinstance(clauses, tuple) or not all(isinstance(text, str) for text in clauses):
+        raise Unread("CLAUSES is not a tuple of texts")
+    tables = {"_LEAVES", "_STEPS"} if is_tree else {"_BIAS", "_POINTS", "_SCALE"}
+    known = _initial_locals(
+        module, tables | {"FEATURES", "CLASSES", "CLAUSES", "DIGEST", "REASONS"}, rules[0], len(features)
+    )
+    read = _tree if is_tree else _rule_set
+    decision = read(module, known, len(classes), len(clauses))
+    place = "_leaf" if is_tree else "_held and _score"
+    reasons = reasons_by_clause(module.values.get("REASONS", {}), len(clauses))
+    return Reading(features, classes, decision, "float64", place, _digest(module), clauses, reasons)
+
+
+def _recognise(module: Module, forms: Mapping[str, ast.FunctionDef], rules: str) -> None:
+    """Every function but the rules is a known one, and none is missing."""
+    for name, function in module.functions.items():
+        if name == rules:
+            continue
+        if name not in forms:
+            refuse(function, f"a function that is not known: {name}")
+        if not same_function(forms[name], function):
+            refuse(function, f"{name} is not the function known by this name")
+    if lacking := sorted(set(forms) - set(module.functions)):
+        raise Unread(f"has no {lacking[0]}")
+
+
+def _value(module: Module, name: str) -> object:
+    if name not in module.values:
+        raise Unread(f"has no {name}")
+    return module.values[name]
+
+
+def _digest(module: Module) -> str:
+    digest = _value(module, "DIGEST")
+    if not isinstance(digest, str):
+        raise Unread("DIGEST is not a text")
+    return digest
+
+
+def _initial_locals(module: Module, tables: set[str], rules: str, width: int) -> Locals:
+    """What the rules start from: the row, and numbers that have a name."""
+    function = module.functions[rules]
+    known: dict[str, Known] = {}
+    for name, value in module.values.items():
+        if name in tables:
+            continue
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise Unread(f"{name}: a value that is not understood")
+        known[name] = value
+    match function:
+        case ast.FunctionDef(
+            args=ast.arguments([], [ast.arg(row, None)], None, [], [], None, []), decorator_list=[], returns=None
+        ) if not getattr(function, "type_params", None):  # annotations are code that runs when the module is loaded
+            own = {
+                node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            }
+            if "_math" in own or row == "_math":
+                refuse(function, "_math is not the module here")
+            return {**{name: value for name, value in known.items() if name not in own}, row: Row(width)}
+        case _:
+            refuse(function, f"{rules} takes one row and nothing else")
+
+
+def _tree(module: Module, known: Locals, classes: int, clauses: int) -> StepDecision:
+    value, _ = answer(without_docstring(module.functions["_leaf"]), known)
+    steps = _steps(_value(module, "_STEPS"))
+    outcomes = [
+        _outcome(leaf, row, steps, classes, clauses)
+        for leaf, row in enumerate(_rows(_value(module, "_LEAVES"), "_LEAVES"))
+    ]
+
+    def outcome(leaf: int) -> Outcome:
+        if not 0 <= leaf < len(outcomes):
+            raise Unread(f"_leaf returns {leaf}, there are {len(outcomes)} leaves")
+        return outcomes[leaf]
+
+    return decision_of(value, outcome)
+
+
+def _rows(table: object, where: str) -> list[tuple[object, object, object]]:
+    """A table of three columns."""
+    if not isinstance(table, tuple) or not all(isinstance(row, tuple) and len(row) == 3 for row in table):
+        raise Unread(f"{where} is not a table of three columns")
+    return list(table)
+
+
+def _steps(table: object) -> list[Step]:
+    steps: list[Step] = []
+    for before, clause, held in _rows(table, "_STEPS"):
+        if type(before) is not int or type(clause) is not int or not isinstance(held, bool):
+            raise Unread(f"_STEPS: step {len(steps)} is not a step, a clause and whether it held")
+        steps.append((before, clause, held))
+    return steps
+
+
+def _outcome(leaf: int, row: tuple[object, object, object], steps: list[Step], classes: int, clauses: int) -> Outcome:
+    winner, probabilities, last = row
+    if type(last) is not int:
+        raise Unread(f"_LEAVES: leaf {leaf} has no last step")
+    outcome = leaf_outcome(f"_LEAVES: leaf {leaf}", winner, probabilities, classes, leaf)
+    way = way_to(steps, last, clauses)
+    return replace(outcome, held=tuple(sorted(clause for clause, held in way if held)), way=way)
+
+
+def _rule_set(module: Module, known: Locals, classes: int, clauses: int) -> PointDecision:
+    statements = without_docstring(module.functions["_held"])
+    match statements:
+        case [*first, ast.Return(ast.Tuple(asked))]:
+            value, known = answer(first, known)
+        case _:
+            refuse(module.functions["_held"], "_held does not end by returning a truth value a rule")
+    if value is not FALL:
+        refuse(statements[0], "_held returns before its end")
+    conditions = tuple(condition(node, known) for node in asked)
+    points = rows_of_points(_value(module, "_POINTS"), "_POINTS", classes)
+    (bias,) = rows_of_points((_value(module, "_BIAS"),), "_BIAS", classes)
+    scale = known_scale(_value(module, "_SCALE"))
+    if not len(conditions) == len(points) == clauses:
+        raise Unread(f"{len(conditions)} rules in _held, {len(points)} in _POINTS, {clauses} in CLAUSES")
+    return PointDecision(bias, tuple(zip(conditions, points, strict=True)), scale, held=conditions)

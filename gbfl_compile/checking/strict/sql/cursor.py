@@ -1,0 +1,136 @@
+"""Where reading stands: the tokens, the columns in scope, and what was met so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import NoReturn, TypeAlias
+
+from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.checking.strict.sql.expected import ExpectedText
+from gbfl_compile.checking.strict.sql.lexer import Kind, Token, tokens_of
+from gbfl_compile.checking.strict.sql.lexis import Lexis
+from gbfl_compile.checking.strict.sql.logic import Asked
+from gbfl_compile.checking.strict.sql.values import Book, Value
+
+MOST_NESTED = 150
+"""Expressions inside expressions: emitted artifacts go about twenty deep."""
+
+
+@dataclass(slots=True)
+class Cursor:
+    """A place in the tokens. Mutable, because reading moves it; nothing outlives one call of a reader."""
+
+    tokens: list[Token]
+    lexis: Lexis
+    expected: ExpectedText
+    catalog: Catalog | None = None
+    """What an engine's catalog writes in its own way, for a view that was read back from it."""
+    position: int = 0
+    scope: Mapping[str, Value] = field(default_factory=dict)
+    """The columns an expression may name."""
+    qualifiers: frozenset[tuple[str, ...]] = frozenset(((),))
+    """What may stand before a column's name."""
+    used: set[str] = field(default_factory=set)
+    """The columns the present item has named."""
+    book: Book = field(default_factory=Book)
+    nested: int = 0
+    phrases: dict[str, list[Token]] = field(default_factory=dict)
+    """The tokens of fixed pieces of SQL, taken apart once."""
+
+
+Production: TypeAlias = Callable[[Cursor], Value | Asked]
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The productions a catalog adds to the grammar."""
+
+    words: Mapping[str, Production] = field(default_factory=dict)
+    """Functions, by their exact spelling."""
+    after: Callable[[Cursor, Value | Asked], Value | Asked] | None = None
+    """What may follow an operand: casts written `::type`."""
+    keywords: frozenset[str] = frozenset()
+    """Words that are no names, even without quotes, in lower case."""
+    folds_names: bool = False
+    """Whether an unquoted name may have capital letters and still be itself."""
+    prints_as: bool = True
+    """Whether AS is printed before the name of a LATERAL subselect."""
+
+
+def peek(at: Cursor, ahead: int = 0) -> Token:
+    """The token so many places ahead; the last one is the end."""
+    return at.tokens[min(at.position + ahead, len(at.tokens) - 1)]
+
+
+def refuse(at: Cursor, wanted: str) -> NoReturn:
+    """Say what was expected and what is there."""
+    token = peek(at)
+    shown = "the end" if token.kind == "end" else repr(token.text[:40])
+    raise Unread(f"line {token.line}: expected {wanted}, found {shown}")
+
+
+def take(at: Cursor, kind: Kind, wanted: str) -> Token:
+    """The next token, which must be of this kind."""
+    token = peek(at)
+    if token.kind != kind:
+        refuse(at, wanted)
+    at.position += 1
+    return token
+
+
+def is_word(token: Token, word: str) -> bool:
+    """Whether a token is this keyword, in capitals, small letters or both."""
+    return token.kind == "word" and token.text.upper() == word
+
+
+def take_words(at: Cursor, words: str) -> bool:
+    """Pass over these keywords if they come next."""
+    wanted = words.split()
+    if not all(is_word(peek(at, number), word) for number, word in enumerate(wanted)):
+        return False
+    at.position += len(wanted)
+    return True
+
+
+def need_words(at: Cursor, words: str) -> None:
+    """Pass over these keywords, which must come next."""
+    if not take_words(at, words):
+        refuse(at, words)
+
+
+def take_sign(at: Cursor, sign: str) -> bool:
+    """Pass over a sign if it comes next."""
+    token = peek(at)
+    if token.kind != "sign" or token.text != sign:
+        return False
+    at.position += 1
+    return True
+
+
+def need_sign(at: Cursor, sign: str) -> None:
+    """Pass over a sign, which must come next."""
+    if not take_sign(at, sign):
+        refuse(at, sign)
+
+
+def take_phrase(at: Cursor, phrase: str) -> bool:
+    """Pass over the tokens of a fixed piece of SQL if they come next. Words in capitals may come in small letters."""
+    if phrase not in at.phrases:
+        at.phrases[phrase] = tokens_of(phrase, at.lexis)[:-1]
+    wanted = at.phrases[phrase]
+    for number, token in enumerate(wanted):
+        found = peek(at, number)
+        same = found.text == token.text or (
+            token.kind == "word" and token.text.isupper() and found.text.upper() == token.text
+        )
+        if found.kind != token.kind or not same:
+            return False
+    at.position += len(wanted)
+    return True
+
+
+def need_phrase(at: Cursor, phrase: str) -> None:
+    """Pass over a fixed piece of SQL, which must come next."""
+    if not take_phrase(at, phrase):
+        refuse(at, phrase)

@@ -1,0 +1,173 @@
+"""From text to tokens, as one engine takes it apart. What engines or their clients might see otherwise is refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.checking.strict.sql.lexis import Lexis
+
+Kind: TypeAlias = Literal["word", "name", "text", "whole", "number", "sign", "source", "end"]
+
+_LAYOUT = re.compile(r"[ \n\t]+")
+"""A carriage return ends a line comment in some engines and not in others, so it is no layout here."""
+
+SIGNS = ("||", "<=", ">=", "<>", "->", "(", ")", ",", ".", ";", "=", "<", ">", "+", "-", "*", "/", "[", "]")
+
+BRACE = "{{ '{' }}"
+"""An opening brace inside a string or name, where dbt would take a bare one for a template."""
+
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?(?![0-9A-Za-z_.$])")
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+_NO_LAYOUT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]")
+"""Characters that end a line for one engine and not for another."""
+
+_CALLED = frozenset(("CAST", "EXP", "LEAST", "GREATEST", "CONCAT"))
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of text with its meaning: names and strings without their quotes and escapes."""
+
+    kind: Kind
+    text: str
+    line: int
+    schema: str = ""
+    """Of a dbt source."""
+
+
+Template: TypeAlias = Callable[[str, int], tuple[Token | None, int]]
+"""Reads a dbt template at a brace: its token, if it has one, and where it ends."""
+
+
+def tokens_of(text: str, lexis: Lexis, template: Template | None = None, comments: bool = True) -> list[Token]:
+    """Every token of the text. In an expression, where a comment may swallow what comes after, there are no comments
+    but those before the first token.
+    """
+    for piece in lexis.replaced:
+        if piece in text:
+            raise Unread(f"{piece!r}, which {lexis.engine} replaces before it reads the query")
+    if _NO_TEXT.search(text):
+        raise Unread("a NUL or half a surrogate pair")
+    found: list[Token] = []
+    at, line, counted = 0, 1, 0
+    while at < len(text):
+        line, counted = line + text.count("\n", counted, at), at
+        if (layout := _LAYOUT.match(text, at)) is not None:
+            at = layout.end()
+        elif text.startswith(("--", "/*"), at):
+            if found and not comments:
+                raise Unread(f"line {line}: a comment in an expression, where it may swallow what comes after it")
+            at = _after_comment(text, at, line, lexis, template is not None)
+        else:
+            token, at = _token(text, at, line, lexis, template)
+            if token is not None:
+                found.append(token)
+            elif found:
+                raise Unread(f"line {line}: a dbt config after the beginning of the query")
+    return [*found, Token("end", "", line)]
+
+
+def _token(text: str, at: int, line: int, lexis: Lexis, template: Template | None) -> tuple[Token | None, int]:
+    letter = text[at]
+    if letter == lexis.quote:
+        name, end = _quoted_text(text, at, line, lexis.quote, lexis.name_escapes, not lexis.name_escapes, template)
+        if not name:
+            raise Unread(f"line {line}: an empty name")
+        return Token("name", name, line), end
+    if letter == "'" or (lexis.escape_prefix and text.startswith(f"{lexis.escape_prefix}'", at)):
+        return _string(text, at, line, lexis, template)
+    if letter == "{" and template is not None:
+        return template(text, at)
+    if (number := _NUMBER.match(text, at)) is not None:
+        kind: Kind = "whole" if number.group().isdigit() else "number"
+        return Token(kind, number.group(), line), number.end()
+    if (word := _WORD.match(text, at)) is not None:
+        _check_what_follows(text, word, line, lexis)
+        return Token("word", word.group(), line), word.end()
+    for sign in (*lexis.signs, *SIGNS):
+        if text.startswith(sign, at):
+            return Token("sign", sign, line), at + len(sign)
+    raise Unread(f"line {line}: the character {letter!r}, which is no part of the strict form")
+
+
+def _check_what_follows(text: str, word: re.Match[str], line: int, lexis: Lexis) -> None:
+    """`N'a'`, `U&"a"`, `a$b` and a letter beyond ASCII make something else of a word."""
+    following = text[word.end() : word.end() + 1]
+    if following and (not following.isascii() or (following in "'\"`$@#:&" and not text.startswith("::", word.end()))):
+        raise Unread(f"line {line}: the word {word.group()!r} right before {following!r}")
+    if lexis.tight_calls and word.group().upper() in _CALLED and following != "(":
+        raise Unread(f"line {line}: {word.group()} without its bracket, which {lexis.engine} may take for a function")
+
+
+def _string(text: str, at: int, line: int, lexis: Lexis, template: Template | None) -> tuple[Token, int]:
+    escapes = lexis.string_escapes
+    if text[at] != "'":
+        at, escapes = at + 1, {"\\": "\\"}
+    value, end = _quoted_text(text, at, line, "'", escapes, lexis.doubled_quotes, template)
+    if lexis.escape_prefix and not escapes and "\\" in value:
+        raise Unread(f"line {line}: a backslash in a plain string, which a setting may make an escape")
+    return Token("text", value, line), end
+
+
+def _quoted_text(
+    text: str,
+    start: int,
+    line: int,
+    quote: str,
+    escapes: Mapping[str, str],
+    doubled: bool,
+    template: Template | None,
+) -> tuple[str, int]:
+    """What stands between quotes, and where it ends."""
+    letters: list[str] = []
+    at = start + 1
+    while at < len(text):
+        letter, following = text[at], text[at + 1 : at + 2]
+        if letter == "\\" and escapes:
+            if following not in escapes:
+                raise Unread(f"line {line}: the escape \\{following}, which is none of the strict form")
+            letters.append(escapes[following])
+            at += 2
+        elif letter == quote:
+            if following != quote:
+                return "".join(letters), at + 1
+            if not doubled:
+                raise Unread(f"line {line}: two strings or names one after the other")
+            letters.append(quote)
+            at += 2
+        elif letter == "{" and template is not None:
+            if not text.startswith(BRACE, at):
+                raise Unread(f"line {line}: a brace, which dbt may take for a template")
+            letters.append("{")
+            at += len(BRACE)
+        else:
+            letters.append(letter)
+            at += 1
+    raise Unread(f"line {line}: a string or name that does not end")
+
+
+def _after_comment(text: str, at: int, line: int, lexis: Lexis, templates: bool) -> int:
+    """Where a comment ends, if every engine and client agrees on that."""
+    if text.startswith("--", at):
+        if lexis.dashes_need_blank and text[at + 2 : at + 3] not in (" ", "\t", "\n", ""):
+            raise Unread(f"line {line}: -- without a blank, which is arithmetic to {lexis.engine}")
+        end = text.find("\n", at)
+        end = len(text) if end < 0 else end
+        body, after = text[at + 2 : end], end
+        unclear = lexis.continued_comments and body.endswith("\\")
+    else:
+        end = text.find("*/", at + 2)
+        if end < 0:
+            raise Unread(f"line {line}: a comment that does not end")
+        body, after = text[at + 2 : end], end + 2
+        # /*! and /*+ are code; some engines nest comments; a quote or -- in one makes DuckDB rewrite later strings
+        unclear = body.startswith(("!", "+", "M!", "/")) or any(mark in body for mark in ("/*", "--", *"'\"`$\\"))
+        unclear = unclear or body.endswith("/")
+    if unclear or _NO_LAYOUT.search(body) or (templates and "{" in body):
+        raise Unread(f"line {line}: a comment that may be read as something else")
+    return after

@@ -1,0 +1,12 @@
+"""`gbfl`: arguments in, one verb called, text or JSON out. One file per command; `entry` lists them."""
+
+from __future__ import annotations
+
+import sys
+
+from gbfl_compile.cli.entry import main
+
+
+def run() -> None:
+    """The installed command."""
+    sys.exit(main())

@@ -1,0 +1,179 @@
+"""`gbfl audit` and `gbfl audit-log`: what is deployed against what was approved."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gbfl_compile.cli.flags import (
+    COULD_NOT_RUN,
+    DIFFERENT,
+    EQUAL,
+    FILE,
+    WRITTEN,
+    as_json,
+    column_mapping,
+    output_options,
+)
+from gbfl_compile.errors import GbflError
+
+if TYPE_CHECKING:
+    from gbfl_compile.auditing.verdict import AuditReport
+
+
+@click.command()
+@click.argument("program", type=FILE)
+@click.option("--file", type=FILE, multiple=True, help="A deployed .py, .c, .onnx or .sql; may be repeated.")
+@click.option("--dialect", help="The database a .sql file is for, where it does not say so.")
+@click.option("--library", type=FILE, help="A deployed .so: run on witnesses in a separate process.")
+@click.option(
+    "--name", help="The prefix of the library's functions; when left out its file name, without lib and endings."
+)
+@click.option("--source", type=FILE, help="The .c file the library is said to be built from.")
+@click.option("--float32", is_flag=True, help="The library reads float32 rows.")
+@click.option(
+    "--database", envvar="GBFL_DATABASE", metavar="URL", help="The database of --view, or of a --scored table."
+)
+@click.option("--view", multiple=True, help="A view in the database; may be repeated.")
+@click.option("--column", "columns", multiple=True, metavar="FEATURE=COLUMN", help="Where a table has another name.")
+@click.option("--scored", help="A table of rows and predictions: CSV, Parquet, or a table of the database.")
+@click.option("--label", help="The column of labels of a view or scored table; `label` when left out.")
+@click.option("--probabilities", is_flag=True, help="Compare the scored table's columns p_<class> too.")
+@click.option("--drift", is_flag=True, help="Compare the scored table's distributions with those of training.")
+@click.option("--call", multiple=True, metavar="WHAT", help="A scorer: module:function, or an http URL.")
+@click.option(
+    "--call-form",
+    type=click.Choice(["dicts", "matrix"]),
+    default="dicts",
+    show_default=True,
+    help="What a Python scorer is given: a list of dicts with None, or a float64 matrix with NaN.",
+)
+@click.option(
+    "--time-limit",
+    type=float,
+    default=60.0,
+    show_default=True,
+    help="Time limit of a view, library or scorer, in seconds.",
+)
+@click.option(
+    "--data", type=FILE, help="Rows (CSV or Parquet) to run as well; those that a difference touches are counted."
+)
+@click.option("--triplets", type=FILE, help="An NPZ file of x, PP and PN: whether local consistency changed.")
+@click.option(
+    "--budget", "budget_seconds", type=float, default=10.0, show_default=True, help="Time limit per proof, in seconds."
+)
+@click.option(
+    "--require",
+    type=click.Choice(["proved"]),
+    help="Accept proofs only; by default a text that a general reader read as equal is accepted together with a run.",
+)
+@click.option("--log", type=FILE, help="An audit log to add a line to.")
+@click.option("--html", type=WRITTEN, help="Write the report as a page.")
+@as_json
+@output_options
+def audit(
+    program: Path,
+    columns: tuple[str, ...],
+    require: str | None,
+    log: Path | None,
+    html: Path | None,
+    as_json: bool,
+    **options: Any,
+) -> int:
+    """Say whether what is deployed is the approved PROGRAM, with the evidence.
+
+    Files and views are read back and proved; libraries and scorers are run on witnesses; a scored table is compared
+    row by row. Exit code: 0 as approved, 1 different, 2 bad usage or input, 3 not read, not run or (with --require
+    proved) not proved. The URL may be given in the environment variable GBFL_DATABASE, which keeps its
+    password out of process lists.
+
+    Example: gbfl audit model.gbfl.json --file deployed/model.sql --dialect postgres
+    """
+    mapping = column_mapping(columns)
+    from gbfl_compile.auditing.audit import audit as run_audit
+
+    report = run_audit(program, columns=mapping, **options)
+    code = (
+        DIFFERENT
+        if report.verdict == "different"
+        else COULD_NOT_RUN
+        if not report.is_accepted(require == "proved")
+        else EQUAL
+    )
+    text = () if as_json else report.lines()
+    _publish(report, text, log, html, program)
+    return code
+
+
+def _publish(report: AuditReport, text: Sequence[str], log: Path | None, html: Path | None, program: Path) -> None:
+    """Print the report, as JSON where there is no text, even where it cannot be logged: that error comes after it."""
+    from gbfl_compile.cli import screen
+
+    line, failure = _append(report, log)
+    if html is not None:
+        from gbfl_compile.reporting.page import report as write_page
+
+        write_page(program, html, audit=report)
+    if not text:
+        form = report.as_json()
+        screen.print_json({**form, "log": line} if line else form)
+    else:
+        screen.print_wrapped(*text)
+        if line:
+            screen.print_lines(f"logged in {log} with the hash {line}")
+    if failure is not None:
+        raise failure
+
+
+def _append(report: AuditReport, log: Path | None) -> tuple[str | None, GbflError | None]:
+    """The hash of the line that was added to the log, or why none was."""
+    if log is None:
+        return None, None
+    from gbfl_compile.auditing.log import append
+
+    try:
+        return append(log, report), None
+    except GbflError as error:
+        return None, error
+
+
+@click.group("audit-log")
+def audit_log() -> None:
+    """Look after an audit log.
+
+    Example: gbfl audit-log verify audits.jsonl
+    """
+
+
+@audit_log.command()
+@click.argument("log", type=FILE)
+@click.option("--expect", metavar="HASH", help="A hash that some line must have: a cut-off end shows only so.")
+@as_json
+@output_options
+def verify(log: Path, expect: str | None, as_json: bool) -> int:
+    """Find the first line of LOG that was changed, removed or put in.
+
+    Lines cut off at the end leave a log that is whole as far as it goes. Keep the hash of the last line elsewhere, as
+    this command and `gbfl audit --log` print it, and give it with --expect.
+
+    Example: gbfl audit-log verify audits.jsonl --expect 3f0a…
+    """
+    from gbfl_compile.auditing.log import examine
+    from gbfl_compile.cli import screen
+
+    state = examine(log, expect)
+    if as_json:
+        verdict = "whole" if state.problem is None else "broken"
+        screen.print_lines(
+            json.dumps({"verdict": verdict, "problem": state.problem, "lines": state.lines, "last": state.last})
+        )
+    elif state.problem is not None:
+        screen.print_lines(f"broken: {state.problem}")
+    else:
+        lines = f"{state.lines} line{'' if state.lines == 1 else 's'}"
+        screen.print_lines(f"whole: {lines}, each following from the one before; the last has the hash {state.last}")
+    return EQUAL if state.problem is None else DIFFERENT

@@ -1,0 +1,143 @@
+"""The commands in the order they are used in, and how one ends.
+
+Each command imports what it needs when it runs, so that `gbfl --help` costs next to nothing.
+Exit codes: 0 equal or done, 1 different, 2 bad usage or input, 3 could not run; 130 after Ctrl-C, 143 after SIGTERM,
+129 after SIGHUP, 141 where nobody reads on (`| head`). However a command ends, nothing half-written stays behind.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+
+import click
+
+from gbfl_compile.cli.audit import audit, audit_log
+from gbfl_compile.cli.check import check
+from gbfl_compile.cli.compile import compile_
+from gbfl_compile.cli.completion import completion
+from gbfl_compile.cli.demo import demo
+from gbfl_compile.cli.diff import diff
+from gbfl_compile.cli.doctor import doctor
+from gbfl_compile.cli.flags import BAD_USAGE, COULD_NOT_RUN, INTERRUPTED, NOBODY_READS, spare_what_is_read
+from gbfl_compile.cli.init import init
+from gbfl_compile.cli.lint import lint
+from gbfl_compile.cli.mine import mine
+from gbfl_compile.cli.paper import paper
+from gbfl_compile.cli.reasons import reasons
+from gbfl_compile.cli.report import report
+from gbfl_compile.cli.score import score
+from gbfl_compile.cli.show import show
+from gbfl_compile.cli.signals import in_order, stop_name
+from gbfl_compile.cli.sizes import sizes
+from gbfl_compile.errors import GbflError
+from gbfl_compile.files.staging import sweep
+from gbfl_compile.version import VERSION
+
+
+class _InOrder(click.Group):
+    """Commands listed in the order they are used in, not by the alphabet."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names as they were added."""
+        return list(self.commands)
+
+
+@click.group(cls=_InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(VERSION, prog_name="gbfl")
+def gbfl() -> None:
+    """Rules mined from a black box, compiled to where they run, and checked against their source.
+
+    Start with: gbfl demo --out demo-out
+
+    Most commands take --json (JSON and nothing else), --quiet and --out. Exit codes: 0 done or equal, 1 different,
+    2 bad usage or input, 3 could not run. NO_COLOR=1 switches colours off, and they are off where there is no terminal.
+    Completion in your shell: gbfl completion --help.
+    """
+
+
+COMMANDS = {
+    init: "make a small example to start from",
+    demo: "walk the whole way on breast cancer data",
+    mine: "rules from a table and a black box",
+    show: "a program's rules, or why one row gets its class",
+    reasons: "clauses by number, and your own words for them",
+    compile_: "write a program down for Python, C, ONNX and SQL",
+    check: "prove and run artifacts against their source",
+    lint: "what is odd about a program",
+    score: "score a table, or inside a database",
+    audit: "is what is deployed what was approved?",
+    audit_log: "verify a log of audits",
+    diff: "two versions of a program, by what they mean",
+    report: "one HTML page on a program",
+    sizes: "bytes that a C scorer takes",
+    paper: "the paper's experiment",
+    doctor: "what is installed, what can be run",
+    completion: "complete commands and targets in your shell",
+}
+"""Each with what the list of commands says of it, in the order they are used in."""
+for command, summary in COMMANDS.items():
+    command.short_help = summary
+    spare_what_is_read(command)
+    gbfl.add_command(command)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; the exit code. What a user can mend is one line on standard error."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    with in_order() as interrupts:
+        try:
+            code = _run_command(arguments)
+        except KeyboardInterrupt:  # while an error was being reported
+            code = INTERRUPTED
+        finally:
+            sweep()
+        return code if interrupts.first is None else 128 + interrupts.first
+
+
+def _run_command(arguments: list[str] | None) -> int:
+    try:
+        code = int(gbfl.main(arguments, prog_name="gbfl", standalone_mode=False) or 0)
+        sys.stdout.flush()  # a full disk is an error now, not a line at exit
+        return code
+    except GbflError as error:
+        from gbfl_compile.ir.text import printable  # a message quotes names, and names come from anyone
+
+        click.echo(f"gbfl: {printable(' '.join(str(error).split()))}", err=True)
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return BAD_USAGE
+    except SystemExit as ended:  # some code that was run tried to end us: nothing was decided
+        if isinstance(ended.__context__, BrokenPipeError):  # the reader has seen enough
+            _give_up_stdout()
+            return NOBODY_READS
+        if "_GBFL_COMPLETE" in os.environ:  # or click has answered a shell that completes a command
+            return int(ended.code or 0)
+        click.echo("gbfl: something that was run asked to exit, nothing was decided", err=True)
+        return COULD_NOT_RUN
+    except (click.Abort, KeyboardInterrupt) as stop:
+        click.echo(f"gbfl: {stop_name(stop)}", err=True)
+        return INTERRUPTED
+    except BrokenPipeError:
+        _give_up_stdout()
+        return NOBODY_READS
+    except OSError as error:  # errors in writing our own files have their own messages
+        click.echo(f"gbfl: {error.filename or 'the output'}: {error.strerror or error}", err=True)
+        _give_up_stdout()
+        return COULD_NOT_RUN
+    except Exception:  # a defect of ours must not look like a verdict
+        import traceback
+
+        traceback.print_exc()
+        click.echo("gbfl: this is a defect in gbfl, nothing was decided", err=True)
+        return COULD_NOT_RUN
+
+
+def _give_up_stdout() -> None:
+    """What could not be printed must not be tried again at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,115 @@
+"""What commands share: how a file is named, and the flags that mean the same everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gbfl_compile.errors import BadInput
+
+EQUAL, DIFFERENT, BAD_USAGE, COULD_NOT_RUN, INTERRUPTED, NOBODY_READS = 0, 1, 2, 3, 130, 141
+"""Exit codes. After a signal it is 128 plus the signal's number, whatever the command returns; likewise, as in other
+programs, when the reader of a pipe closed it early."""
+
+FILE = click.Path(path_type=Path, readable=False)
+"""A path. Whether it can be read or written is found out, and reported, by the code that does so."""
+
+WRITTEN = click.Path(path_type=Path, readable=False)
+"""The path of a file that is written. It may not be one of those that are read: see `spare_what_is_read`."""
+
+as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
+quiet = click.option("--quiet", "-q", is_flag=True, help="Print nothing but errors.")
+seed = click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Random seed.")
+
+target_settings = click.option(
+    "--set", "settings", multiple=True, metavar="TARGET.OPTION=VALUE", help="An option of one target; may be repeated."
+)
+
+Command = Callable[..., int]
+
+
+def spare_what_is_read(command: click.Command) -> None:
+    """Make a command refuse to overwrite a file that it reads."""
+    run = command.callback
+    assert run is not None  # noqa: S101 - every command of ours does something
+    written = [option.name for option in command.params if option.type is WRITTEN and option.name]
+    read = [option.name for option in command.params if option.type is FILE and option.name]
+
+    @wraps(run)
+    def run_sparing(*arguments: Any, **options: Any) -> Any:
+        inputs = [options[name] for name in read]
+        for name in written:
+            refuse_overwriting(options[name], *inputs)
+        return run(*arguments, **options)
+
+    command.callback = run_sparing
+
+
+def refuse_overwriting(written: Path | None, *read: Path | tuple[Path, ...] | None) -> None:
+    """Refuse to write to a file that is read, whatever name it goes by."""
+    every = [path for each in read if each is not None for path in (each if isinstance(each, tuple) else (each,))]
+    if written is not None and written.is_file() and any(each.is_file() and written.samefile(each) for each in every):
+        raise BadInput(f"{written}: is read by this command and would be lost: name another file to write")
+
+
+def output_options(command: Command) -> Command:
+    """`--quiet` and `--out` for a command whose only results are its printed text and its exit code."""
+
+    @wraps(command)
+    def run(*arguments: Any, print_nothing: bool, printed_to: Path | None, **options: Any) -> int:
+        from gbfl_compile.cli import screen
+
+        with screen.output_to(printed_to, quiet=print_nothing):
+            return command(*arguments, **options)
+
+    for option in (
+        click.option("--quiet", "-q", "print_nothing", is_flag=True, help="Print nothing but errors."),
+        click.option("--out", "-o", "printed_to", type=WRITTEN, help="Write what would be printed to this file."),
+    ):
+        run = option(run)
+    return run
+
+
+def quiet_option(command: Command) -> Command:
+    """`--quiet` for a command with its own `--out`."""
+
+    @wraps(command)
+    def run(*arguments: Any, print_nothing: bool, **options: Any) -> int:
+        from gbfl_compile.cli import screen
+
+        with screen.output_to(None, quiet=print_nothing):
+            return command(*arguments, **options)
+
+    option = click.option("--quiet", "-q", "print_nothing", is_flag=True, help="Print nothing but errors.")
+    return option(run)
+
+
+def column_mapping(pairs: tuple[str, ...]) -> dict[str, str]:
+    """`--column FEATURE=COLUMN`, each time it was given."""
+    mapping = {}
+    for pair in pairs:
+        feature, equals, column = pair.partition("=")
+        if not equals or not feature or not column:
+            raise BadInput(f"--column {pair!r}: write it as FEATURE=COLUMN")
+        mapping[feature] = column
+    return mapping
+
+
+def target_options(targets: Sequence[str], settings: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    """`c.dtype=float32` goes to target c, `sql.form=view` to every sql:… target, `sql:duckdb.form=view` to that one."""
+    options: dict[str, dict[str, str]] = {target: {} for target in targets}
+    for setting in settings:
+        path, equals, value = setting.partition("=")
+        family, dot, option = path.partition(".")
+        matching = [target for target in targets if family in (target, target.partition(":")[0])]
+        if not equals or not dot or not option:
+            raise BadInput(f"--set {setting!r}: write it as TARGET.OPTION=VALUE")
+        if not matching:
+            raise BadInput(f"--set {setting!r}: {family!r} is not among the targets {', '.join(targets)}")
+        for target in matching:
+            options[target][option] = value
+    return options

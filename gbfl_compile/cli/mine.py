@@ -1,0 +1,135 @@
+"""`gbfl mine`: from a table and a black box to a program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gbfl_compile.cli.flags import DIFFERENT, EQUAL, FILE, INTERRUPTED, WRITTEN, as_json, quiet, seed
+from gbfl_compile.cli.signals import stop_name
+from gbfl_compile.errors import BadInput
+
+
+@click.command()
+@click.argument("data", type=FILE, required=False)
+@click.option("--target", required=True, metavar="COLUMN", help="The column with the class.")
+@click.option("--out", "-o", type=WRITTEN, default=Path("model.gbfl.json"), show_default=True, help="The program.")
+@click.option("--train", type=click.Choice(["mlp", "gbm", "forest"]), help="Train this black box on the data.")
+@click.option("--black-box", metavar="MODEL", help="Use this one: a .onnx, .skops or .pkl file, or module:callable.")
+@click.option("--trust-pickle", is_flag=True, help="Open a pickle, which can run any code its author put there.")
+@click.option("--trust-type", "trust_types", multiple=True, metavar="TYPE", help="Allow a type in a skops file.")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="A column that is not a feature; may be repeated.")
+@click.option("--codes", multiple=True, metavar="COLUMN", help="A feature of codes: explanations use no other values.")
+@click.option("--immutable", multiple=True, metavar="COLUMN", help="A feature that no explanation changes.")
+@click.option(
+    "--missing",
+    type=click.Choice(["refuse", "drop"]),
+    default="refuse",
+    show_default=True,
+    help="Rows with a missing feature.",
+)
+@click.option(
+    "--head", type=click.Choice(["rules", "tree", "list"]), default="rules", show_default=True, help="What to fit."
+)
+@click.option("--clauses", type=click.IntRange(1, 1000), help="Most clauses, for rules and list.  [default: 32]")
+@click.option("--depth", type=click.IntRange(1, 5), help="Greatest depth of a tree.  [default: 5]")
+@click.option("--explainer", type=click.Choice(["greedy", "macem"]), default="greedy", show_default=True)
+@click.option(
+    "--rows", type=click.IntRange(1), default=20_000, show_default=True, help="Most rows to use, drawn by seed."
+)
+@seed
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 1024),
+    default=1,
+    show_default=True,
+    help="Processes that explain rows, threads that fit.",
+)
+@click.option("--memory", metavar="SIZE", help="Limit for all processes together, such as 2GB.")
+@click.option(
+    "--black-box-timeout",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="Time the black box may take to answer a block of rows.",
+)
+@click.option("--checkpoint", type=FILE, metavar="FOLDER", help="Keep explained rows here.  [default: OUT.parts]")
+@click.option("--baselines/--no-baselines", default=True, show_default=True, help="Fit three plain trees to compare.")
+@click.option("--triplets", type=WRITTEN, help="Write the held-out rows with PP and PN here (NPZ), for check and show.")
+@click.option("--database", metavar="URL", help="Read a table of this database instead of a file.")
+@click.option("--table", help="The table, with --database.")
+@as_json
+@quiet
+def mine(
+    data: Path | None,
+    database: str | None,
+    table: str | None,
+    out: Path,
+    checkpoint: Path | None,
+    triplets: Path | None,
+    as_json: bool,
+    quiet: bool,
+    **options: Any,
+) -> int:
+    """Mine a program from a table (CSV, Parquet or in a database) and a black box.
+
+    Features are all columns except the target and those dropped; they must be numbers. A quarter of the rows is held
+    out to measure on. A rule set (--head rules) is most consistent with the black box, a tree or a list quickest to
+    read. If it is stopped by Ctrl-C, a failing black box or a power cut, the same command resumes where it was. The
+    program depends neither on --jobs nor on --memory.
+
+    module:callable is given a matrix of rows and returns one probability per class, the classes sorted, or the
+    probability of the second of two; an object with predict_proba will do too.
+
+    Example: gbfl mine loans.csv --target default --train gbm -o loans.gbfl.json
+    """
+    from gbfl_compile.cli import screen
+
+    if (data is None) == (database is None):
+        raise BadInput("give a file of data, or --database URL --table NAME")
+    if (database is None) != (table is None):
+        raise BadInput("--database and --table go together")
+    if options["trust_pickle"]:
+        _warn_of_pickle(options["black_box"])
+    files: dict[str, Any] = {"out": out, "checkpoint": checkpoint, "triplets": triplets}
+    note = _ignore if quiet or as_json else _print_note
+    try:
+        with screen.progress(quiet=quiet or as_json) as progress:
+            from gbfl_compile.mining import pipeline
+
+            mined = pipeline.mine(data or table, database=database, **options, **files, note=note, progress=progress)
+    except KeyboardInterrupt as stop:
+        _print_note(f"{stop_name(stop)}: {_progress_kept(out, checkpoint)}")
+        return INTERRUPTED
+    if as_json:
+        screen.print_json(mined.as_json(out, triplets))
+    elif not quiet:
+        screen.print_wrapped(*mined.summary.split("\n"), f"{out}: next, gbfl compile {out} --to python -o build")
+    return DIFFERENT if mined.compared_different else EQUAL
+
+
+def _warn_of_pickle(source: str | None) -> None:
+    """Even when quiet."""
+    from gbfl_compile.learning.black_box.load import PICKLE_WARNING, PICKLES
+
+    if source is not None and source.lower().endswith(PICKLES):
+        _print_note(f"{source}: {PICKLE_WARNING}")
+
+
+def _print_note(line: str) -> None:
+    click.echo(f"gbfl: {line}", err=True)
+
+
+def _ignore(line: str) -> None:
+    pass
+
+
+def _progress_kept(out: Path, checkpoint: Path | None) -> str:
+    from gbfl_compile.mining.checkpoint import default_checkpoint, explained_files
+
+    folder = checkpoint or default_checkpoint(out)
+    count = explained_files(folder)
+    if not count:
+        return "nothing was explained yet"
+    return f"{count} files of explained rows are kept in {folder}, the same command goes on from there"

@@ -1,0 +1,75 @@
+"""`gbfl score`: a table scored by an artifact, or inside its database."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from gbfl_compile.cli.flags import EQUAL, FILE, WRITTEN, as_json, column_mapping, quiet_option
+
+
+@click.command()
+@click.argument("source", metavar="FOLDER|PROGRAM", type=FILE)
+@click.argument("data", type=FILE, required=False)
+@click.option("--out", "-o", type=WRITTEN, help="Where the scored table goes (CSV, Parquet or Arrow).")
+@click.option("--key", "keys", multiple=True, metavar="COLUMN", help="A column of DATA to carry over; may be repeated.")
+@click.option("--name", help="The artifact's name, where the folder holds several.")
+@click.option("--jobs", "-j", type=click.IntRange(1), help="Threads.  [default: those of the machine, at most 8]")
+@click.option("--database", envvar="GBFL_DATABASE", metavar="URL", help="Score inside this database instead.")
+@click.option("--table", help="The database's table of features.")
+@click.option("--to-table", help="The table to create there.")
+@click.option("--schema", default="", help="The schema of both tables.")
+@click.option("--column", "columns", multiple=True, metavar="FEATURE=COLUMN", help="Where the names differ.")
+@click.option("--replace", is_flag=True, help="Replace an existing TO_TABLE once the new one is complete.")
+@as_json
+@quiet_option
+def score(
+    source: Path,
+    data: Path | None,
+    out: Path | None,
+    keys: tuple[str, ...],
+    name: str | None,
+    jobs: int | None,
+    table: str | None,
+    to_table: str | None,
+    columns: tuple[str, ...],
+    as_json: bool,
+    **inside: Any,
+) -> int:
+    """Score a table with the artifact in FOLDER, or PROGRAM itself: `label`, then one `p_<class>` per class.
+
+    DATA is CSV (.csv, .csv.gz), Parquet or Arrow (.arrow, .feather) and may be larger than memory: rows pass through in
+    batches. OUT appears when it is complete.
+
+    With --table, a table of a database is scored there with PROGRAM: no row leaves it. The URL may be given in the
+    environment variable GBFL_DATABASE, which keeps its password out of process lists.
+
+    Example: gbfl score demo-out/python new.csv -o scored.csv
+
+    Example: gbfl score demo-out/program.json --database sqlite:///f.db --table people --to-table scored
+    """
+    from gbfl_compile.backends.score import score as score_table
+    from gbfl_compile.cli import screen
+
+    if table is not None or to_table is not None:
+        if data is not None or out is not None or name is not None or jobs is not None:
+            raise click.UsageError("--table scores inside a database: leave DATA, --out, --name and --jobs out.")
+        if inside["database"] is None or table is None or to_table is None:
+            raise click.UsageError("Scoring inside a database needs --database, --table and --to-table.")
+        scored = score_table(source, table, to_table, keys=keys, columns=column_mapping(columns), **inside)
+    elif data is None or out is None:
+        raise click.UsageError("Give DATA and --out, or --database, --table and --to-table.")
+    else:
+        scored = score_table(source, data, out, keys=keys, name=name, jobs=jobs)
+    for label in scored.formulas:
+        click.echo(
+            f"gbfl: a spreadsheet takes the label {label!r} for a formula: import {Path(str(out)).name!r} as text",
+            err=True,
+        )
+    if as_json:
+        screen.print_json(scored.as_json())
+    else:
+        screen.print_lines(f"{scored.rows} rows scored by {scored.engine}: {scored.out}")
+    return EQUAL

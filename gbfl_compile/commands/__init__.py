@@ -1,1 +1,0 @@
-"""One command of `gbfl` a file; `cli` puts them together."""

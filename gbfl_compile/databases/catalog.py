@@ -1,0 +1,208 @@
+"""What an audit asks of a database's catalog: views, tables, column types, and an empty copy of a table.
+
+Each engine's file has one `CATALOG` that says how; `catalogs.py` lists them.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from gbfl_compile.databases.base import Database
+from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost, TimeLimitReached
+
+
+@dataclass(frozen=True, slots=True)
+class TableName:
+    """A table or view as a query names it; the schema is empty where the query gives none."""
+
+    schema: str
+    name: str
+
+    def in_quotes(self, database: Database) -> str:
+        """The name as this database writes it."""
+        return ".".join(database.quote(part) for part in (self.schema, self.name) if part)
+
+
+Kind: TypeAlias = Literal["double", "float32", "integer", "decimal", "boolean", "text", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnType:
+    """The values a column can hold."""
+
+    kind: Kind
+    least: float = -math.inf
+    most: float = math.inf
+    scale: int = 0
+    """Digits after the point of a decimal."""
+    digits: int = 0
+    """All digits of a decimal."""
+    engine_has_nan: bool = True
+
+    @property
+    def holds_nan(self) -> bool:
+        """Whether it is a binary floating-point type of an engine that stores NaN."""
+        return self.kind in ("double", "float32") and self.engine_has_nan
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table."""
+
+    name: str
+    declared: str
+    """Its type as the catalog writes it."""
+    type: ColumnType
+    nullable: bool = True
+    generated: bool = False
+    """Whether the database computes it, so that it cannot be filled in."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredView:
+    """A view as the catalog has it."""
+
+    definition: str
+    materialized: bool = False
+    """Whether it answers from stored rows instead of running its definition."""
+    statement: str | None = None
+    """The whole CREATE VIEW, where the catalog has it apart from the definition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """How one engine is asked. Templates take {name}, {query}, {value} and {type}."""
+
+    view: Callable[[Database, str], StoredView | None]
+    is_view: Callable[[Database, TableName], bool]
+    columns: Callable[[Database, TableName], list[Column]]
+    copy: Callable[[Database, TableName, str], None]
+    """Make an empty temporary copy of a table: the same column types, collations, NOT NULL and CHECK constraints."""
+    own_names: str | None = None
+    """A query for (function, type or cast; name) of what users added and a view's text could mean."""
+    names_fold: bool = True
+    """Whether `Age` and `age` are one column."""
+    staging: str = "CREATE TEMPORARY TABLE {name} AS {query}"
+    drop: str = "DROP TABLE IF EXISTS {name}"
+    empty: str = "DELETE FROM {name}"
+    value: str = "{value}"
+    """A double as a value of the column it goes into, where the engine does not convert it by itself."""
+    not_nan: str = "{value}"
+    """The same for a column that cannot hold NaN: NaN becomes NULL."""
+    text: str = "CAST({value} AS {type})"
+    """The same for a column of text."""
+    double_kinds: frozenset[Kind] = frozenset(("double", "float32", "boolean"))
+    """The kinds of columns that are compared with a number as a double would be."""
+    as_double: str = "CAST({value} AS DOUBLE)"
+    truth_as_double: str = "CAST({value} AS DOUBLE)"
+    limit: tuple[str, str] | None = None
+    """Statements that set a time limit of {seconds} or {milliseconds} for each query, and that take it away again."""
+
+
+def literal(text: str) -> str:
+    """A text in quotes. Backslashes are refused: whether they escape is a setting in some engines."""
+    if any(sign in text for sign in "\\\0"):
+        raise BadInput(f"the name {text!r}: a name with backslashes is not looked up")
+    return "'" + text.replace("'", "''") + "'"
+
+
+def view_name(view: str) -> str:
+    """The name of a view as a literal; a name with quotes is refused, as engines differ in what it means."""
+    if not view or any(sign in view for sign in "'\\\0"):
+        raise BadInput(f"the view {view!r}: a name with quotes or backslashes is not looked up")
+    return literal(view)
+
+
+def integers(bits: int, unsigned: bool = False) -> ColumnType:
+    """The integers of this many bits, as far as they are doubles."""
+    past = 2.0 ** (bits if unsigned else bits - 1)
+    most = past - 1 if past <= 2.0**53 else math.nextafter(past, 0.0)
+    return ColumnType("integer", 0.0 if unsigned else -past, most)
+
+
+DECIMAL = re.compile(r"(?:decimal|numeric|dec|number)(?:\((\d+)(?:\s*,\s*(\d+))?\))?", re.IGNORECASE)
+
+
+def column_type(declared: str, known: Mapping[str, ColumnType], default_decimal: tuple[int, int]) -> ColumnType:
+    """The values of a declared type: one of the `known` names, a decimal, or a type of another kind."""
+    plain = " ".join(declared.casefold().split())
+    if plain.startswith("nullable("):
+        plain = plain.removeprefix("nullable(").removesuffix(")")
+    if plain in known:
+        return known[plain]
+    if match := DECIMAL.fullmatch(plain):
+        digits, scale = default_decimal
+        if match[1]:
+            digits, scale = int(match[1]), int(match[2] or 0)
+        largest = (10.0**digits - 1) / 10.0**scale if digits <= 300 else math.inf
+        return ColumnType("decimal", -largest, largest, scale, digits)
+    if re.match(r"(var|n|nvar|bp)?char|character|text|string|clob", plain):
+        return ColumnType("text")
+    return ColumnType("other")
+
+
+def after_table_name(statement: str) -> str:
+    """A CREATE TABLE statement from its list of columns on, the first parenthesis outside quotes."""
+    quote = ""
+    for place, sign in enumerate(statement):
+        if quote:
+            quote = "" if sign == quote else quote
+        elif sign in "\"'`[":
+            quote = "]" if sign == "[" else sign
+        elif sign == "(":
+            return statement[place:].rstrip().removesuffix(";")
+    raise CannotRun("the table's own definition has no list of columns")
+
+
+def find_column(catalog: Catalog, columns: Sequence[Column], name: str) -> Column | None:
+    """The column of this name, as the engine compares names."""
+    exact = next((column for column in columns if column.name == name), None)
+    if exact is not None or not catalog.names_fold:
+        return exact
+    return next((column for column in columns if column.name.casefold() == name.casefold()), None)
+
+
+@contextmanager
+def time_limit(database: Database, catalog: Catalog, seconds: float) -> Iterator[Database]:
+    """The same database, in which nothing runs past the time limit: what does is stopped, and is CannotRun."""
+    deadline = time.monotonic() + seconds
+
+    def in_time(run: Callable[[str], list[tuple[object, ...]] | None]) -> Callable[[str], object]:
+        def run_in_time(statement: str) -> object:
+            try:
+                if time.monotonic() < deadline:
+                    return run(statement)
+            except ConnectionLost:
+                raise
+            except CannotRun:
+                if time.monotonic() < deadline:
+                    raise
+            raise TimeLimitReached(
+                f"{database.version}: not done within {seconds:g} s: give it longer with --time-limit"
+            )
+
+        return run_in_time
+
+    limited = replace(database, execute=in_time(database.execute), fetch=in_time(database.fetch))  # type: ignore[arg-type]
+    timer = None if database.interrupt is None else threading.Timer(seconds, database.interrupt)
+    if timer is not None:
+        timer.daemon = True
+        timer.start()
+    if catalog.limit is not None:
+        database.execute(
+            catalog.limit[0].format(seconds=max(1, math.ceil(seconds)), milliseconds=int(seconds * 1000) + 1)
+        )
+    try:
+        yield limited
+    finally:
+        if timer is not None:
+            timer.cancel()
+        if catalog.limit is not None:
+            database.execute(catalog.limit[1])

@@ -1,0 +1,1 @@
+"""Bytes land whole or not at all."""

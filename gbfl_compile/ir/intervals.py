@@ -1,0 +1,170 @@
+"""Which values satisfy an atom, exactly: the algebra that passes and witnesses share.
+
+Between two neighbouring doubles there is nothing, so every interval over float64 is a closed one:
+`x > 1.0` is `x >= nextafter(1.0, inf)`. With that, implication and contradiction are comparisons.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gbfl_compile.ir.nodes import Clause, Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """The doubles from `least` to `most`, both included, and the missing value or not."""
+
+    least: float = -math.inf
+    most: float = math.inf
+    missing: bool = True
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether any number is in it."""
+        return self.least <= self.most
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is in it, not even the missing value."""
+        return not self.has_numbers and not self.missing
+
+
+ANYTHING = Values()
+
+
+def values_of(atom: Interval) -> Values:
+    """The values on which `atom` holds.
+
+    >>> values_of(Interval(0, 1.0, 2.0))
+    Values(least=1.0, most=1.9999999999999998, missing=False)
+    """
+    least, most = -math.inf, math.inf
+    if atom.lo is not None:
+        least = atom.lo if atom.lo_closed else above(atom.lo)
+    if atom.hi is not None:
+        most = atom.hi if atom.hi_closed else below(atom.hi)
+    return Values(least, most, atom.if_missing)
+
+
+def above(value: float) -> float:
+    """The next double up. `+ 0.0` because the neighbour of the smallest negative is spelled -0.0."""
+    return math.nextafter(value, math.inf) + 0.0
+
+
+def below(value: float) -> float:
+    """The next double down."""
+    return math.nextafter(value, -math.inf) + 0.0
+
+
+def both(a: Values, b: Values) -> Values:
+    """The values in `a` and in `b`."""
+    return Values(max(a.least, b.least), min(a.most, b.most), a.missing and b.missing)
+
+
+def within(a: Values, b: Values) -> bool:
+    """Whether every value of `a` is one of `b`."""
+    numbers = not a.has_numbers or (b.least <= a.least and a.most <= b.most)
+    return numbers and (b.missing or not a.missing)
+
+
+def outside(atom: Interval) -> tuple[Values, ...]:
+    """The values on which `atom` fails: those below, those above, and the missing one where it fails."""
+    inside = values_of(atom)
+    missing = not atom.if_missing
+    if not inside.has_numbers:
+        return (Values(missing=missing),)
+    pieces = []
+    if inside.least > -math.inf:
+        pieces.append(Values(-math.inf, below(inside.least), False))
+    if inside.most < math.inf:
+        pieces.append(Values(above(inside.most), math.inf, False))
+    if missing:
+        pieces.append(Values(math.inf, -math.inf, True))
+    return tuple(pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of a row on its way through a tree: the values its features may have, the clauses that failed."""
+
+    box: Mapping[int, Values]
+    failed: tuple[Clause, ...] = ()
+
+    def values(self, feature: int) -> Values:
+        """The values a feature may still have."""
+        return self.box.get(feature, ANYTHING)
+
+
+NOTHING_KNOWN = Facts({})
+
+
+def is_implied(atom: Interval, facts: Facts) -> bool:
+    """Whether `atom` holds for every row the facts allow."""
+    return within(facts.values(atom.feature), values_of(atom))
+
+
+def always_holds(clause: Clause, facts: Facts) -> bool:
+    """Whether the facts make `clause` true (sound; a False may only mean not seen)."""
+    return all(is_implied(atom, facts) for atom in clause.atoms)
+
+
+def never_holds(clause: Clause, facts: Facts) -> bool:
+    """Whether the facts make `clause` false: no value is left, or a clause that failed would have to hold."""
+    narrowed = _narrow(clause, facts)
+    if any(narrowed.values(atom.feature).empty for atom in clause.atoms):
+        return True
+    return any(always_holds(failed, narrowed) for failed in facts.failed)
+
+
+def with_held(clause: Clause, facts: Facts) -> Facts:
+    """The facts after `clause` held."""
+    return _settle(_narrow(clause, facts))
+
+
+def with_failed(clause: Clause, facts: Facts) -> Facts:
+    """The facts after `clause` failed."""
+    known = Facts(facts.box, (*facts.failed, clause))
+    narrower = _one_step(known, (clause,))  # only the new clause can tell something new, until the box changes
+    return known if narrower is known else _settle(narrower)
+
+
+def _narrow(clause: Clause, facts: Facts) -> Facts:
+    box = dict(facts.box)
+    for atom in clause.atoms:
+        box[atom.feature] = both(facts.values(atom.feature), values_of(atom))
+    return Facts(box, facts.failed)
+
+
+def _settle(facts: Facts) -> Facts:
+    """A failed clause with one atom still open tells that this atom fails: narrow by it until nothing changes."""
+    while (narrower := _one_step(facts, facts.failed)) is not facts:
+        facts = narrower
+    return facts
+
+
+def _one_step(facts: Facts, clauses: tuple[Clause, ...]) -> Facts:
+    for failed in clauses:
+        open_atoms = [atom for atom in failed.atoms if not is_implied(atom, facts)]
+        if len(open_atoms) != 1:
+            continue
+        atom = open_atoms[0]
+        known = facts.values(atom.feature)
+        pieces = [both(known, piece) for piece in outside(atom)]
+        left = _hull([piece for piece in pieces if not piece.empty])
+        if left is not None and left != known:
+            return Facts({**facts.box, atom.feature: left}, facts.failed)
+    return facts
+
+
+def _hull(pieces: list[Values]) -> Values | None:
+    """The pieces as one range, or None where numbers lie on both sides of a gap or nothing is left."""
+    numbers = [piece for piece in pieces if piece.has_numbers]
+    if not pieces or len(numbers) > 1:
+        return None
+    missing = any(piece.missing for piece in pieces)
+    if not numbers:
+        return Values(math.inf, -math.inf, missing)
+    return Values(numbers[0].least, numbers[0].most, missing)

@@ -1,0 +1,122 @@
+"""Programs as people read them: `IF worst_area >= 863.33 AND worst_radius < 17.29 THEN malignant (0.94, 112 rows)`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import assert_never
+
+from gbfl_compile.ir.evaluate import winner
+from gbfl_compile.ir.nodes import Clause, Interval, Label, Leaf, Program, Scorecard, Tree
+
+DIGITS = 6
+"""Significant digits of a printed threshold. The JSON and every target keep them all."""
+
+
+def readable(program: Program) -> str:
+    """The whole program as text, thresholds rounded for reading."""
+    match program.decision:
+        case Tree():
+            return "\n".join(_tree_lines(program, program.decision))
+        case Scorecard():
+            return "\n".join(_card_lines(program, program.decision))
+        case _:
+            assert_never(program.decision)
+
+
+def clause_text(clause: Clause, features: tuple[str, ...]) -> str:
+    """One clause, its atoms joined by AND."""
+    return " AND ".join(atom_text(atom, features) for atom in clause.atoms) or "always"
+
+
+def atom_text(atom: Interval, features: tuple[str, ...]) -> str:
+    """One interval, as short as it can be said.
+
+    >>> atom_text(Interval(0, 1.0, 2.5, if_missing=True), ("age",))
+    '(1 <= age < 2.5 OR age is missing)'
+    """
+    name = printable(features[atom.feature])
+    left, right = "<=" if atom.lo_closed else "<", "<=" if atom.hi_closed else "<"
+    if atom.lo is None and atom.hi is None:
+        return "always" if atom.if_missing else f"{name} is present"
+    if atom.hi is None and atom.lo is not None:
+        text = f"{name} {'>=' if atom.lo_closed else '>'} {number_text(atom.lo)}"
+    elif atom.lo is None and atom.hi is not None:
+        text = f"{name} {right} {number_text(atom.hi)}"
+    elif atom.lo is not None and atom.hi is not None:
+        between = f"{number_text(atom.lo)} {left} {name} {right} {number_text(atom.hi)}"
+        text = f"{name} = {number_text(atom.lo)}" if atom.lo == atom.hi else between
+    return f"({text} OR {name} is missing)" if atom.if_missing else text
+
+
+def number_text(number: float) -> str:
+    """A threshold rounded for reading; whole numbers keep all their digits."""
+    return f"{number:.0f}" if number == int(number) and abs(number) < 1e15 else f"{number:.{DIGITS}g}"
+
+
+def printable(name: str) -> str:
+    """A name on one line: line breaks, control and direction marks come out as escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in name)
+
+
+def label_text(label: Label) -> str:
+    """A class label as it is printed."""
+    return printable(str(label))
+
+
+def leaf_text(leaf: Leaf, classes: tuple[Label, ...]) -> str:
+    """`malignant (0.94, 112 rows)`."""
+    best = winner(leaf.probabilities)
+    rows = "" if leaf.rows is None else f", {leaf.rows} row{'' if leaf.rows == 1 else 's'}"
+    return f"{label_text(classes[best])} ({leaf.probabilities[best]:.2f}{rows})"
+
+
+def unseen_text(program: Program, clause_rows: Sequence[int]) -> str | None:
+    """What no training row says anything about: leaves that none ends in, clauses that hold for none."""
+    if isinstance(program.decision, Tree):
+        leaves = [node for node in program.decision.nodes if isinstance(node, Leaf)]
+        if not (unseen := sum(leaf.rows == 0 for leaf in leaves)):
+            return None
+        have = "leaves has" if unseen == 1 else "leaves have"
+        return f"{unseen} of {len(leaves)} {have} 0 rows: no row learned from ends there, only explanations of rows do"
+    numbers = [str(number) for number, rows in enumerate(clause_rows) if rows == 0]
+    if not numbers:
+        return None
+    hold, which = ("holds", "number") if len(numbers) == 1 else ("hold", "numbers")
+    named = f"{', '.join(numbers[:MOST_NUMBERS])}{', …' if len(numbers) > MOST_NUMBERS else ''}"
+    of = f"{len(numbers)} of {len(program.clauses)} clauses {hold} for no row learned from"
+    return f"{of}, {which} {named} in gbfl reasons"
+
+
+MOST_NUMBERS = 10
+
+
+def _tree_lines(program: Program, tree: Tree) -> Iterator[str]:
+    """IF/ELSE lines. Only a THEN side that splits again is indented, so a rule list stays flat."""
+    waiting = [(0, 0, "")]
+    while waiting:
+        index, depth, opening = waiting.pop()
+        node = tree.nodes[index]
+        indent = "    " * depth
+        if isinstance(node, Leaf):
+            yield f"{indent}{opening or 'ALWAYS '}{leaf_text(node, program.classes)}"
+            continue
+        question = f"{indent}{opening}IF {clause_text(program.clauses[node.clause], program.features)} THEN"
+        waiting.append((node.otherwise, depth, "ELSE "))
+        then = tree.nodes[node.then]
+        if isinstance(then, Leaf):
+            yield f"{question} {leaf_text(then, program.classes)}"
+        else:
+            yield question
+            waiting.append((node.then, depth + 1, ""))
+
+
+def _card_lines(program: Program, card: Scorecard) -> Iterator[str]:
+    """One line per clause, signed points in one column per class."""
+    rows = [[label_text(label) for label in program.classes]]
+    rows += [[f"{points:+d}" for points in row] for row in (card.bias, *card.points)]
+    texts = [f"points of 2^-{card.scale}", "to start with"]
+    texts += [f"IF {clause_text(clause, program.features)}" for clause in program.clauses]
+    widths = [max(len(row[c]) for row in rows) for c in range(len(program.classes))]
+    for row, text in zip(rows, texts, strict=True):
+        yield "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) + f"   {text}"
+    yield "the class with most points wins"

@@ -1,0 +1,1 @@
+"""Rows and a black box become clauses and a transparent model."""

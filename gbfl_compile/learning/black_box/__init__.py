@@ -1,0 +1,1 @@
+"""A black box is loaded, and asked in large blocks."""

@@ -1,0 +1,337 @@
+"""GBFLClassifier: a transparent model built from a black box's contrastive explanations (Algorithm 3)."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
+
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.batch import Answers, evaluate_many
+from gbfl_compile.ir.nodes import Clause, Program
+from gbfl_compile.learning.black_box.ask import Ints, Matrix, as_black_box
+from gbfl_compile.learning.clauses.mine import Mode
+from gbfl_compile.learning.consistency import Consistency, consistency
+from gbfl_compile.learning.explain.explanations import Explainer, Explanations, domain_of
+from gbfl_compile.learning.explain.parallel import explain_in_units
+from gbfl_compile.learning.fit import HeadKind, Recipe, fit_head
+from gbfl_compile.learning.prepare import (
+    check_parameters,
+    check_same_rows,
+    class_indices,
+    default_black_box,
+    explainer_of,
+    recipe_of,
+    rows_between,
+    seed_of,
+    shared_classes,
+)
+from gbfl_compile.learning.rule_table import changes, reasons, rule_table
+from gbfl_compile.learning.tuning import KAPPAS, try_recipes
+
+FEW_ROWS = 2000
+"""With fewer training rows than this, a rule set of 100 clauses learns them by heart."""
+
+
+# scikit-learn ships no types, so its bases are Any to mypy
+class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Rules over clauses built from a black box's explanations: a tree, a weighted rule set or a rule list.
+
+    The black box is any object with `predict_proba`, or a callable from rows to probabilities; it is never
+    fitted. With None a small neural network is fitted to (X, y) first.
+
+    Parameters
+    ----------
+    black_box : object, callable or None
+    head : "rules" (a weighted rule set), "tree" (of depth 5 or less, over mined clauses) or "rule_list"
+        (IF, ELSE IF, .. ELSE). The tree is quickest to read, the rule set most consistent.
+    explainer : "greedy", "macem", or a callable (black_box, x, domain) -> Explanations
+    kappa : the margin, in probability, that a PP and a PN should reach
+    max_changes : how many features a PN may change
+    max_queries : how many rows the black box may be asked for the training rows' explanations; None is no limit
+    immutable, directions, kinds : features a PN may not change, those it may only move "up" or "down", and those
+        kept on their values ("integer", or a tuple of codes); by name or place
+    checkpoint : a folder that keeps explained rows, so that a fit that was stopped continues from there
+    n_jobs : how many workers of joblib's current backend explain side by side; no answer depends on it. None is one,
+        or what joblib.parallel_config says
+    black_box_timeout : seconds in which the black box must answer a block of rows; None waits for ever
+    grid, grid_points, skip, mode, single_bounds : for the tree's clauses. The grid's kind and its points per feature,
+        bounds included (the paper's N + 1); how many grid points a clause reaches beyond its row (the paper's
+        Delta); "faithful" (the resolutions) or "literal" (Algorithm 1 to the letter); whether each single bound of a
+        clause is a candidate as well
+    max_depth, min_samples_leaf : for the tree; max_depth "cv" lets held-out rows choose
+    max_clauses : how many clauses a rule set or rule list may have
+    max_atoms : how many bounds each of those clauses may have
+    C : inverse strength of the L2 penalty on a rule set's weights
+    fit_on : "triplets" (x, PP and PN, each with the black box's class) or "x" (the paper's)
+    labels : "black_box" or "true": the label of x in the fit; PP and PN have no true label
+    role_weights : how much x, PP and PN count in a fit on triplets
+    extra_rows : how many made-up rows between training rows are explained too, for a rule set; None is 2,000
+        where there are fewer training rows than that
+    search : whether N, Delta, depth, C and kappa are chosen by cross-validation on the training rows
+    base, bounds : base values and (lower, upper); the median and the training range where None
+    verbose : 1 reports the search on standard error
+    random_state : for the default black box
+
+    """
+
+    def __init__(
+        self,
+        black_box: Any = None,
+        *,
+        head: HeadKind = "rules",
+        explainer: str | Explainer = "greedy",
+        kappa: float = 0.5,
+        max_changes: int | None = 5,
+        max_queries: int | None = None,
+        immutable: Any = (),
+        directions: Any = (),
+        kinds: Any = (),
+        checkpoint: Any = None,
+        n_jobs: int | None = None,
+        black_box_timeout: float | None = None,
+        grid: Any = "kde",
+        grid_points: int = 10,
+        skip: int = 4,
+        mode: Mode = "faithful",
+        single_bounds: bool = True,
+        max_depth: int | str = 5,
+        min_samples_leaf: int = 1,
+        max_clauses: int = 32,
+        max_atoms: int = 4,
+        C: float = 1.0,
+        fit_on: str = "triplets",
+        labels: str = "black_box",
+        role_weights: tuple[float, float, float] = (1.0, 1.0, 1.0),
+        extra_rows: int | None = None,
+        search: bool = False,
+        base: Any = None,
+        bounds: Any = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.black_box = black_box
+        self.head = head
+        self.explainer = explainer
+        self.kappa = kappa
+        self.max_changes = max_changes
+        self.max_queries = max_queries
+        self.immutable = immutable
+        self.directions = directions
+        self.kinds = kinds
+        self.checkpoint = checkpoint
+        self.n_jobs = n_jobs
+        self.black_box_timeout = black_box_timeout
+        self.grid = grid
+        self.grid_points = grid_points
+        self.skip = skip
+        self.mode = mode
+        self.single_bounds = single_bounds
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.max_clauses = max_clauses
+        self.max_atoms = max_atoms
+        self.C = C
+        self.fit_on = fit_on
+        self.labels = labels
+        self.role_weights = role_weights
+        self.extra_rows = extra_rows
+        self.search = search
+        self.base = base
+        self.bounds = bounds
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None, *, explanations: Explanations | None = None) -> GBFLClassifier:
+        """Explain the rows of X, build clauses from the explanations, fit the head.
+
+        y may be left out when a black box is given and labels="black_box". `explanations` of these rows, where they
+        exist already, save asking the black box again.
+        """
+        check_parameters(self)
+        x, y = _validate_training(self, X, y)
+        names = getattr(self, "feature_names_in_", None)
+        self.domain_ = domain_of(
+            x,
+            base=self.base,
+            bounds=self.bounds,
+            features=names,
+            immutable=self.immutable,
+            directions=self.directions,
+            kinds=self.kinds,
+        )
+        self.base_ = self.domain_.base
+        self.bounds_ = (self.domain_.lower, self.domain_.upper)
+        model = default_black_box(x, y, self.random_state) if self.black_box is None else self.black_box
+        self.black_box_ = as_black_box(model, x, features=names, time_limit=self.black_box_timeout)
+        self.classes_ = shared_classes(self.black_box_, y)
+        self.explainer_ = explainer_of(self, self.kappa)
+        self.explanations_ = (
+            self._training_explanations(x, self.explainer_, self.checkpoint)
+            if explanations is None
+            else check_same_rows(explanations, x)
+        )
+        truth = None if y is None else class_indices(y, self.classes_)
+        own = truth if self.labels == "true" and truth is not None else self.explanations_.label
+        recipe, fit_to = recipe_of(self), self.explanations_
+        if self.search:
+            recipe, fit_to = self._search_recipe(recipe, x, own)
+        self.extra_explanations_ = self._extra_explanations(x)
+        fitted = fit_head(
+            recipe, fit_to, own, self.domain_, len(self.classes_), truth=truth, extra=self.extra_explanations_
+        )
+        self.head_, self.mined_, self.grid_ = fitted.head, fitted.mined, fitted.grid
+        self.path_ = pd.DataFrame([asdict(point) for point in fitted.path])
+        self.consistency_ = self._measure(self.explanations_)
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row; missing values are allowed, and no clause that asks for them holds."""
+        winners = self._answers(self._rows(X)).labels.astype(np.int64)
+        return np.asarray(self.classes_[winners])
+
+    def predict_proba(self, X: Any) -> Matrix:
+        """One probability per class, in the order of `classes_`."""
+        return self._answers(self._rows(X)).probabilities
+
+    def explain_points(self, X: Any) -> Explanations:
+        """The PP and PN of new rows, under the same black box, base and bounds."""
+        check_is_fitted(self)
+        return self._explain(validate_data(self, as_frame(X), reset=False, dtype=np.float64))
+
+    def local_consistency(self, X: Any) -> Consistency:
+        """How this model agrees with the black box on rows, their PPs and their PNs."""
+        return self._measure(self.explain_points(X))
+
+    @property
+    def clauses_(self) -> tuple[Clause, ...]:
+        """The clauses of the model."""
+        return self.head_.clauses
+
+    @property
+    def rules_(self) -> pd.DataFrame:
+        """One line per clause: text, support, precision per class, weight, and the rows it was derived from."""
+        return rule_table(self._program(tuple(self.classes_.tolist())), self.explanations_, self.mined_)
+
+    def explain(self, X: Any) -> pd.DataFrame:
+        """One line per row: its class and why, what is sufficient for it (PP), what would change the black box (PN)."""
+        e = self.explain_points(X)
+        features = self.domain_.features
+        base = np.broadcast_to(self.base_, e.x.shape)
+        pp, pn = changes(base, e.pp, features), changes(e.x, e.pn, features)
+        return pd.DataFrame(
+            {
+                "label": self.classes_[self._answers(e.x).labels.astype(np.int64)],
+                "because": reasons(self._program(tuple(self.classes_.tolist())), e.x),
+                "black_box": self.classes_[e.label],
+                "pp": [point if exists else None for point, exists in zip(pp, e.has_pp, strict=True)],
+                "pn": [point if exists else None for point, exists in zip(pn, e.has_pn, strict=True)],
+                "pn_label": [
+                    self.classes_[c] if exists else None for c, exists in zip(e.pn_label, e.has_pn, strict=True)
+                ],
+            }
+        )
+
+    def score_report(self, X: Any, y: Any) -> pd.DataFrame:
+        """Accuracy, fidelity and local consistency on rows, each with its count."""
+        c = self.local_consistency(X)
+        right = int((self.predict(X) == np.asarray(y)).sum())
+        lines = {
+            "accuracy": (100.0 * right / c.rows, right, c.rows),
+            "fidelity": (c.fidelity, c.fidelity_right, c.rows),
+            "c_tb": (c.c_tb, c.c_tb_right, c.with_pn),
+            "c_tb_all": (c.c_tb_all, c.c_tb_all_right, c.rows),
+            "c_pp": (c.c_pp, c.c_pp_right, c.with_pp),
+            "c_pn": (c.c_pn, c.c_pn_right, c.with_pn),
+        }
+        return pd.DataFrame.from_dict(lines, orient="index", columns=["percent", "right", "of"])
+
+    def __sklearn_is_fitted__(self) -> bool:
+        # clauses_ and rules_ are properties, so attributes with a trailing underscore are no sign of a fit
+        return hasattr(self, "head_")
+
+    def _rows(self, X: Any) -> Matrix:
+        check_is_fitted(self)
+        # infinities are ordinary values to a rule, NaN is missing: nothing is refused here
+        rows: Matrix = validate_data(self, as_frame(X), reset=False, dtype=np.float64, ensure_all_finite=False)
+        return rows
+
+    def _program(self, classes: tuple[Any, ...]) -> Program:
+        return Program(self.domain_.features, classes, self.head_.clauses, self.head_.decision)
+
+    def _answers(self, x: Matrix) -> Answers:
+        """The head's answers, labels as class indices."""
+        return evaluate_many(self._program(tuple(range(len(self.classes_)))), x)
+
+    def _explain(self, x: Matrix) -> Explanations:
+        """A few rows in one call, by one thread: threads change last bits."""
+        with threadpool_limits(1):
+            explanations: Explanations = self.explainer_(self.black_box_, x, self.domain_)
+        return explanations
+
+    def _training_explanations(self, x: Matrix, explainer: Explainer, folder: Any = None) -> Explanations:
+        if callable(self.explainer) and folder is None and effective_n_jobs(self.n_jobs) == 1:
+            return self._explain(x)  # a user's explainer may look at all rows at once
+        return explain_in_units(explainer, self.black_box_, x, self.domain_, folder=folder, n_jobs=self.n_jobs)
+
+    def _extra_explanations(self, x: Matrix) -> Explanations | None:
+        """Explanations of made-up rows between the training rows, for a rule set on little data."""
+        count = self.extra_rows
+        if count is None:
+            count = FEW_ROWS if self.head == "rules" and self.fit_on == "triplets" and len(x) < FEW_ROWS else 0
+        if count == 0:
+            return None
+        return self._explain(rows_between(x, count, seed_of(self.random_state)))
+
+    def _measure(self, e: Explanations) -> Consistency:
+        on_x, on_pp, on_pn = (self._answers(points).labels for points in (e.x, e.pp, e.pn))
+        return consistency(e.label, on_x, on_pp, on_pn, e.has_pp, e.has_pn)
+
+    def _search_recipe(self, recipe: Recipe, x: Matrix, own: Ints) -> tuple[Recipe, Explanations]:
+        """The recipe most consistent on held-out rows, and the explanations to fit it to."""
+        kappas = {self.kappa: None} if callable(self.explainer) else dict.fromkeys((self.kappa, *KAPPAS))
+        by_kappa = {
+            kappa: self.explanations_
+            if kappa == self.kappa
+            else self._training_explanations(x, explainer_of(self, kappa))
+            for kappa in kappas
+        }
+        trials = try_recipes(recipe, by_kappa, self.kappa, own, self.domain_, len(self.classes_), self._report)
+        self.search_ = pd.DataFrame([{"kappa": t.kappa, **t.changes, "c_tb": t.c_tb} for t in trials])
+        return replace(recipe, **trials[0].changes), by_kappa[trials[0].kappa]
+
+    def _report(self, line: str) -> None:
+        if self.verbose:
+            sys.stderr.write(f"{line}\n")
+
+
+def as_frame(X: Any) -> Any:
+    """Arrow and Polars tables as pandas ones with the same names; everything else unchanged."""
+    if hasattr(X, "column_names") and hasattr(X, "to_pandas"):
+        return X.to_pandas()
+    if hasattr(X, "to_numpy") and hasattr(X, "columns") and not hasattr(X, "iloc"):
+        return pd.DataFrame(X.to_numpy(), columns=list(X.columns))
+    return X
+
+
+def _validate_training(model: GBFLClassifier, X: Any, y: Any) -> tuple[Matrix, NDArray[Any] | None]:
+    X = as_frame(X)
+    if y is None and model.black_box is not None and model.labels == "black_box":
+        return validate_data(model, X, dtype=np.float64, ensure_min_samples=2), None
+    if y is None:
+        raise BadInput(
+            "GBFLClassifier requires y to be passed, but the target y is None: "
+            "only with a black box and labels='black_box' can it be left out"
+        )
+    x, target = validate_data(model, X, y, dtype=np.float64, ensure_min_samples=2)
+    check_classification_targets(target)
+    return x, target

@@ -1,0 +1,1 @@
+"""Rows and their explanations become clauses."""

@@ -1,0 +1,1 @@
+"""Each row gets a pertinent positive and a pertinent negative."""

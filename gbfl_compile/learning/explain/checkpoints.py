@@ -1,0 +1,153 @@
+"""Units of rows, and a folder that keeps those explained: after an error or a kill the same call continues from there.
+
+A unit is the rows that are explained, counted and kept together. Units are cut at fixed places of the table. Libraries
+for matrix products round a row differently in blocks of different sizes, so the rows asked about beside it decide the
+last bit of a row's answer. With fixed units the number of workers changes nothing the black box is asked, and so no bit
+of what it answers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gbfl_compile.errors import BadInput
+from gbfl_compile.files.atomic import write_whole
+from gbfl_compile.learning.black_box.ask import SAME_ANSWER, BlackBox, Matrix, probabilities
+from gbfl_compile.learning.explain.domain import Domain
+from gbfl_compile.learning.explain.explanations import Explainer, Explanations, load_explanations, save_explanations
+
+UNIT_ROWS = 1000
+MANY_ROWS = 20_000
+"""Tables with more rows have units four times as large: larger blocks cost the black box less per row."""
+PROBES = 8
+"""Rows asked at each start, to see that the black box is still the same."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Unit:
+    """The rows from `begin` up to `end`."""
+
+    begin: int
+    end: int
+
+    @property
+    def rows(self) -> slice:
+        """Their place in the table."""
+        return slice(self.begin, self.end)
+
+
+def rows_per_unit(rows: int) -> int:
+    """The size of a unit in a table with this many rows."""
+    return UNIT_ROWS if rows <= MANY_ROWS else 4 * UNIT_ROWS
+
+
+def units_of(rows: int, unit_rows: int) -> tuple[Unit, ...]:
+    """The units of a table; one empty unit where there are no rows.
+
+    >>> units_of(5, 2)
+    (Unit(begin=0, end=2), Unit(begin=2, end=4), Unit(begin=4, end=5))
+    """
+    return tuple(Unit(begin, min(rows, begin + unit_rows)) for begin in range(0, max(1, rows), unit_rows))
+
+
+def describe_work(
+    explainer: Explainer, black_box: BlackBox, x: Matrix, domain: Domain, unit_rows: int, name: str | None
+) -> dict[str, Any]:
+    """Everything that decides the explanations: rows, domain, explainer with its settings, a few answers."""
+    few = x[np.unique(np.linspace(0, max(0, len(x) - 1), PROBES).astype(np.int64))] if len(x) else x
+    return {
+        "rows": _digest(np.array(x.shape, dtype="<i8"), x.astype("<f8", copy=False)),
+        "domain": _digest(*(array.astype("<f8") for array in (domain.base, domain.lower, domain.upper)))
+        + repr((domain.features, domain.immutable, domain.directions, domain.kinds)),
+        "explainer": _identify(explainer) if name is None else name,
+        "unit_rows": unit_rows,
+        "answers": probabilities(black_box, few).tolist(),
+    }
+
+
+def _digest(*arrays: Any) -> str:
+    content = hashlib.sha256()
+    for array in arrays:
+        content.update(np.ascontiguousarray(array).data)
+    return content.hexdigest()
+
+
+def _identify(explainer: Any) -> str:
+    """A name that changes when the explainer or one of its settings does.
+
+    It includes the module, so a folder of a version that kept its explainers elsewhere is refused.
+    """
+    if isinstance(explainer, partial):
+        arguments = [repr(value) for value in explainer.args]
+        arguments += [f"{key}={value!r}" for key, value in sorted(explainer.keywords.items())]
+        text = f"{_identify(explainer.func)}({', '.join(arguments)})"
+    else:
+        text = f"{getattr(explainer, '__module__', '?')}.{getattr(explainer, '__qualname__', repr(explainer))}"
+    if "<" in text:  # a lambda, a closure, or an object known by its address only
+        raise BadInput(f"explainer {text} cannot be recognised in another run: give it a name=")
+    return text
+
+
+def claim_folder(folder: Path, work: dict[str, Any]) -> None:
+    """Make the folder this work's own, or see that it already is."""
+    file = folder / "about.json"
+    if not file.exists():
+        if folder.exists() and (not folder.is_dir() or not all(_is_unfinished_note(path) for path in folder.iterdir())):
+            raise BadInput(f"{folder}: is not a folder of explained rows: give an empty folder or a new one")
+        write_whole(file, json.dumps(work, indent=1).encode())
+        return
+    try:
+        earlier = json.loads(file.read_text(encoding="utf-8"))
+        answers = np.array(earlier["answers"], dtype=np.float64)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadInput(f"{file}: cannot be read as the description of explained rows: {error}") from None
+    for difference in _differences(earlier, work, answers):
+        raise BadInput(
+            f"{folder}: holds explanations of {difference}: remove it to begin anew, or name another folder "
+            "(--checkpoint)"
+        )
+
+
+def _is_unfinished_note(file: Path) -> bool:
+    """A description that was being written when its process was killed."""
+    return file.name.startswith(".about.json.") and file.suffix == ".json"
+
+
+def _differences(earlier: dict[str, Any], work: dict[str, Any], answers: Matrix) -> Iterator[str]:
+    for key, what in (("rows", "other rows"), ("domain", "another domain")):
+        if earlier.get(key) != work[key]:
+            yield what
+    for key in ("explainer", "unit_rows"):
+        if earlier.get(key) != work[key]:
+            yield f"{key} {earlier.get(key)}, and this call has {work[key]}"
+    answers_now = np.array(work["answers"], dtype=np.float64)
+    if answers_now.shape != answers.shape or (np.abs(answers_now - answers) > SAME_ANSWER).any():
+        yield "a black box that gives other answers"
+
+
+def _file(folder: Path, unit: Unit) -> Path:
+    return folder / f"rows-{unit.begin:09d}-{unit.end:09d}.npz"
+
+
+def save_unit(folder: Path, unit: Unit, explanations: Explanations) -> None:
+    """Write one unit, whole or not at all. Not compressed: that took a tenth of the time of explaining."""
+    save_explanations(_file(folder, unit), explanations, compressed=False)
+
+
+def load_unit(folder: Path, unit: Unit, rows: Matrix) -> Explanations | None:
+    """The unit as it was saved, None where it was not."""
+    file = _file(folder, unit)
+    if not file.exists():
+        return None
+    explanations = load_explanations(file)
+    if not np.array_equal(explanations.x, rows):
+        raise BadInput(f"{file}: holds other rows than its name says: remove it to explain them again")
+    return explanations

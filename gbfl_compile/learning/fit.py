@@ -1,0 +1,119 @@
+"""How explanations become a transparent model: grid, clauses, and one of the heads fitted on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, get_args
+
+from gbfl_compile.ir.nodes import Clause
+from gbfl_compile.learning.black_box.ask import Ints, Matrix
+from gbfl_compile.learning.clauses.grid import grid_of
+from gbfl_compile.learning.clauses.mine import MinedClauses, Mode, mine, single_bounds
+from gbfl_compile.learning.explain.explanations import Domain, Explanations, concatenate, some_rows
+from gbfl_compile.learning.heads.box_search import SearchSettings, explained_cuts
+from gbfl_compile.learning.heads.points import Head, fitting_points, triplet_rows
+from gbfl_compile.learning.heads.refit import SEARCHED_ROWS, fit_to_all_rows, searched_rows
+from gbfl_compile.learning.heads.rule_list import fit_rule_list
+from gbfl_compile.learning.heads.rules import PathPoint, RuleSettings, fit_rules
+from gbfl_compile.learning.heads.tree import fit_tree
+
+HeadKind: TypeAlias = Literal["tree", "rules", "rule_list"]
+HEADS: tuple[str, ...] = get_args(HeadKind)
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Everything that decides which model is fitted to explanations."""
+
+    head: HeadKind
+    grid: Any
+    grid_points: int
+    skip: int
+    mode: Mode
+    single_bounds: bool
+    role_weights: tuple[float, float, float]
+    """How much x, PP and PN count."""
+    max_depth: int | str
+    min_samples_leaf: int
+    max_clauses: int
+    max_atoms: int
+    ridge: float
+
+
+@dataclass(frozen=True, slots=True)
+class FittedHead:
+    """A fitted head and what it was built from."""
+
+    head: Head
+    mined: MinedClauses | None
+    """The clauses mined from the explanations; None for heads that search clauses on the explanations' cuts."""
+    grid: tuple[Matrix, ...] | None
+    path: tuple[PathPoint, ...]
+
+
+def fit_head(
+    recipe: Recipe,
+    e: Explanations,
+    own: Ints,
+    domain: Domain,
+    n_classes: int,
+    *,
+    truth: Ints | None = None,
+    extra: Explanations | None = None,
+) -> FittedHead:
+    """Fit one head. `own` labels x in the fit; `truth`, where known, only measures; `extra` rows help a rule set.
+
+    With more than SEARCHED_ROWS rows the head is searched on some of them, and its numbers are fitted to all.
+    """
+    clauses = _mine(recipe, e, domain) if recipe.head == "tree" else None
+    if len(e.x) <= SEARCHED_ROWS:
+        return _search(recipe, clauses, e, own, domain, n_classes, truth, extra, None)
+    rows, weight = searched_rows(e.label, SEARCHED_ROWS)
+    some_truth = None if truth is None else truth[rows]
+    fitted = _search(recipe, clauses, some_rows(e, rows), own[rows], domain, n_classes, some_truth, extra, weight)
+    head = fit_to_all_rows(fitted.head, e, own, n_classes, recipe.role_weights, _rule_settings(recipe))
+    return replace(fitted, head=head)
+
+
+def _mine(recipe: Recipe, e: Explanations, domain: Domain) -> tuple[MinedClauses, tuple[Matrix, ...]]:
+    grid = grid_of(e.x, domain.lower, domain.upper, recipe.grid_points, recipe.grid)
+    return mine(e, domain, grid, recipe.skip, recipe.mode), grid
+
+
+def _rule_settings(recipe: Recipe) -> RuleSettings:
+    return RuleSettings(search=SearchSettings(max_atoms=recipe.max_atoms, ridge=recipe.ridge))
+
+
+def _search(
+    recipe: Recipe,
+    clauses: tuple[MinedClauses, tuple[Matrix, ...]] | None,
+    e: Explanations,
+    own: Ints,
+    domain: Domain,
+    n_classes: int,
+    truth: Ints | None,
+    extra: Explanations | None,
+    row_weight: Matrix | None,
+) -> FittedHead:
+    """The head that fits these rows."""
+    settings = _rule_settings(recipe)
+    if recipe.head == "rules":
+        rows = triplet_rows(e, own, n_classes, recipe.role_weights, truth, extra, row_weight)
+        cuts = explained_cuts(e if extra is None else concatenate([e, extra]), domain.base, settings.cuts)
+        (rule_set,) = fit_rules(rows, cuts, (recipe.max_clauses,), settings)
+        return FittedHead(rule_set.head, None, None, rule_set.path)
+    points = fitting_points(e, own, recipe.role_weights, n_classes, row_weight)
+    if clauses is None:
+        cuts = explained_cuts(e, domain.base, settings.cuts)
+        return FittedHead(fit_rule_list(points, cuts, recipe.max_clauses, settings.search), None, None, ())
+    mined, grid = clauses
+    candidates = _candidates(mined, recipe.single_bounds)
+    return FittedHead(fit_tree(candidates, points, recipe.max_depth, recipe.min_samples_leaf), mined, grid, ())
+
+
+def _candidates(mined: MinedClauses, singles: bool) -> tuple[Clause, ...]:
+    """The clauses the tree may ask: those mined, and each of their single bounds."""
+    if not singles:
+        return mined.clauses
+    known = set(mined.clauses)
+    return mined.clauses + tuple(clause for clause in single_bounds(mined.clauses) if clause not in known)

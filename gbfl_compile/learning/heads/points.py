@@ -1,0 +1,122 @@
+"""What every head is given and returns: labelled points or triplets in, clauses and a decision over them out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gbfl_compile.ir.nodes import Clause, Decision
+from gbfl_compile.learning.black_box.ask import Bools, Ints, Matrix
+from gbfl_compile.learning.explain.explanations import Explanations, concatenate
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """A fitted transparent model: clauses, and a tree or a scorecard over them."""
+
+    clauses: tuple[Clause, ...]
+    decision: Decision
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Points to fit: their values, class and weight, and the training row each belongs to."""
+
+    x: Matrix
+    label: Ints
+    weight: Matrix
+    row: Ints
+    """x, PP and PN of one training row stay together in cross-validation."""
+    n_classes: int
+
+
+@dataclass(frozen=True, slots=True)
+class TripletRows:
+    """Each distinct point once, with the weights of the classes it should and should not get; which belong together."""
+
+    points: Matrix
+    target: Matrix
+    """[points, classes]: the weight with which a point should get each class."""
+    avoid: Matrix
+    """[points, classes]: the weight with which a point should not get a class (a PN, three classes or more)."""
+    x: Ints
+    """Which point is the x of each triplet; `pp` and `pn` likewise."""
+    pp: Ints
+    pn: Ints
+    has_pp: Bools
+    has_pn: Bools
+    label: Ints
+    """The black box's class of x."""
+    truth: Ints | None
+    """The true class of x where it is known, to measure accuracy by."""
+    measured: int
+    """How many of the triplets, from the first, are the user's own rows; the others are made-up rows."""
+
+
+def fitting_points(
+    e: Explanations,
+    own: Ints,
+    role_weights: tuple[float, float, float],
+    n_classes: int,
+    row_weight: Matrix | None = None,
+) -> Points:
+    """x, PP and PN as points to fit: x with the label `own`, PP and PN with the black box's class of each.
+
+    A `row_weight` says how many rows each row represents.
+    """
+    rows = np.arange(len(e.x))
+    multiplicity = np.ones(len(rows)) if row_weight is None else row_weight
+    roles = (
+        (e.x, own, rows, role_weights[0]),
+        (e.pp[e.has_pp], e.label[e.has_pp], rows[e.has_pp], role_weights[1]),
+        (e.pn[e.has_pn], e.pn_label[e.has_pn], rows[e.has_pn], role_weights[2]),
+    )
+    counting = [role for role in roles if role[3] > 0]
+    return Points(
+        x=np.concatenate([role[0] for role in counting]),
+        label=np.concatenate([role[1] for role in counting]),
+        weight=np.concatenate([role[3] * multiplicity[role[2]] for role in counting]),
+        row=np.concatenate([role[2] for role in counting]),
+        n_classes=n_classes,
+    )
+
+
+def triplet_rows(
+    e: Explanations,
+    own: Ints,
+    n_classes: int,
+    role_weights: tuple[float, float, float] = (1.0, 1.0, 1.0),
+    truth: Ints | None = None,
+    extra: Explanations | None = None,
+    row_weight: Matrix | None = None,
+) -> TripletRows:
+    """Stack x, PP and PN. x should get class `own`, its PP the black box's class, its PN any other.
+
+    A `row_weight` says how many rows each row represents; an extra row represents one.
+    """
+    measured = len(e.x)
+    multiplicity = np.ones(measured) if row_weight is None else row_weight
+    if extra is not None:
+        e, own = concatenate([e, extra]), np.concatenate((own, extra.label))
+        multiplicity = np.concatenate((multiplicity, np.ones(len(extra.x))))
+    stacked = np.vstack((e.x, e.pp, e.pn))
+    points, place = np.unique(stacked, axis=0, return_inverse=True)
+    at_x, at_pp, at_pn = np.split(place.ravel(), 3)
+    target, avoid = np.zeros((len(points), n_classes)), np.zeros((len(points), n_classes))
+    np.add.at(target, (at_x, own), role_weights[0] * multiplicity)
+    np.add.at(target, (at_pp, e.label), np.where(e.has_pp, role_weights[1] * multiplicity, 0.0))
+    pn_weight = np.where(e.has_pn, role_weights[2] * multiplicity, 0.0)
+    if n_classes == 2:
+        np.add.at(target, (at_pn, 1 - e.label), pn_weight)
+    else:
+        np.add.at(avoid, (at_pn, e.label), pn_weight)
+    return TripletRows(points, target, avoid, at_x, at_pp, at_pn, e.has_pp, e.has_pn, e.label, truth, measured)
+
+
+def deal_rows(rows: Ints, most: int, seed: int = 0) -> list[Ints]:
+    """Training rows dealt into at most `most` folds, whole triplets together; the same every time."""
+    distinct = np.unique(rows)
+    count = min(most, len(distinct))
+    order = np.random.default_rng(seed).permutation(distinct)
+    return [np.sort(fold) for fold in np.array_split(order, count)] if count >= 2 else []

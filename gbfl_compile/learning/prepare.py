@@ -1,0 +1,184 @@
+"""What a fit is given, checked and made ready: parameters, rows, the black box and the classes."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neighbors import NearestNeighbors
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
+
+from gbfl_compile.errors import BadInput
+from gbfl_compile.learning.black_box.ask import BlackBox, Ints, Matrix
+from gbfl_compile.learning.clauses.mine import MODES
+from gbfl_compile.learning.explain.explanations import Explainer, Explanations
+from gbfl_compile.learning.explain.greedy import Greedy, explain_greedily
+from gbfl_compile.learning.explain.macem import Macem, explain_by_macem
+from gbfl_compile.learning.fit import HEADS, Recipe
+from gbfl_compile.learning.heads.tree import MAX_DEPTH
+
+NEIGHBOURS = 10
+
+
+def check_parameters(model: Any) -> None:
+    """Refuse impossible parameters of a classifier, by name."""
+    choices = {"head": HEADS, "mode": MODES, "fit_on": ("triplets", "x"), "labels": ("black_box", "true")}
+    for name, allowed in choices.items():
+        if getattr(model, name) not in allowed:
+            raise BadInput(f"{name}={getattr(model, name)!r} is none of {', '.join(allowed)}")
+    if model.max_depth != "cv" and not (_is_whole(model.max_depth) and 1 <= model.max_depth <= MAX_DEPTH):
+        raise BadInput(f"max_depth={model.max_depth!r}: a readable tree is 1 to {MAX_DEPTH} levels deep, or 'cv'")
+    for name in ("max_clauses", "max_atoms", "min_samples_leaf"):
+        if not _is_whole(getattr(model, name)) or getattr(model, name) < 1:
+            raise BadInput(f"{name}={getattr(model, name)!r}: a whole number, at least 1")
+    if model.n_jobs is not None and (not _is_whole(model.n_jobs) or model.n_jobs == 0):
+        raise BadInput(f"n_jobs={model.n_jobs!r}: a whole number but 0 (-1 is all processors), or None")
+    if model.extra_rows is not None and (not _is_whole(model.extra_rows) or model.extra_rows < 0):
+        raise BadInput(f"extra_rows={model.extra_rows!r}: a whole number, or None")
+    if not isinstance(model.kappa, Real):
+        raise BadInput(f"kappa={model.kappa!r}: a margin in probability, 0 <= kappa < 1")
+    if not isinstance(model.C, int | float | Real) or not 0 < float(model.C) < float("inf"):
+        raise BadInput(f"C={model.C!r}: a positive number")
+    _check_role_weights(model.role_weights)
+    check_random_state(model.random_state)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _check_role_weights(role_weights: Any) -> None:
+    try:
+        weights = [float(weight) for weight in role_weights]
+    except (TypeError, ValueError):
+        weights = []
+    if len(weights) != 3 or not all(0 <= weight < float("inf") for weight in weights) or weights[0] <= 0:
+        raise BadInput(f"role_weights={role_weights!r}: three weights for x, PP and PN, the first above 0")
+
+
+def recipe_of(model: Any) -> Recipe:
+    """The recipe that a classifier's parameters describe."""
+    weights = tuple(float(weight) for weight in model.role_weights)
+    return Recipe(
+        head=model.head,
+        grid=model.grid,
+        grid_points=model.grid_points,
+        skip=model.skip,
+        mode=model.mode,
+        single_bounds=model.single_bounds,
+        role_weights=(weights[0], 0.0, 0.0) if model.fit_on == "x" else (weights[0], weights[1], weights[2]),
+        max_depth=model.max_depth,
+        min_samples_leaf=model.min_samples_leaf,
+        max_clauses=model.max_clauses,
+        max_atoms=model.max_atoms,
+        ridge=1.0 / model.C,
+    )
+
+
+def explainer_of(model: Any, kappa: float) -> Explainer:
+    """The explainer that a classifier's parameters describe, with this margin."""
+    explainer: Any = model.explainer
+    if callable(explainer):
+        return explainer  # type: ignore[no-any-return]  # the user's own, trusted to be an Explainer
+    k, most = model.max_changes, model.max_queries
+    match explainer:
+        case "greedy":
+            return partial(explain_greedily, settings=Greedy(kappa=kappa, max_moved=k, max_queries=most))
+        case "macem":
+            settings = Macem(kappa=kappa, max_moved=k, max_queries=most, seed=seed_of(model.random_state))
+            return partial(explain_by_macem, settings=settings)
+        case _:
+            raise BadInput(f"explainer={explainer!r} is neither 'greedy', 'macem' nor a callable")
+
+
+def seed_of(random_state: Any) -> int:
+    """The random state where it is a number, else 0, so that two fits are equal."""
+    return int(random_state) if isinstance(random_state, Integral) else 0
+
+
+def check_same_rows(explanations: Explanations, x: Matrix) -> Explanations:
+    """The explanations themselves; refused where they explain other rows."""
+    if not np.array_equal(explanations.x, x):
+        raise BadInput("explanations= holds other rows than X: explain these rows in this order, or leave it out")
+    return explanations
+
+
+def rows_between(x: Matrix, count: int, seed: int) -> Matrix:
+    """`count` made-up rows, each between a row and one of its nearest; whole-numbered columns take either row's value.
+
+    The black box can be asked about any point, so few rows need not mean few explanations.
+    """
+    random = np.random.default_rng(seed)
+    spread = x.std(axis=0)
+    scaled = x / np.where(spread > 0, spread, 1.0)
+    search = NearestNeighbors(n_neighbors=min(NEIGHBOURS + 1, len(x))).fit(scaled)
+    near = search.kneighbors(scaled, return_distance=False)
+    start = random.integers(len(x), size=count)
+    goal = near[start, random.integers(min(1, near.shape[1] - 1), near.shape[1], size=count)]
+    way = random.random((count, 1))
+    between = np.clip(x[start] + way * (x[goal] - x[start]), x.min(axis=0), x.max(axis=0))
+    whole = (x == np.rint(x)).all(axis=0)
+    return np.where(whole, np.where(way < 0.5, x[start], x[goal]), between)
+
+
+def default_black_box(x: Matrix, y: NDArray[Any], random_state: Any) -> Pipeline:
+    """A small neural network; full-batch on small data, where stochastic steps are too few to converge."""
+    if len(np.unique(y)) < 2:
+        raise BadInput("y has only one class: there is nothing to tell apart")
+    small = len(x) < 2000
+    network = MLPClassifier(
+        (40, 20),
+        solver="lbfgs" if small else "adam",
+        alpha=1.0 if small else 1e-4,
+        max_iter=300,
+        early_stopping=not small,
+        random_state=random_state,
+    )
+    # one thread: the steps are small, and on a busy machine threads that wait for each other took 40 times as long
+    with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
+        # stopping before convergence is no defect in a model that is only to be explained
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return make_pipeline(StandardScaler(), network).fit(x, y)
+
+
+def shared_classes(black_box: BlackBox, y: NDArray[Any] | None) -> NDArray[Any]:
+    """The labels of the model: the black box's own, or y's where the black box names none."""
+    if y is None:
+        return black_box.classes
+    labels = np.unique(y)
+    if not black_box.names_classes:
+        return _class_names(black_box, labels)
+    unknown = [label for label in labels.tolist() if label not in black_box.classes.tolist()]
+    if unknown:
+        raise BadInput(f"y has a class {unknown[0]!r} that the black box does not: {black_box.classes.tolist()}")
+    return black_box.classes
+
+
+def _class_names(black_box: BlackBox, labels: NDArray[Any]) -> NDArray[Any]:
+    """Names for a black box that has none: y's labels in order, where there are as many as classes."""
+    count = len(black_box.classes)
+    if len(labels) == count:
+        return labels
+    if len(labels) > count:
+        raise BadInput(f"y has {len(labels)} classes and the black box answers {count}")
+    if np.isin(labels, black_box.classes).all():
+        return black_box.classes
+    raise BadInput(
+        f"the black box answers {count} classes without names and y has only {len(labels)}: "
+        "give it a classes_ attribute, or rows of every class"
+    )
+
+
+def class_indices(y: NDArray[Any], classes: NDArray[Any]) -> Ints:
+    """Labels as indices into `classes`."""
+    place = {label: index for index, label in enumerate(classes.tolist())}
+    return np.array([place[label] for label in y.tolist()], dtype=np.int64)

@@ -1,0 +1,109 @@
+"""A mined program with its figures: as lines for people, as a stable form for scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.nodes import Program
+from gbfl_compile.ir.text import printable, readable, unseen_text
+from gbfl_compile.learning.consistency import Consistency
+from gbfl_compile.learning.explain.triplets import Triplets
+
+
+@dataclass(frozen=True, slots=True)
+class MiningResult:
+    """A program, and how it did on rows it was not learned from."""
+
+    program: Program
+    triplets: Triplets
+    """The held-out rows with their explanations."""
+    consistency: Consistency
+    accuracy: float
+    black_box_accuracy: float
+    compared_rows: int
+    compared_different: int
+    """On how many of `compared_rows` the program answers differently from the fitted classifier."""
+
+    @property
+    def figures(self) -> Mapping[str, Any]:
+        """Accuracy and consistency on the held-out rows, of the program and of the baselines."""
+        figures: Mapping[str, Any] = self.program.metadata["figures"]
+        return figures
+
+    @property
+    def summary(self) -> str:
+        """The rules, and how good they are on the rows held out."""
+        return "\n".join(_lines(self))
+
+    def __repr__(self) -> str:
+        right, own = 100 * self.accuracy, 100 * self.black_box_accuracy
+        return f"MiningResult({self.program!r}, accuracy {right:.1f} %, black box {own:.1f} %)"
+
+    def as_json(self, out: Path | None = None, triplets: Path | None = None) -> dict[str, Any]:
+        """The stable form scripts read; `out` and `triplets` are the files that were written."""
+        mining = self.program.metadata["mining"]
+        return {
+            "program": digest(self.program),
+            "out": None if out is None else str(out),
+            "triplets": None if triplets is None else str(triplets),
+            "features": list(self.program.features),
+            "classes": list(self.program.classes),
+            "clauses": len(self.program.clauses),
+            "data": mining["data"],
+            "rows": mining["rows"],
+            "black_box": mining["black_box"],
+            "head": mining["head"],
+            "seed": mining["seed"],
+            "test": {
+                "accuracy": self.accuracy,
+                "black_box_accuracy": self.black_box_accuracy,
+                "consistency": self.consistency.as_dict(),
+            },
+            "classifier": {"rows": self.compared_rows, "different": self.compared_different},
+        }
+
+
+def _lines(mined: MiningResult) -> list[str]:
+    figures, mining = mined.consistency, mined.program.metadata["mining"]
+    baselines = _baseline_lines(mined.figures.get("baselines", {}))
+    counts = mining["rows"]
+    unseen = unseen_text(mined.program, mining["clause_support"])
+    lines = [
+        readable(mined.program),
+        *([] if unseen is None else [unseen]),
+        "",
+        f"{printable(mining['data']['name'])}: {counts['training']} rows to learn from, {counts['test']} held out, "
+        f"seed {mining['seed']}",
+        "on the rows held out",
+    ]
+    for what, percent, of in (
+        ("accuracy", 100 * mined.accuracy, f"black box {100 * mined.black_box_accuracy:.1f} %"),
+        ("same class as the black box", figures.fidelity, f"{figures.fidelity_right} of {figures.rows}"),
+        ("C_TB, rows with a PN", figures.c_tb, f"{figures.c_tb_right} of {figures.with_pn}"),
+        ("C_PP", figures.c_pp, f"{figures.c_pp_right} of {figures.with_pp}"),
+        ("C_PN", figures.c_pn, f"{figures.c_pn_right} of {figures.with_pn}"),
+    ):
+        lines.append(f"  {what:<28} {'-' if percent is None else f'{percent:.1f} %':>7}  {of}")
+    return [
+        *lines,
+        *baselines,
+        f"program against classifier: {mined.compared_different} different of {mined.compared_rows} rows",
+        f"digest {digest(mined.program)}",
+    ]
+
+
+def _baseline_lines(baselines: dict[str, Any]) -> list[str]:
+    """What plain trees reach on the same rows and explanations."""
+    if not baselines:
+        return []
+    width = max(len(name) for name in baselines)
+    lines = [f"beside{'':<{width - 4}} {'C_TB':>7}  {'accuracy':>8}"]
+    for name, form in baselines.items():
+        c_tb = "-" if form["c_tb"] is None else f"{form['c_tb']:.1f} %"
+        accuracy = f"{100 * form['accuracy']:.1f} %"
+        lines.append(f"  {name:<{width}} {c_tb:>7}  {accuracy:>8}")
+    return lines

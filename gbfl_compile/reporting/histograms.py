@@ -1,0 +1,165 @@
+"""Where the rules cut each feature: its training rows as a histogram, and under it a strip for each interval."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gbfl_compile.ir.nodes import Interval, Program
+from gbfl_compile.ir.text import number_text, printable
+from gbfl_compile.reporting.drawing import Drawing, Shape, Stroke, box, px, words
+from gbfl_compile.reporting.text import count, distinct, is_number
+
+WIDTH, LABEL, HEIGHT, STRIP = 320.0, 34.0, 46.0, 12.0
+"""Width of a figure and of its column of clause numbers; height of the histogram and of one strip."""
+
+MOST_STRIPS, MOST_FIGURES, MOST_DRAWN, SHOWN_FIGURES = 30, 60, 800, 6
+"""Limits: strips per figure, figures, strips in all figures, figures shown unfolded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """Counts of training rows between edges."""
+
+    edges: tuple[float, ...]
+    counts: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureFigure:
+    """One feature: its full name, the facts about it, and the picture."""
+
+    name: str
+    facts: str
+    drawing: Drawing
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureSection:
+    """The section on the features: figures, most used first, and the features that no rule tests."""
+
+    figures: tuple[FeatureFigure, ...]
+    with_histograms: bool
+    unused: str
+    left_out: str
+
+
+def feature_section(program: Program) -> FeatureSection:
+    """A figure for each feature that a clause tests."""
+    atoms_of: dict[int, list[tuple[int, Interval]]] = {}
+    for number, clause in enumerate(program.clauses):
+        for atom in clause.atoms:
+            atoms_of.setdefault(atom.feature, []).append((number, atom))
+    order = sorted(atoms_of, key=lambda feature: (-len(atoms_of[feature]), feature))
+    sums = itertools.accumulate(min(len(atoms_of[feature]), MOST_STRIPS) for feature in order)
+    features = order[: min(MOST_FIGURES, sum(total <= MOST_DRAWN for total in sums))]
+    histograms = {feature: histogram_of(program, feature) for feature in features}
+    figures = tuple(_figure(program, feature, atoms_of[feature], histograms[feature]) for feature in features)
+    left = len(order) - len(figures)
+    return FeatureSection(
+        figures=figures,
+        with_histograms=any(histogram is not None for histogram in histograms.values()),
+        unused=_unused_text(program, atoms_of),
+        left_out=f"{count(left, 'feature')} with fewer clauses are not drawn." if left else "",
+    )
+
+
+def _unused_text(program: Program, used: Mapping[int, Any]) -> str:
+    names = distinct(program.features)
+    unused = [names[feature] for feature in range(len(names)) if feature not in used]
+    if not unused:
+        return "Every feature is tested by some rule."
+    listed = ", ".join(unused[:30]) + (f" and {len(unused) - 30:,} more" if len(unused) > 30 else "")
+    return f"Never tested ({len(unused):,} of {len(names):,}): {listed}."
+
+
+def histogram_of(program: Program, feature: int) -> Histogram | None:
+    """The feature's histogram in the metadata, by name or by position; None for one that makes no sense."""
+    form: Any = None
+    by_name, training = program.metadata.get("histograms"), program.metadata.get("training")
+    if isinstance(by_name, Mapping):
+        form = by_name.get(program.features[feature])
+    if form is None and isinstance(training, Mapping):
+        listed = training.get("histograms")
+        if isinstance(listed, Sequence) and not isinstance(listed, str) and len(listed) == len(program.features):
+            form = listed[feature]
+        elif isinstance(listed, Mapping):
+            form = listed.get(program.features[feature])
+    return _histogram(form)
+
+
+def _histogram(form: Any) -> Histogram | None:
+    if not isinstance(form, Mapping):
+        return None
+    edges, counts = form.get("edges"), form.get("counts")
+    if not isinstance(edges, list | tuple) or not isinstance(counts, list | tuple) or len(edges) != len(counts) + 1:
+        return None
+    if not counts or not all(map(is_number, (*edges, *counts))) or any(a >= b for a, b in itertools.pairwise(edges)):
+        return None
+    return Histogram(tuple(map(float, edges)), tuple(max(0.0, float(rows)) for rows in counts))
+
+
+def _figure(
+    program: Program, feature: int, atoms: list[tuple[int, Interval]], histogram: Histogram | None
+) -> FeatureFigure:
+    low, high = _range(atoms, histogram)
+    top = HEIGHT if histogram is not None else 4.0
+    shapes: list[Shape] = [] if histogram is None else list(_bars(histogram, low, high))
+    shapes.append(Stroke(f"M{px(LABEL)} {px(top)}H{px(WIDTH)}", "axis"))
+    places = [top + 5 + STRIP * place for place in range(min(len(atoms), MOST_STRIPS))]
+    shapes.append(Stroke("".join(f"M{px(LABEL)} {px(y + 5.5)}H{px(WIDTH)}" for y in places), "guide"))
+    for y, (number, atom) in zip(places, atoms, strict=False):
+        shapes += _strip(number, atom, y, low, high)
+    bottom = top + 5 + STRIP * len(places) + 12
+    shapes.append(words(LABEL, bottom, number_text(low), "small"))
+    shapes.append(words(WIDTH, bottom, number_text(high), "small", "end"))
+    name = printable(program.features[feature])
+    more = f"; the first {MOST_STRIPS} are drawn" if len(atoms) > MOST_STRIPS else ""
+    facts = f"in {count(len(atoms), 'clause')}{more}"
+    if (missing := sum(atom.if_missing for _, atom in atoms)) > 0:
+        facts += f"; a missing value holds in {missing}"
+    title = f"{name}: the intervals of {count(min(len(atoms), MOST_STRIPS), 'clause')}"
+    over = "over the training rows" if histogram is not None else "over the range of the cuts"
+    text = f"Strips {over}, from {number_text(low)} to {number_text(high)}. The rules say the same in words."
+    return FeatureFigure(name, facts, Drawing(f"f{feature}", px(WIDTH), px(bottom + 4), title, text, tuple(shapes)))
+
+
+def _range(atoms: list[tuple[int, Interval]], histogram: Histogram | None) -> tuple[float, float]:
+    """What the figure spans: the histogram and every cut. Without a histogram, a margin shows the open ends."""
+    cuts = [cut for _, atom in atoms for cut in (atom.lo, atom.hi) if cut is not None]
+    if histogram is not None:
+        return min(histogram.edges[0], *cuts, histogram.edges[-1]), max(histogram.edges[-1], *cuts, histogram.edges[0])
+    if not cuts:
+        return 0.0, 1.0
+    low, high = min(cuts), max(cuts)
+    margin = (high / 2 - low / 2) / 4 or max(abs(low), 1.0) / 2
+    most = 1.7e308
+    return max(low - margin, -most), min(high + margin, most)
+
+
+def _at(value: float, low: float, high: float) -> float:
+    """The x coordinate of a value. Computed on halves, so that a range of all doubles does not overflow."""
+    whole = high / 2 - low / 2
+    share = (value / 2 - low / 2) / whole if whole > 0 else 0.5
+    return LABEL + (WIDTH - LABEL) * min(max(share, 0.0), 1.0)
+
+
+def _bars(histogram: Histogram, low: float, high: float) -> Iterator[Shape]:
+    """A bar's area is its share of the rows, so bins may have any width."""
+    places = [_at(edge, low, high) for edge in histogram.edges]
+    dense = [rows / max(b - a, 0.25) for rows, (a, b) in zip(histogram.counts, itertools.pairwise(places), strict=True)]
+    most = max(dense)
+    for density, (a, b) in zip(dense, itertools.pairwise(places), strict=True):
+        if density > 0 and math.isfinite(density):
+            height = max(1.0, (HEIGHT - 4) * density / most)
+            yield box(a, HEIGHT - height, max(0.5, b - a - 0.4), height, "rows")
+
+
+def _strip(number: int, atom: Interval, y: float, low: float, high: float) -> Iterator[Shape]:
+    start = LABEL if atom.lo is None else _at(atom.lo, low, high)
+    end = WIDTH if atom.hi is None else _at(atom.hi, low, high)
+    yield words(LABEL - 6, y + 9, f"C{number}", "small", "end")
+    yield box(min(start, WIDTH - 1.5), y + 2, max(1.5, end - start), 7, "interval")

@@ -1,0 +1,1 @@
+"""Tables of any size are read and written with their values unchanged."""

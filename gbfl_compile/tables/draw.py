@@ -1,0 +1,159 @@
+"""Some rows of a file of any size: it is read twice, one batch at a time, and only the rows drawn are kept."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbfl_compile.errors import BadInput
+from gbfl_compile.tables.batches import column_names, decode, table_batches
+from gbfl_compile.tables.read import csv_options, file_ending, pyarrow_part, reading
+
+Places: TypeAlias = NDArray[np.int64]
+
+OF_EACH_CLASS = 2
+"""Rows used of each class at least: one to learn from, one to measure on."""
+FOLLOWED_CLASSES = 1000
+"""A column with more values holds no classes and is refused later: not all of them are followed here."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowDraw:
+    """The rows drawn, by their places from 0 in ascending order, and how many there were to draw from."""
+
+    places: Places
+    of: int
+
+
+def draw(classes: Iterable[NDArray[Any]], most: int, seed: int) -> RowDraw:
+    """At most `most` rows, and two of each class among them, of a table whose classes come in blocks of any size.
+
+    Every row gets a random number, in the order of rows, and those with the smallest are drawn: the draw does not
+    depend on the blocks, nor the memory on the number of rows.
+    """
+    random, total = np.random.default_rng(seed), 0
+    smallest, firsts = _Smallest(most), dict[Any, _Smallest]()
+    for block in classes:
+        lots, places = random.random(len(block)), np.arange(total, total + len(block))
+        total += len(block)
+        smallest.add(lots, places)
+        for label, own in _by_class(block):
+            if label in firsts or len(firsts) < FOLLOWED_CLASSES:
+                firsts.setdefault(label, _Smallest(OF_EACH_CLASS)).add(lots[own], places[own])
+    firm = np.concatenate([first.places() for first in firsts.values()]) if firsts else np.empty(0, dtype=np.int64)
+    if len(firm) > most:
+        raise BadInput(f"--rows {most}: too few for two rows of each of the {len(firsts)} classes")
+    others = smallest.places()
+    others = others[~np.isin(others, firm)][: most - len(firm)]
+    return RowDraw(np.sort(np.concatenate((firm, others))), total)
+
+
+class _Smallest:
+    """The rows with the smallest numbers so far."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._lots: NDArray[np.float64] = np.empty(0)
+        self._places: Places = np.empty(0, dtype=np.int64)
+
+    def add(self, lots: NDArray[np.float64], places: Places) -> None:
+        if len(self._lots) == self._most:  # most rows of a long table are none of these
+            low = lots < self._lots[-1]
+            lots, places = lots[low], places[low]
+        if len(lots) == 0:
+            return
+        lots, places = np.concatenate((self._lots, lots)), np.concatenate((self._places, places))
+        order = np.argsort(lots, kind="stable")[: self._most]
+        self._lots, self._places = lots[order], places[order]
+
+    def places(self) -> Places:
+        """By their numbers."""
+        return self._places
+
+
+def _by_class(block: NDArray[Any]) -> Iterable[tuple[Any, NDArray[np.intp]]]:
+    """Each class in a block and the places of its rows there; missing values are one more class, None."""
+    import pandas as pd
+
+    codes, labels = pd.factorize(block, use_na_sentinel=False)
+    if not 0 < len(labels) <= FOLLOWED_CLASSES:
+        return ()
+    names = [None if pd.isna(label) else label for label in labels.tolist()]
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=len(names)))
+    return zip(names, np.split(order, ends[:-1]), strict=True)
+
+
+CSV_ENDINGS = (".csv", ".csv.gz")
+
+
+def most_rows(path: Path) -> int:
+    """An upper bound on a file's rows: for a CSV file, its lines."""
+    ending = file_ending(path)
+    with reading(path):
+        if ending == ".parquet":
+            return int(pyarrow_part("parquet").read_metadata(path).num_rows)
+        if ending not in CSV_ENDINGS:
+            return sum(len(batch) for batch in table_batches(path, ()))
+        with gzip.open(path, "rb") if ending == ".csv.gz" else path.open("rb") as file:
+            return sum(
+                block.count(b"\n") + block.count(b"\r") - block.count(b"\r\n")
+                for block in iter(lambda: file.read(2**20), b"")
+            )
+
+
+def drawn_rows(path: Path, target: str, most: int, seed: int) -> tuple[Any, RowDraw]:
+    """At most `most` rows of the file as a pandas DataFrame, and which they are."""
+    names = column_names(path)
+    rows_at = _csv_rows if file_ending(path) in CSV_ENDINGS else _arrow_rows
+    with reading(path):
+        # without the target column nothing is drawn: the caller names the columns there are
+        drawn = draw(_classes(path, target) if target in names else (), most, seed)
+        return rows_at(path, names, drawn.places), drawn
+
+
+def _classes(path: Path, target: str) -> Iterator[NDArray[Any]]:
+    for batch in table_batches(path, (target,), text=(target,)):
+        if hasattr(batch, "iloc"):
+            yield batch[target].to_numpy()
+        else:
+            yield decode(batch.column(batch.schema.names.index(target))).to_numpy(zero_copy_only=False)
+
+
+def _rows_in_batches(batches: Iterator[Any], places: Places) -> Iterator[tuple[Any, Places]]:
+    """Each batch with its rows among `places`, counted from its first; nothing is read beyond the last."""
+    first = used = 0
+    for batch in batches:
+        here = int(np.searchsorted(places, first + len(batch)))
+        yield batch, places[used:here] - first
+        first, used = first + len(batch), here
+        if used == len(places):
+            return
+
+
+def _arrow_rows(path: Path, names: list[str], places: Places) -> Any:
+    import pyarrow as pa
+
+    batches = [batch.take(pa.array(rows)) for batch, rows in _rows_in_batches(table_batches(path, names), places)]
+    return pa.Table.from_batches(batches).to_pandas()
+
+
+def _csv_rows(path: Path, names: list[str], places: Places) -> Any:
+    """The drawn rows as text, parsed as if they were the whole file: a column's type is that of the rows drawn."""
+    import pandas as pd
+
+    text = io.StringIO()
+    writer = csv.writer(text)
+    writer.writerow(names)
+    for batch, rows in _rows_in_batches(table_batches(path, names, text=names), places):
+        writer.writerows(batch.iloc[rows].itertuples(index=False, name=None))
+    text.seek(0)
+    return pd.read_csv(text, **csv_options(names, ()))

@@ -1,0 +1,110 @@
+"""What a file says is not always what runs: imports that pass it over, columns its header renames, SQL nobody can run."""
+
+import py_compile
+import sys
+
+import pytest
+
+from gbfl_compile.auditing.compare import AuditInput
+from gbfl_compile.auditing.file import audit_file
+from gbfl_compile.auditing.text import verdict_lines
+from gbfl_compile.backends import emit
+from gbfl_compile.databases import availability
+from gbfl_compile.ir.nodes import Clause, Interval, Program
+from gbfl_compile.ir.trees import leaf, split
+
+PROGRAM = Program(
+    ("age", "income"), ("no", "yes"), (Clause((Interval(0, 1.5),)),), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0))
+)
+
+
+@pytest.fixture
+def model(tmp_path):
+    path = tmp_path / "model.py"
+    path.write_bytes(emit(PROGRAM, "python", "model").files["model.py"])
+    return path
+
+
+def compiled(path, source, mode):
+    (path.parent / "tampered.py").write_bytes(source)
+    cache = path.parent / "__pycache__"
+    cache.mkdir()
+    target = cache / f"model.{sys.implementation.cache_tag}.pyc"
+    py_compile.compile(str(path.parent / "tampered.py"), str(target), dfile="model.py", invalidation_mode=mode)
+    (path.parent / "tampered.py").unlink()
+
+
+def verdict_on(path):
+    return audit_file(AuditInput(PROGRAM), path)
+
+
+@pytest.mark.parametrize("mode", list(py_compile.PycInvalidationMode))
+def test_compiled_code_of_the_file_itself_changes_nothing(model, mode):
+    compiled(model, model.read_bytes(), mode)
+    assert verdict_on(model).verdict == "equal"
+
+
+def test_compiled_code_of_another_source_is_what_python_would_run(model):
+    compiled(model, model.read_bytes().replace(b"return 0", b"return 1"), py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    found = verdict_on(model)
+    assert (found.verdict, found.proof.answer) == ("unread", "proved")
+    assert "is what Python runs" in found.reason
+
+
+def test_compiled_code_that_python_sees_to_be_stale_changes_nothing(model):
+    source = model.read_bytes() + b"\n# longer\n"
+    compiled(model, source, py_compile.PycInvalidationMode.TIMESTAMP)
+    assert verdict_on(model).verdict == "equal"
+
+
+def test_a_package_of_the_same_name_is_imported_instead(model):
+    (model.parent / "model").mkdir()
+    assert verdict_on(model).verdict == "equal", "a folder without __init__ is not"
+    (model.parent / "model" / "__init__.py").write_text("")
+    assert "is a package, which Python imports instead" in verdict_on(model).reason
+
+
+def test_a_compiled_module_of_the_same_name_is_imported_instead(model):
+    (model.parent / "model.abi3.so").write_bytes(b"")
+    assert (verdict_on(model).verdict, "model.abi3.so" in verdict_on(model).reason) == ("unread", True)
+
+
+def test_an_init_file_beside_it_may_change_it(model):
+    (model.parent / "__init__.py").write_text('"""Nothing."""\n')
+    assert verdict_on(model).verdict == "equal"
+    (model.parent / "__init__.py").write_text("from . import model\nmodel._leaf = lambda x: 1\n")
+    assert (verdict_on(model).verdict, "__init__.py" in verdict_on(model).reason) == ("unread", True)
+
+
+def sql(tmp_path, dialect):
+    if reason := availability(dialect):
+        pytest.skip(reason)
+    path = tmp_path / "model.sql"
+    path.write_bytes(emit(PROGRAM, f"sql:{dialect}", "model", {"outputs": "label"}).files["model.sql"])
+    return path
+
+
+def test_the_columns_that_a_header_renames_are_shown_and_can_be_contradicted(tmp_path):
+    path = sql(tmp_path, "duckdb")
+    text = (
+        path.read_text()
+        .replace('[0, "age"]', '[0, "income_2019"]')
+        .replace('"age" AS DOUBLE', '"income_2019" AS DOUBLE')
+    )
+    path.write_text(text)
+    found = audit_file(AuditInput(PROGRAM), path)
+    assert found.feature_columns == {"age": "income_2019"}
+    assert "  columns: age is read from income_2019" in list(verdict_lines(found, ""))
+    assert audit_file(AuditInput(PROGRAM, columns={"age": "income_2019"}), path).verdict == "equal"
+    contradicted = audit_file(AuditInput(PROGRAM, columns={"age": "age"}), path)
+    assert contradicted.verdict == "different"
+    assert "from the column 'income_2019', not from 'age' as --column says" in contradicted.reason
+
+
+def test_sql_that_its_engine_does_not_run_is_not_equal(tmp_path):
+    path = sql(tmp_path, "postgres")
+    before, _, after = path.read_text().rpartition("\nFROM ")
+    path.write_text(f"{before}\nINTO answers\nFROM {after}")
+    found = audit_file(AuditInput(PROGRAM), path)
+    assert found.verdict in ("not run", "unread", "different")
+    assert found.execution is None

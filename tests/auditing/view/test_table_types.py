@@ -1,0 +1,228 @@
+"""A view is run on a copy of its own table: what the columns cannot hold is not used against it, and what they do is."""
+
+import time
+
+import pytest
+
+from gbfl_compile.auditing.compare import AuditInput
+from gbfl_compile.auditing.text import verdict_lines
+from gbfl_compile.auditing.view.audit import audit_view
+from gbfl_compile.databases import availability, scratch
+from gbfl_compile.ir.nodes import Clause, Interval, Program
+from gbfl_compile.ir.trees import leaf, split
+from tests.auditing.view.cases import make_view
+
+ENGINES = ("sqlite", "duckdb", "postgres")
+
+
+def opened(name):
+    if reason := availability(name):
+        pytest.skip(reason)
+    return scratch(name)
+
+
+@pytest.fixture(params=ENGINES)
+def database(request):
+    made = opened(request.param)
+    yield made
+    made.close()
+
+
+def below(feature, bound, if_missing=False):
+    """yes below the bound, no from it on."""
+    clause = Clause((Interval(0, None, bound, "left", if_missing),))
+    return Program((feature,), ("no", "yes"), (clause,), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)))
+
+
+YOUNG, LOW_DEBT = below("age", 65.5), below("debt", 0.35)
+
+
+def audit(database, program, table, condition, *rows, more="", **options):
+    database.execute(f"CREATE TABLE loans (id INTEGER, {table})")
+    for row in rows:
+        database.execute(f"INSERT INTO loans VALUES ({row})")
+    label = f"CASE WHEN {condition} THEN 'yes' ELSE 'no' END AS label"
+    database.execute(f"CREATE VIEW scores AS SELECT id, {label}{more} FROM loans")
+    return audit_view(AuditInput(program, **options), database, "scores", "view scores")
+
+
+@pytest.mark.parametrize("kind", ["INTEGER", "BIGINT", "SMALLINT NOT NULL", "DECIMAL(10, 2)", "DECIMAL(5, 1) NOT NULL"])
+def test_exact_numbers_with_a_fractional_threshold_are_equal(database, kind):
+    found = audit(database, YOUNG, f"age {kind}", "age < 65.5", "1, 40", "2, 70")
+    assert (found.verdict, found.proof.answer, found.execution.different) == ("equal", "read as equal", 0), found
+    assert not found.is_proved
+    assert (found.proof_assumes is None) == ("DECIMAL" not in kind or database.dialect == "sqlite")
+
+
+KINDS = (
+    "INTEGER",
+    "BIGINT",
+    "SMALLINT NOT NULL",
+    "DECIMAL(10, 2)",
+    "DECIMAL(18, 4) NOT NULL",
+    "DECIMAL(38, 10)",
+    "REAL",
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_emitted_view_is_proved_and_run_whatever_numbers_its_columns_hold(database, kind):
+    """It makes doubles of them, and the strict reader has seen that it does."""
+    database.execute(f"CREATE TABLE data (age {kind})")
+    make_view(database, YOUNG)
+    found = audit_view(AuditInput(YOUNG), database, "scores", "view scores")
+    assert (found.verdict, found.is_proved, found.execution.different) == ("equal", True, 0), found
+    assert found.evidence() == f"proved; 0 different of {found.execution.rows} witnesses"
+    database.execute("DROP VIEW scores")
+    make_view(database, below("age", 66.5))
+    found = audit_view(AuditInput(YOUNG), database, "scores", "view scores")
+    assert (found.verdict, found.execution.different > 0) == ("different", True), found
+
+
+@pytest.mark.parametrize("condition", ["age <= 65", "age < 66", "NOT age >= 66"])
+def test_a_view_that_is_equal_on_every_integer_is_equal(database, condition):
+    kind = "INTEGER NOT NULL" if condition.startswith("NOT") else "INTEGER"
+    found = audit(database, YOUNG, f"age {kind}", condition, "1, 40")
+    if database.dialect == "sqlite":
+        assert found.verdict == "different", "an INTEGER column of SQLite holds 65.2"
+    else:
+        answer = (found.verdict, found.proof.answer, found.execution.different)
+        assert answer == ("equal", "read as equal", 0), found
+
+
+def test_a_wrong_integer_bound_is_different_and_shown_by_an_integer(database):
+    found = audit(database, YOUNG, "age INTEGER", "age < 65", "1, 40")
+    assert (found.verdict, found.region.row) == ("different", {"age": 65.0})
+    assert found.execution.different > 0
+
+
+def test_null_is_not_used_against_a_column_that_is_not_null(database):
+    asked = "age < 65.5" if database.dialect == "sqlite" else "age < CAST(65.5 AS DOUBLE PRECISION)"
+    program = below("age", 65.5, if_missing=True)
+    found = audit(database, program, "age INTEGER NOT NULL", asked, "1, 40")
+    assert (found.verdict, found.execution.different) == ("equal", 0), found
+
+
+def test_a_difference_that_a_check_constraint_rules_out_is_not_called_one(database):
+    found = audit(database, YOUNG, "age INTEGER NOT NULL CHECK (age < 60)", "age < 62", "1, 40")
+    assert (found.verdict, found.execution.different) == ("unread", 0)
+    assert "constraints refuse" in found.reason
+
+
+def test_a_text_column_of_sqlite_is_never_equal_without_a_cast():
+    database = opened("sqlite")
+    found = audit(database, YOUNG, "age TEXT", "age < 65.5", "1, '10'", "2, '70'")
+    assert found.verdict == "different"
+    database.execute("DROP VIEW scores")
+    database.execute("DROP TABLE loans")
+    found = audit(database, YOUNG, "age TEXT", "CAST(age AS REAL) < 65.5", "1, '10'", "2, '70'")
+    assert (found.verdict, found.execution.different) == ("equal", 0)
+    database.close()
+
+
+def test_a_text_column_that_happens_to_pass_is_unread():
+    database = opened("sqlite")
+    high = Program(("age",), ("no", "yes"), (Clause((Interval(0, -1e300),)),), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)))
+    found = audit(database, high, "age TEXT", "age >= -1e300", "1, '10'")
+    assert found.verdict in ("unread", "different")
+    database.close()
+
+
+@pytest.mark.parametrize("kind", ["FLOAT", "REAL"])
+def test_duckdb_narrows_a_literal_to_the_column(kind):
+    database = opened("duckdb")
+    found = audit(database, LOW_DEBT, f"debt {kind}", "debt < 0.35")
+    assert (found.verdict, found.proof.answer) == ("different", "read as equal")
+    assert found.region.row == {"debt": 0.3499999940395355}
+    database.execute("DROP VIEW scores")
+    database.execute("DROP TABLE loans")
+    found = audit(database, LOW_DEBT, f"debt {kind}", "CAST(debt AS DOUBLE) < 0.35")
+    assert (found.verdict, found.proof.answer, found.execution.different) == ("equal", "read as equal", 0)
+    assert found.proof_assumes is None
+    database.close()
+
+
+def test_rows_of_the_table_itself_are_run(database):
+    """A view with a rule of its own for one customer, far from every threshold."""
+    rows = [f"{number}, {number}" for number in range(20)]
+    found = audit(database, YOUNG, "age INTEGER", "age < 66 AND id <> 7", *rows)
+    assert found.verdict == "different"
+    assert (found.execution.rows, found.execution.different) == (20, 1)
+    assert found.execution.first["row"] == {"age": "7.0"}
+
+
+def test_a_column_called_reason_or_leaf_in_its_owners_words_is_not_compared(database):
+    more = (
+        ", CASE WHEN age < 66 THEN 'young' ELSE 'old' END AS reason, CASE WHEN age < 66 THEN 'A' ELSE 'B' END AS leaf"
+    )
+    found = audit(database, YOUNG, "age INTEGER", "age < 65.5", "1, 40", more=more)
+    assert (found.verdict, found.execution.different) == ("equal", 0)
+    assert set(found.other_columns) == {"reason", "leaf"}
+    assert "not compared: " in "\n".join(verdict_lines(found, ""))
+
+
+def test_a_feature_computed_from_another_column_is_unread_and_not_different(database):
+    database.execute("CREATE TABLE loans (id INTEGER, debt_pct DOUBLE PRECISION)")
+    database.execute("INSERT INTO loans VALUES (1, 40)")
+    label = "CASE WHEN debt < 0.35 THEN 'yes' ELSE 'no' END AS label"
+    inner = "SELECT id, debt_pct / 100.0 AS debt FROM loans"
+    database.execute(f"CREATE VIEW scores AS SELECT id, {label} FROM ({inner}) q")
+    found = audit_view(AuditInput(LOW_DEBT), database, "scores", "view scores")
+    assert (found.verdict, found.execution) == ("unread", None)
+    assert "has no column 'debt'" in found.not_executed
+    assert "--scored" in found.not_executed
+
+
+def test_a_column_that_is_gone_is_not_read_as_a_text_in_double_quotes():
+    database = opened("sqlite")
+    database.execute("CREATE TABLE loans (age_years REAL)")
+    database.execute("INSERT INTO loans VALUES (9)")
+    database.execute(
+        """CREATE VIEW scores AS SELECT CASE WHEN "age" < 65.5 THEN 'yes' ELSE 'no' END AS label FROM loans"""
+    )
+    found = audit_view(AuditInput(YOUNG), database, "scores", "view scores")
+    assert found.verdict == "unread"
+    assert "loans has no column 'age', only age_years" in found.reason
+    database.close()
+
+
+def test_a_materialized_view_is_unread_and_says_how_to_compare_its_rows():
+    database = opened("postgres")
+    database.execute("CREATE TABLE loans (age DOUBLE PRECISION)")
+    query = "SELECT CASE WHEN age < 65.5 THEN 'yes' ELSE 'no' END AS label FROM loans"
+    database.execute(f"CREATE MATERIALIZED VIEW scores AS {query}")
+    found = audit_view(AuditInput(YOUNG), database, "scores", "view scores")
+    assert (found.verdict, found.proof) == ("unread", None)
+    assert "materialized" in found.reason
+    assert "--scored scores" in found.reason
+    database.close()
+
+
+def test_a_cast_that_a_user_made_is_never_equal():
+    database = opened("postgres")
+    body = "RETURN CASE WHEN $1 THEN 0.0 ELSE 90.0 END"
+    database.execute(f"CREATE FUNCTION years(boolean) RETURNS double precision LANGUAGE sql IMMUTABLE {body}")
+    database.execute("CREATE CAST (boolean AS double precision) WITH FUNCTION years(boolean)")
+    found = audit(database, YOUNG, "age boolean", "CAST(age AS double precision) < 65.5", "1, true", "2, false")
+    assert found.verdict == "different"
+    database.execute("DROP VIEW scores")
+    database.execute("DROP TABLE loans")
+    found = audit(database, YOUNG, "age double precision NOT NULL", "age < 65.5", "1, 40")
+    assert (found.verdict, "the cast boolean to double precision" in found.reason) == ("unread", True)
+    database.close()
+
+
+def test_a_view_that_never_ends_on_a_witness_is_stopped():
+    database = opened("duckdb")
+    database.execute("CREATE TABLE loans (age DOUBLE)")
+    database.execute("INSERT INTO loans VALUES (1), (2)")
+    steps = "SELECT age, 0 FROM loans UNION ALL SELECT age + 1, n + 1 FROM r WHERE age < 100"
+    label = "CASE WHEN age < 65.5 THEN 'yes' ELSE 'no' END AS label"
+    database.execute(f"CREATE VIEW scores AS WITH RECURSIVE r(age, n) AS ({steps}) SELECT {label} FROM r WHERE n = 0")
+    began = time.monotonic()
+    found = audit_view(AuditInput(YOUNG, time_limit=1.0), database, "scores", "view scores")
+    assert time.monotonic() - began < 30.0, "far longer than the limit, for busy machines"
+    assert found.verdict in ("unread", "not run")
+    assert "not done within 1 s" in found.not_executed
+    assert database.fetch("SELECT 1") == [(1,)]
+    database.close()

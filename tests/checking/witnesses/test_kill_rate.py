@@ -1,0 +1,66 @@
+"""Witnesses alone, run natively: of the slips that really differ, how many they tell. What a proof must trust is theirs.
+
+GBFL_DIFFERENT=1000 pytest tests/checking/witnesses/test_kill_rate.py -s     so many slips that differ a target; prints the counts
+"""
+
+import math
+import random
+
+import pytest
+
+from gbfl_compile.checking.run import compare, expectation
+from tests.backends.c.programs import needs_a_compiler
+from tests.checking.mutants import loaded, mutant, report
+from tests.checking.reader_artifacts import findings
+from tests.checking.test_mutated import database, verdict  # noqa: F401 - a fixture
+from tests.counts import count
+
+TOLD = 0.995
+"""The least share told."""
+DIFFERENT = count("GBFL_DIFFERENT", 25)
+
+
+def asks_for_missing(row):
+    return any(math.isnan(value) for value in row)
+
+
+@pytest.mark.parametrize("target", ["python", "onnx", pytest.param("c", marks=needs_a_compiler)])
+def test_witnesses_alone_tell_nearly_every_slip(target, tmp_path):
+    different, missed, missed_missing = not_told(target, tmp_path, None)
+    assert not missed_missing
+    assert len(missed) <= (1 - TOLD) * different, missed
+
+
+def test_witnesses_alone_tell_nearly_every_slip_in_a_database(database, tmp_path):  # noqa: F811 - the fixture
+    different, missed, missed_missing = not_told(f"sql:{database.dialect}", tmp_path, database)
+    assert not missed_missing
+    assert len(missed) <= (1 - TOLD) * different, missed
+
+
+def not_told(target, folder, database):  # noqa: F811
+    """How many slips that differ were tried, and which of them no witness tells: others, and those by a missing value."""
+    choose = random.Random(f"kill {target}")
+    different = about_missing = 0
+    missed, missed_missing, tried = [], [], 0
+    while different < DIFFERENT:
+        tried += 1
+        each = mutant(choose, target)
+        found = findings(each.program, target, each.files)
+        if verdict(found) != "different":
+            continue
+        place = folder / str(tried)
+        place.mkdir()
+        predictor = loaded(each, place, database)
+        ran = None if predictor is None else compare(expectation(each.program), predictor)
+        if ran is None or ran.verdict == "not run":
+            continue  # its engine does not take it, so it answers nothing
+        different += 1
+        missing = any(asks_for_missing(one[1].row) for one in found if isinstance(one, tuple))
+        about_missing += missing
+        if ran.verdict == "equal":
+            (missed_missing if missing else missed).append(each.what)
+    report(
+        f"{target}: of {tried} edits {different} differ, {about_missing} by a missing value: "
+        f"missed {len(missed) + len(missed_missing)}, {len(missed_missing)} of them by a missing value"
+    )
+    return different, missed, missed_missing

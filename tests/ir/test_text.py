@@ -1,0 +1,91 @@
+"""What people read."""
+
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.text import atom_text, readable, unseen_text
+from gbfl_compile.ir.trees import leaf, split
+
+CLAUSES = (
+    Clause((Interval(0, 863.33), Interval(1, None, 17.29))),
+    Clause((Interval(0, None, 500.0),)),
+)
+
+
+def test_a_rule_reads_as_one_line():
+    program = Program(
+        ("worst_area", "worst_radius"),
+        ("malignant", "benign"),
+        CLAUSES,
+        split(0, leaf(0.94, 0.06, rows=112), split(1, leaf(0.0, 1.0, rows=1), leaf(0.5, 0.5))),
+    )
+    assert readable(program).split("\n") == [
+        "IF worst_area >= 863.33 AND worst_radius < 17.29 THEN malignant (0.94, 112 rows)",
+        "ELSE IF worst_area < 500 THEN benign (1.00, 1 row)",
+        "ELSE malignant (0.50)",
+    ]
+
+
+def test_a_tree_below_then_is_indented():
+    program = Program(("a", "b"), (0, 1), CLAUSES, split(0, split(1, leaf(1.0, 0.0), leaf(0.0, 1.0)), leaf(0.0, 1.0)))
+    assert readable(program).split("\n") == [
+        "IF a >= 863.33 AND b < 17.29 THEN",
+        "    IF a < 500 THEN 0 (1.00)",
+        "    ELSE 1 (1.00)",
+        "ELSE 1 (1.00)",
+    ]
+
+
+def test_a_rule_set_reads_as_a_table():
+    program = Program(("a", "b"), ("no", "yes"), CLAUSES, Scorecard((0, -20), ((0, 8), (0, 124)), 3))
+    assert readable(program).split("\n") == [
+        "no   yes   points of 2^-3",
+        "+0   -20   to start with",
+        "+0    +8   IF a >= 863.33 AND b < 17.29",
+        "+0  +124   IF a < 500",
+        "the class with most points wins",
+    ]
+
+
+def test_every_kind_of_interval_has_words():
+    say = {
+        Interval(0, 1.0, 2.0): "1 <= a < 2",
+        Interval(0, 1.0, 2.0, "neither"): "1 < a < 2",
+        Interval(0, 1.0, 2.0, "both"): "1 <= a <= 2",
+        Interval(0, 1.0, 1.0, "both"): "a = 1",
+        Interval(0, 1.0, closed="right"): "a > 1",
+        Interval(0, None, 1.0, "right"): "a <= 1",
+        Interval(0): "a is present",
+        Interval(0, if_missing=True): "always",
+        Interval(0, 0.1, if_missing=True): "(a >= 0.1 OR a is missing)",
+        Interval(0, 123456789.0): "a >= 123456789",
+    }
+    assert {atom: atom_text(atom, ("a",)) for atom in say} == say
+
+
+def test_a_name_cannot_break_the_line_or_turn_the_text_around():
+    program = Program(("a\nIF", "\u202eb"), ("x\u2028", "y"), CLAUSES, split(0, leaf(1.0, 0.0), leaf(0.0, 1.0)))
+    assert readable(program).split("\n")[0] == r"IF a\nIF >= 863.33 AND \u202eb < 17.29 THEN x\u2028 (1.00)"
+    assert len(readable(program).splitlines()) == 2
+
+
+def test_a_rule_list_of_thousands_of_rules_prints_flat():
+    nodes = []
+    for rule in range(3000):
+        nodes += [Split(0, 2 * rule + 1, 2 * rule + 2), Leaf((1.0, 0.0))]
+    lines = readable(Program(("a", "b"), (0, 1), CLAUSES, Tree((*nodes, Leaf((0.0, 1.0)))))).split("\n")
+    assert len(lines) == 3001
+    assert not any(line.startswith(" ") for line in lines)
+
+
+def test_leaves_and_clauses_that_no_training_row_knows_are_told():
+    def tree(*rows):
+        first, second, third = (leaf(1.0, 0.0, rows=count) for count in rows)
+        return Program(("a", "b"), (0, 1), CLAUSES, split(0, first, split(1, second, third)))
+
+    assert unseen_text(tree(1, 2, 3), ()) is None
+    assert unseen_text(tree(None, None, None), ()) is None
+    assert unseen_text(tree(0, 2, 3), ()).startswith("1 of 3 leaves has 0 rows: no row learned from ends there")
+    assert unseen_text(tree(0, 0, 3), ()).startswith("2 of 3 leaves have 0 rows")
+    card = Program(("a", "b"), (0, 1), CLAUSES, Scorecard((0, 0), ((0, 1), (1, 0)), 0))
+    assert unseen_text(card, (5, 1)) is None
+    assert unseen_text(card, (5, 0)) == "1 of 2 clauses holds for no row learned from, number 1 in gbfl reasons"
+    assert unseen_text(card, (0, 0)) == "2 of 2 clauses hold for no row learned from, numbers 0, 1 in gbfl reasons"

@@ -1,0 +1,169 @@
+"""What a fitted classifier tells: its rules as a table, why a row got its class, how good it is, what a search tried."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.batch import clause_column
+from gbfl_compile.learning.classifier import GBFLClassifier
+
+IRIS = load_iris(as_frame=True)
+X, Y = IRIS.data, IRIS.target_names[IRIS.target]
+BOX = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y)
+
+
+@pytest.fixture(scope="module", params=["tree", "rules", "rule_list"])
+def model(request):
+    return GBFLClassifier(BOX, head=request.param, max_clauses=6, extra_rows=0).fit(X, Y)
+
+
+def test_the_rule_table_counts_what_it_says(model):
+    table = model.rules_
+    assert len(table) == len(model.clauses_)
+    for line, clause in zip(table.to_dict("records"), model.clauses_, strict=True):
+        holds = clause_column(clause, X.to_numpy())
+        assert line["support"] == holds.sum()
+        shares = [line[f"precision_{label}"] for label in model.classes_]
+        expected = [(BOX.predict(X)[holds] == label).mean() if holds.any() else 0 for label in model.classes_]
+        assert shares == pytest.approx(expected)
+        assert all(0 <= row < 150 for row in line["sources"])
+    weights = table.filter(like="weight")
+    assert len(weights.columns) == (3 if model.head == "rules" else 1)
+    if model.head == "tree":
+        assert weights["weight"].sum() == pytest.approx(1)
+
+
+def test_a_mined_clause_names_the_rows_it_was_mined_from():
+    tree = GBFLClassifier(BOX, head="tree", single_bounds=False).fit(X, Y)
+    origin = dict(zip(tree.mined_.clauses, tree.mined_.sources, strict=True))
+    assert [origin[clause] for clause in tree.clauses_] == tree.rules_["sources"].tolist()
+
+
+def test_a_row_shows_its_class_why_and_what_would_change_it(model):
+    lines = model.explain(X.iloc[:30])
+    assert lines["label"].tolist() == model.predict(X.iloc[:30]).tolist()
+    assert lines["black_box"].tolist() == BOX.predict(X.iloc[:30]).tolist()
+    assert all(isinstance(because, tuple) for because in lines["because"])
+    e = model.explain_points(X.iloc[:30])
+    for i in range(30):
+        if e.has_pn[i]:
+            changed = X.iloc[[i]].copy()
+            for name, value in lines["pn"][i].items():
+                changed[name] = value
+            assert BOX.predict(changed)[0] == lines["pn_label"][i] != lines["black_box"][i]
+        else:
+            assert lines["pn"][i] is None
+        sufficient = pd.DataFrame([dict(zip(X.columns, model.base_, strict=True)) | lines["pp"][i]])
+        assert BOX.predict(sufficient)[0] == lines["black_box"][i]
+
+
+def test_the_score_report_has_every_figure_with_its_count(model):
+    report = model.score_report(X, Y)
+    assert report.index.tolist() == ["accuracy", "fidelity", "c_tb", "c_tb_all", "c_pp", "c_pn"]
+    assert report.loc["accuracy", "percent"] == pytest.approx(100 * model.score(X, Y))
+    assert (report["right"] <= report["of"]).all()
+    assert report.loc["c_tb", "of"] == model.consistency_.with_pn
+
+
+def test_the_path_of_a_rule_set_can_be_chosen_from():
+    path = GBFLClassifier(BOX, head="rules", max_clauses=5, extra_rows=0).fit(X, Y).path_
+    assert path.columns.tolist() == ["clauses", "c_tb", "c_tb_all", "fidelity", "accuracy"]
+    assert path["c_tb_all"].iloc[-1] > path["c_tb_all"].iloc[0]
+
+
+@pytest.mark.parametrize("head", ["tree", "rules"])
+def test_a_search_keeps_the_most_consistent_recipe(head, capsys):
+    few = slice(None, None, 3)
+    model = GBFLClassifier(BOX, head=head, max_clauses=3, extra_rows=0, search=True, verbose=1).fit(X[few], Y[few])
+    assert model.search_["c_tb"].is_monotonic_decreasing
+    assert set(model.search_["kappa"]) == {0.2, 0.5, 0.8}
+    assert capsys.readouterr().err.count("search ") == len(model.search_) >= 9
+    assert model.score(X, Y) > 0.85
+
+
+def test_earlier_explanations_are_used_and_others_refused():
+    class Counting:
+        classes_ = BOX.classes_
+        rows = 0
+
+        def predict_proba(self, rows):
+            self.rows += len(rows)
+            return BOX.predict_proba(pd.DataFrame(np.asarray(rows), columns=X.columns))
+
+    explained = GBFLClassifier(BOX, head="tree").fit(X, Y).explanations_
+    counting = Counting()
+    model = GBFLClassifier(counting, head="tree").fit(X, Y, explanations=explained)
+    assert counting.rows < 50  # a few rows to see what it answers; explaining takes thousands
+    assert model.head_ == GBFLClassifier(BOX, head="tree").fit(X, Y).head_
+    with pytest.raises(BadInput, match="other rows than X"):
+        GBFLClassifier(BOX, head="tree").fit(X.iloc[:100], Y[:100], explanations=explained)
+
+
+def test_macem_explains_too():
+    model = GBFLClassifier(BOX, head="tree", explainer="macem", max_changes=2, random_state=0).fit(X.iloc[::5], Y[::5])
+    assert model.explanations_.has_pp.all()
+    assert model.score(X, Y) > 0.6
+
+
+def test_limits_on_explanations_reach_the_explainer():
+    settings = {"immutable": ["petal length (cm)"], "directions": {"petal width (cm)": "up"}, "max_queries": 20_000}
+    model = GBFLClassifier(BOX, **{"head": "tree", **settings}).fit(X, Y)
+    e = model.explanations_
+    assert (e.pn[:, 2] == e.x[:, 2]).all()
+    assert (e.pn[:, 3] >= e.x[:, 3]).all()
+    assert e.queries <= 20_000
+    e = GBFLClassifier(BOX, head="tree", kinds={"sepal width (cm)": "integer"}).fit(X.round(), Y).explanations_
+    assert (e.pn[:, 1] == e.pn[:, 1].round()).all()
+
+
+def test_a_fit_that_was_stopped_continues(tmp_path):
+    class Stopping:
+        classes_ = BOX.classes_
+        left = 5000
+
+        def predict_proba(self, rows):
+            self.left -= len(rows)
+            if self.left < 0:
+                raise ConnectionError("the model's server went away")
+            return BOX.predict_proba(pd.DataFrame(np.asarray(rows), columns=X.columns))
+
+    many, labels = pd.concat([X] * 8), np.tile(Y, 8)
+    stopping = Stopping()
+    with pytest.raises(BadInput, match="went away"):
+        GBFLClassifier(stopping, head="tree", checkpoint=tmp_path / "kept").fit(many, labels)
+    stopping.left = 10**9
+    resumed = GBFLClassifier(stopping, head="tree", checkpoint=tmp_path / "kept").fit(many, labels)
+    assert resumed.head_ == GBFLClassifier(BOX, head="tree").fit(many, labels).head_
+
+
+def test_it_works_in_a_pipeline_and_a_grid_search():
+    pipeline = make_pipeline(StandardScaler(), GBFLClassifier(head="tree", random_state=0))
+    grid = {"gbflclassifier__max_depth": [1, 3]}
+    search = GridSearchCV(pipeline, grid, cv=3).fit(X.to_numpy(), Y)
+    assert search.best_params_ == {"gbflclassifier__max_depth": 3}
+    assert search.score(X.to_numpy(), Y) > 0.85
+
+
+def test_arrow_and_polars_tables_are_taken_with_their_names():
+    import pyarrow as pa
+
+    from_pandas = GBFLClassifier(BOX, head="tree").fit(X, Y)
+    table = pa.Table.from_pandas(X)
+    from_arrow = GBFLClassifier(BOX, head="tree").fit(table, Y)
+    assert from_arrow.feature_names_in_.tolist() == X.columns.tolist()
+    assert from_arrow.head_ == from_pandas.head_
+    assert from_pandas.predict(table).tolist() == from_pandas.predict(X).tolist()
+
+
+def test_polars_frames_are_taken_with_their_names():
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    frame = polars.DataFrame({name: X[name].to_numpy() for name in X.columns})
+    model = GBFLClassifier(BOX, head="tree").fit(frame, Y)
+    assert model.feature_names_in_.tolist() == X.columns.tolist()
+    assert model.predict(frame).tolist() == model.predict(X).tolist()

@@ -1,0 +1,118 @@
+"""Files that are CSV to other programs: the error says what is the matter and what to do."""
+
+import re
+
+import pytest
+
+from gbfl_compile.cli import main
+from gbfl_compile.errors import BadInput
+from gbfl_compile.tables.batches import column_names
+from gbfl_compile.tables.read import feature_matrix, read_table
+
+SEPARATED = {";": "separated by semicolons", "\t": "separated by tabs", "|": "separated by upright strokes"}
+
+
+@pytest.mark.parametrize("mark", SEPARATED)
+def test_another_separator_is_told_with_a_way_out_that_works(tmp_path, mark):
+    path = tmp_path / "t.csv"
+    path.write_text(f"a{mark}b{mark}class\n0,1{mark}2,5{mark}x\n1,25{mark}3{mark}y\n")
+    for read in (read_table, column_names):
+        with pytest.raises(BadInput, match=SEPARATED[mark]) as refused:
+            read(path)
+    command = str(refused.value).split("in pandas: ")[1]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        exec(f"import pandas; pandas.{command}", {"FILE": "t.csv", "NEW": "new.csv"})
+    assert read_table(tmp_path / "new.csv").to_dict("list") == {"a": [0.1, 1.25], "b": [2.5, 3.0], "class": ["x", "y"]}
+
+
+def test_one_column_whose_name_has_a_semicolon_is_a_table(tmp_path):
+    (tmp_path / "t.csv").write_text("a;b\n1\n2\n")
+    assert read_table(tmp_path / "t.csv").to_dict("list") == {"a;b": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "hint"),
+    [("latin-1", "0xe4 is not UTF-8.*iconv -f WINDOWS-1252"), ("utf-16", "is UTF-16.*iconv -f UTF-16")],
+)
+@pytest.mark.parametrize("text", ["größe,äge\n1,2\n", "a,b\n1,ä\n2,3\n"])
+def test_another_encoding_is_told_with_the_way_out(tmp_path, encoding, hint, text):
+    text = text.replace("größe", "ä")
+    (tmp_path / "t.csv").write_bytes(text.encode(encoding))
+    with pytest.raises(BadInput, match=hint):
+        read_table(tmp_path / "t.csv")
+
+
+WORDS = {
+    '"5467,47"': "write numbers with a point",
+    '"5,467.47"': "write numbers with a point",
+    "5'467.47": "write numbers with a point",
+    "-12 000": "write numbers with a point",
+    "12%": "write the number alone",
+    "$12.50": "write the number alone",
+    "?": "leave a missing value empty",
+    "-": "leave a missing value empty",
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def mined(folder, header, first, capsys):
+    rows = "".join(f"{n},{n % 7},{n % 3},{n % 2}\n" for n in range(60))
+    (folder / "t.csv").write_text(f"{header}\n{first}\n{rows}")
+    assert main(["mine", "t.csv", "--target", "class", "--train", "gbm"]) == 2
+    return capsys.readouterr().err
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_number_that_is_written_otherwise_is_told_how(folder, word, capsys):
+    said = mined(folder, "a,b,c,class", f"{word},1,1,1", capsys)
+    assert f"column 'a', row 1: {word.strip(chr(34))!r} is not a number: {WORDS[word]}" in said
+    assert "or drop the column with --drop" in said
+
+
+def test_a_word_like_any_other_has_no_hint(folder, capsys):
+    said = mined(folder, "a,b,c,class", "Bern,1,1,1", capsys)
+    assert "'Bern' is not a number: put numbers in place of its words, or drop the column with --drop\n" in said
+
+
+def test_all_columns_of_words_are_told_at_once_and_the_way_out_works(folder, capsys):
+    said = mined(folder, "the city,b,day,class", "Bern,1,2024-01-01,1", capsys)
+    assert "2 columns are not all numbers, 'the city', 'day'" in said
+    assert "leave them out with --drop 'the city' --drop day\n" in said
+    dropped = ["--drop", "the city", "--drop", "day", "--clauses", "2", "--no-baselines", "-q"]
+    assert main(["mine", "t.csv", "--target", "class", "--train", "gbm", *dropped]) == 0
+
+
+def test_a_column_that_is_not_there_is_told_with_those_that_are(tmp_path):
+    (tmp_path / "t.csv").write_text("age, income\n1,2\n")
+    table = read_table(tmp_path / "t.csv")
+    with pytest.raises(BadInput, match=r"has no column 'income': there is 'age', ' income'"):
+        feature_matrix(table, ("age", "income"), "t.csv")
+
+
+@pytest.mark.parametrize("first", ["sep=;", "sep=,", "sep=\t"])
+def test_a_line_for_a_spreadsheet_is_told(tmp_path, first):
+    (tmp_path / "t.csv").write_text(f"{first}\na{first[-1]}b\n1{first[-1]}2\n")
+    with pytest.raises(BadInput, match=re.escape(f"first line, {first!r}, is for a spreadsheet")):
+        read_table(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("rows", [[], ["--rows", "50"]])
+def test_a_column_without_a_name_is_no_feature(folder, capsys, rows):
+    """pandas would call it `Unnamed: 0`, and a table that is scored has no column of that name."""
+    lines = "".join(f"{n},{n % 7},{n % 3},{n % 2}\n" for n in range(60))
+    (folder / "t.csv").write_text(f",a,b,class\n{lines}")
+    command = ["mine", "t.csv", "--target", "class", "--train", "gbm", "--clauses", "2", "--no-baselines", "-q", *rows]
+    assert main(command) == 2
+    said = capsys.readouterr().err
+    assert "column 1 has no name in the header: name it, or leave it out with --drop 'Unnamed: 0'\n" in said
+    assert main([*command, "--drop", "Unnamed: 0"]) == 0
+    assert main(["score", "model.gbfl.json", "t.csv", "-o", "s.csv", "-q"]) == 0
+    (folder / "t.csv").write_text(f"a,,,class\n{lines}")
+    assert main(command) == 2
+    assert "t.csv: 2 columns have no name in the header: name them\n" in capsys.readouterr().err
