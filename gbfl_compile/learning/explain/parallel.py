@@ -10,6 +10,7 @@ import pickle
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from functools import partial
@@ -178,12 +179,12 @@ def _explain_units(
                 del left[unit]
                 work[1].queries += explanations.queries
                 yield unit, explanations
-        except BrokenProcessPool as error:
+        except (BrokenProcessPool, CancelledError) as error:  # Dask cancels what needs data of a worker that died
             in_vain = in_vain + 1 if len(left) == before else 0
             if in_vain == PATIENCE:
                 raise CannotRun(
                     f"the worker processes die before they finish {units[0].end - units[0].begin} rows, most likely "
-                    f"for lack of memory; give fewer jobs: {str(error).splitlines()[0]}"
+                    f"for lack of memory; give fewer jobs: {(str(error) or 'cancelled').splitlines()[0]}"
                 ) from None
 
 

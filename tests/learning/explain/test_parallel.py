@@ -2,6 +2,7 @@
 
 import os
 import threading
+from concurrent.futures import CancelledError
 from functools import partial
 
 import joblib
@@ -14,6 +15,7 @@ from gbfl_compile import GBFLClassifier, lower
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.learning.black_box.ask import as_black_box
+from gbfl_compile.learning.explain import parallel
 from gbfl_compile.learning.explain.checkpoints import Unit, units_of
 from gbfl_compile.learning.explain.explanations import domain_of
 from gbfl_compile.learning.explain.greedy import Greedy, explain_greedily
@@ -100,6 +102,22 @@ def test_when_a_worker_is_killed_the_others_finish_its_work(tmp_path):
     explanations, _ = explain(model=model, n_jobs=2)
     assert (tmp_path / "died").exists()
     assert_same(explanations, explain()[0])
+
+
+def test_units_that_a_backend_cancels_are_distributed_again(monkeypatch):
+    """Dask cancels every unit whose rows were held by a worker that died."""
+    distribute, rounds = parallel._distribute, []
+
+    def cancel_at_first(work, parcel, x, units, n_jobs, at_once):
+        rounds.append(len(units))
+        some = units[:3] if len(rounds) == 1 else units
+        yield from distribute(work, parcel, x, some, n_jobs, at_once)
+        if len(rounds) == 1:
+            raise CancelledError
+
+    monkeypatch.setattr(parallel, "_distribute", cancel_at_first)
+    assert_same(explain(n_jobs=2)[0], explain()[0])
+    assert rounds == [13, 10]
 
 
 def always_dies(rows, parent):

@@ -165,8 +165,16 @@ def _source(at: Cursor, before: str | None) -> None:
 
 
 def need_name(at: Cursor, schema: str, wanted: str) -> None:
-    """A table, view or function by the name that is expected. A catalog may leave the schema out."""
-    found = [name(at)]
+    """A table, view or function by the name that is expected. A catalog may leave the schema out.
+
+    ClickHouse prints its schema `default` without quotes: before a dot, a keyword is nothing but a name.
+    """
+    bare_schema = at.catalog is not None and peek(at).text == schema != "" and peek(at, 1).text == "."
+    if bare_schema and peek(at).kind == "word" and peek(at, 1).kind == "sign":
+        at.position += 1
+        found = [schema]
+    else:
+        found = [name(at)]
     if take_sign(at, "."):
         found.append(name(at))
     if found != ([schema, wanted] if schema else [wanted]) and not (at.catalog is not None and found == [wanted]):
