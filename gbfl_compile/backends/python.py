@@ -126,7 +126,7 @@ def emit(program: Program, name: str, options: Options) -> Artifact:
         "rules": readable(program).split("\n"),
         "features": [literal(feature) for feature in program.features],
         "classes": [literal(label) for label in program.classes],
-        "clauses": [literal(clause_text(clause, program.features)) for clause in program.clauses],
+        "clauses": [literal(clause_text(clause, program.features, program.kinds)) for clause in program.clauses],
         "reasons": [(clause, literal(text)) for clause, text in reasons_of(program).items()],
         "variables": [(variable, f"x[{feature}]") for feature, variable in names.items()],
         "body": decision(program, names),

@@ -283,7 +283,9 @@ def as_text(program: Program, oddities: Sequence[Oddity]) -> str:
             continue
         lines.append(f"{oddity.kind}: {oddity.where}: {oddity.text}")
         for number in oddity.clauses:
-            lines.append(f"    clause {number}: {clause_text(program.clauses[number], program.features)}")
+            lines.append(
+                f"    clause {number}: {clause_text(program.clauses[number], program.features, program.kinds)}"
+            )
         if oddity.row is not None and oddity.kind != "clause without data":
             lines.append(f"    row: {_row_text(program, oddity.row)}")
     return "\n".join(lines or ["nothing odd found"]) + "\n"

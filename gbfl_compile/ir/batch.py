@@ -9,13 +9,17 @@ from numpy.typing import NDArray
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import Answers as Answers
-from gbfl_compile.ir.nodes import Clause, Interval, Label, Leaf, Program, Scorecard, Tree
+from gbfl_compile.ir.kinds import Codebook, codebook
+from gbfl_compile.ir.nodes import Atom, Clause, Interval, Label, Leaf, OneOf, Program, Scorecard, Tree
 
 Matrix: TypeAlias = NDArray[np.float64]
 
 
 def evaluate_many(program: Program, rows: Matrix) -> Answers:
-    """What `program` answers for each row of a matrix; NaN is missing, values of other types are taken as doubles."""
+    """What `program` answers for each row of a matrix; NaN is missing, values of other types are taken as doubles.
+
+    Words and dates are in the matrix as `ir.kinds` encodes them; a code the program does not know is any other text.
+    """
     rows = np.asarray(rows, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] != len(program.features):
         raise BadInput(f"rows of shape {rows.shape}: the program has {len(program.features)} features")
@@ -29,6 +33,7 @@ def evaluate_many(program: Program, rows: Matrix) -> Answers:
 
 
 def _walk(program: Program, tree: Tree, rows: Matrix) -> Answers:
+    book = codebook(program)
     leaves = np.zeros(len(rows), dtype=np.int64)
     at: dict[int, NDArray[np.intp]] = {0: np.arange(len(rows))}
     probabilities: list[tuple[float, ...]] = []
@@ -38,7 +43,7 @@ def _walk(program: Program, tree: Tree, rows: Matrix) -> Answers:
             leaves[here] = len(probabilities)
             probabilities.append(node.probabilities)
             continue
-        holds = clause_column(program.clauses[node.clause], rows[here])
+        holds = clause_column(program.clauses[node.clause], rows[here], book)
         at[node.then], at[node.otherwise] = here[holds], here[~holds]
     table = np.array(probabilities, dtype=np.float64)
     return Answers(label_array(program.classes)[table.argmax(axis=1)][leaves], table[leaves], leaves=leaves)
@@ -47,8 +52,9 @@ def _walk(program: Program, tree: Tree, rows: Matrix) -> Answers:
 def _add_up(program: Program, card: Scorecard, rows: Matrix) -> Answers:
     rows = np.asfortranarray(rows)  # an atom reads one column: its values lie together then
     by_class = np.repeat(np.array(card.bias, dtype=np.int64)[:, None], len(rows), axis=1)
+    book = codebook(program)
     for clause, points in zip(program.clauses, card.points, strict=True):
-        holds = clause_column(clause, rows)
+        holds = clause_column(clause, rows, book)
         for score, own in zip(by_class, points, strict=True):
             if own != 0:
                 score += holds * np.int64(own)
@@ -64,23 +70,37 @@ def score_probabilities(card: Scorecard, scores: NDArray[np.int64]) -> Matrix:
     return probabilities
 
 
-def clause_column(clause: Clause, rows: Matrix) -> NDArray[np.bool_]:
-    """Whether the clause holds, row by row."""
+def clause_column(clause: Clause, rows: Matrix, book: Codebook | None = None) -> NDArray[np.bool_]:
+    """Whether the clause holds, row by row; a clause that lists texts needs the book of their codes."""
     holds = np.ones(len(rows), dtype=bool)
     for atom in clause.atoms:
-        holds &= atom_column(atom, rows[:, atom.feature])
+        holds &= atom_column(atom, rows[:, atom.feature], book)
     return holds
 
 
-def atom_column(atom: Interval, values: Matrix) -> NDArray[np.bool_]:
+def atom_column(atom: Atom, values: Matrix, book: Codebook | None = None) -> NDArray[np.bool_]:
     """Whether the atom holds, value by value."""
     missing = np.isnan(values)
+    match atom:
+        case Interval():
+            holds = _between_column(atom, values, missing)
+        case OneOf(feature, texts, negated):
+            if book is None:
+                raise BadInput("an atom that lists texts needs the codes of these texts")
+            listed = np.isin(values, [book.code(feature, text) for text in texts])
+            holds = (listed ^ negated) & ~missing
+        case _:
+            assert_never(atom)
+    return holds | missing if atom.if_missing else holds
+
+
+def _between_column(atom: Interval, values: Matrix, missing: NDArray[np.bool_]) -> NDArray[np.bool_]:
     holds = ~missing
     if atom.lo is not None:
         holds &= values >= atom.lo if atom.lo_closed else values > atom.lo
     if atom.hi is not None:
         holds &= values <= atom.hi if atom.hi_closed else values < atom.hi
-    return holds | missing if atom.if_missing else holds
+    return holds
 
 
 def label_array(classes: tuple[Label, ...]) -> NDArray[np.object_]:

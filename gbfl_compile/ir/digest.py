@@ -11,17 +11,21 @@ import hashlib
 import json
 from typing import Any, assert_never
 
-from gbfl_compile.ir.nodes import Interval, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.nodes import Atom, Leaf, OneOf, Program, Scorecard, Split, Tree
 
 DIGEST_FORM = 1
-"""The version of the form that is hashed."""
+"""The version of the form that is hashed for programs whose features are all numbers."""
+
+DIGEST_FORM_KINDS = 2
+"""The version for programs whose features have kinds."""
 
 
 def digest(program: Program) -> str:
     """SHA-256 of what the program means."""
+    kinds = {"form": DIGEST_FORM_KINDS, "kinds": program.kinds} if program.kinds else {"form": DIGEST_FORM}
     return _sha256(
         {
-            "form": DIGEST_FORM,
+            **kinds,
             "features": program.features,
             "classes": [[type(label).__name__, label] for label in program.classes],
             "clauses": [sorted(_meaning(atom) for atom in clause.atoms) for clause in program.clauses],
@@ -42,7 +46,9 @@ def _sha256(form: Any) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
-def _meaning(atom: Interval) -> list[Any]:
+def _meaning(atom: Atom) -> list[Any]:
+    if isinstance(atom, OneOf):
+        return [atom.feature, "not in" if atom.negated else "in", atom.values, atom.if_missing]
     lo = None if atom.lo is None else [">=" if atom.lo_closed else ">", atom.lo.hex()]
     hi = None if atom.hi is None else ["<=" if atom.hi_closed else "<", atom.hi.hex()]
     return [atom.feature, lo, hi, atom.if_missing]

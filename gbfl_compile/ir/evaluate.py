@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.nodes import Clause, Interval, Label, Leaf, Program, Scorecard, Tree
+from gbfl_compile.ir.kinds import Value, plain_value
+from gbfl_compile.ir.nodes import Atom, Clause, Interval, Label, Leaf, OneOf, Program, Scorecard, Tree
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,28 +50,25 @@ class Answers:
     scores: NDArray[np.int64] | None = None
 
 
-def evaluate(program: Program, row: Sequence[float | None]) -> Answer:
-    """What `program` answers for one row; NaN and None are missing, every other value is taken as a double."""
+def evaluate(program: Program, row: Sequence[Value]) -> Answer:
+    """What `program` answers for one row.
+
+    NaN and None are missing. A number is taken as a double; a category is a `str`, a boolean a `bool`, a date a
+    `datetime.date` and a timestamp a `datetime.datetime`.
+    """
     if len(row) != len(program.features):
         raise BadInput(f"the row has {len(row)} values, the program has {len(program.features)} features")
-    row = [None if value is None else _double(value) for value in row]
+    plain = [plain_value(program.kind(i), value, program.features[i]) for i, value in enumerate(row)]
     match program.decision:
         case Tree():
-            return _walk(program, program.decision, row)
+            return _walk(program, program.decision, plain)
         case Scorecard():
-            return _add_up(program, program.decision, row)
+            return _add_up(program, program.decision, plain)
         case _:
             assert_never(program.decision)
 
 
-def _double(value: float) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise BadInput(f"{value!r} is not a number that a double can hold") from None
-
-
-def _walk(program: Program, tree: Tree, row: Sequence[float | None]) -> Answer:
+def _walk(program: Program, tree: Tree, row: Sequence[float | str | None]) -> Answer:
     held = []
     index = 0
     while not isinstance(node := tree.nodes[index], Leaf):
@@ -84,21 +82,33 @@ def _walk(program: Program, tree: Tree, row: Sequence[float | None]) -> Answer:
     return Answer(label, node.probabilities, leaf, None, tuple(sorted(held)))
 
 
-def _add_up(program: Program, card: Scorecard, row: Sequence[float | None]) -> Answer:
+def _add_up(program: Program, card: Scorecard, row: Sequence[float | str | None]) -> Answer:
     held = tuple(i for i, clause in enumerate(program.clauses) if clause_holds(clause, row))
     scores = tuple(card.bias[c] + sum(card.points[i][c] for i in held) for c in range(len(program.classes)))
     return Answer(program.classes[winner(scores)], softmax(scores, card.scale), None, scores, held)
 
 
-def clause_holds(clause: Clause, row: Sequence[float | None]) -> bool:
+def clause_holds(clause: Clause, row: Sequence[float | str | None]) -> bool:
     """Whether every atom of `clause` holds on `row`."""
     return all(atom_holds(atom, row[atom.feature]) for atom in clause.atoms)
 
 
-def atom_holds(atom: Interval, value: float | None) -> bool:
-    """Whether one value lies in the interval; -0.0 equals 0.0, and a missing value answers `if_missing`."""
-    if value is None or math.isnan(value):
+def atom_holds(atom: Atom, value: float | str | None) -> bool:
+    """Whether an atom holds for one value, which is None where it is missing."""
+    if value is None or value != value:
         return atom.if_missing
+    match atom:
+        case Interval():
+            return _lies_between(atom, value)
+        case OneOf(_, values, negated):
+            return (value in values) != negated
+        case _:
+            assert_never(atom)
+
+
+def _lies_between(atom: Interval, value: float | str) -> bool:
+    """Whether a number lies in the interval; -0.0 equals 0.0."""
+    assert not isinstance(value, str)  # noqa: S101 - intervals are asked of numbers and dates alone
     if atom.lo is not None and not (value >= atom.lo if atom.lo_closed else value > atom.lo):
         return False
     return atom.hi is None or (value <= atom.hi if atom.hi_closed else value < atom.hi)

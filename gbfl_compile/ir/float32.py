@@ -10,7 +10,7 @@ import math
 import struct
 from dataclasses import replace
 
-from gbfl_compile.ir.nodes import Clause, Closed, Interval, Program
+from gbfl_compile.ir.nodes import Clause, Closed, Interval, OneOf, Program
 
 LARGEST = (2.0 - 2.0**-23) * 2.0**127
 """The largest finite float32: beyond it only infinity is left."""
@@ -28,7 +28,7 @@ def narrow(program: Program) -> Program:
 
 
 def _narrow_clause(clause: Clause) -> Clause:
-    return Clause(tuple(narrow_interval(atom) for atom in clause.atoms))
+    return Clause(tuple(atom if isinstance(atom, OneOf) else narrow_interval(atom) for atom in clause.atoms))
 
 
 def narrow_interval(atom: Interval) -> Interval:

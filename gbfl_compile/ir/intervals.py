@@ -1,7 +1,8 @@
 """Which values satisfy an atom, exactly: the algebra that passes and witnesses share.
 
 Between two neighbouring doubles there is nothing, so every interval over float64 is a closed one:
-`x > 1.0` is `x >= nextafter(1.0, inf)`. With that, implication and contradiction are comparisons.
+`x > 1.0` is `x >= nextafter(1.0, inf)`. With that, implication and contradiction are comparisons. The values of a
+category are a set of texts, or all texts but these.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeAlias, assert_never
 
-from gbfl_compile.ir.nodes import Clause, Interval
+from gbfl_compile.ir.nodes import Atom, Clause, Interval, OneOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,38 @@ class Values:
 
 
 ANYTHING = Values()
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """The listed texts, or with `negated` all others, and the missing value or not."""
+
+    listed: frozenset[str] = frozenset()
+    negated: bool = True
+    missing: bool = True
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing is in it, not even the missing value."""
+        return not self.negated and not self.listed and not self.missing
+
+    def __contains__(self, text: str) -> bool:
+        return (text in self.listed) != self.negated
+
+
+Allowed: TypeAlias = Values | Texts
+"""The values that a feature may have."""
+
+
+def allowed_by(atom: Atom) -> Allowed:
+    """The values on which `atom` holds, of whatever kind."""
+    match atom:
+        case Interval():
+            return values_of(atom)
+        case OneOf(_, values, negated, if_missing):
+            return Texts(frozenset(values), negated, if_missing)
+        case _:
+            assert_never(atom)
 
 
 def values_of(atom: Interval) -> Values:
@@ -70,6 +104,51 @@ def within(a: Values, b: Values) -> bool:
     return numbers and (b.missing or not a.missing)
 
 
+def _texts(allowed: Allowed) -> Texts:
+    """What is known of a category; where nothing is, that is any text."""
+    if isinstance(allowed, Texts):
+        return allowed
+    assert allowed == ANYTHING  # noqa: S101 - a feature is a number or a category, and no atom mixes them
+    return Texts()
+
+
+def both_allow(a: Allowed, b: Allowed) -> Allowed:
+    """The values in `a` and in `b`, of whatever kind."""
+    if isinstance(a, Values) and isinstance(b, Values):
+        return both(a, b)
+    a, b = _texts(a), _texts(b)
+    missing = a.missing and b.missing
+    if a.negated and b.negated:
+        return Texts(a.listed | b.listed, True, missing)
+    if a.negated or b.negated:
+        plain, other = (b, a) if a.negated else (a, b)
+        return Texts(plain.listed - other.listed, False, missing)
+    return Texts(a.listed & b.listed, False, missing)
+
+
+def allows_all(b: Allowed, a: Allowed) -> bool:
+    """Whether every value of `a` is one of `b`, of whatever kind."""
+    if isinstance(a, Values) and isinstance(b, Values):
+        return within(a, b)
+    a, b = _texts(a), _texts(b)
+    if a.missing and not b.missing:
+        return False
+    if a.negated:
+        return b.negated and b.listed <= a.listed
+    return not a.listed & b.listed if b.negated else a.listed <= b.listed
+
+
+def refused_by(atom: Atom) -> tuple[Allowed, ...]:
+    """The values on which `atom` fails, of whatever kind, in one or more pieces."""
+    match atom:
+        case Interval():
+            return outside(atom)
+        case OneOf(_, values, negated, if_missing):
+            return (Texts(frozenset(values), not negated, not if_missing),)
+        case _:
+            assert_never(atom)
+
+
 def outside(atom: Interval) -> tuple[Values, ...]:
     """The values on which `atom` fails: those below, those above, and the missing one where it fails."""
     inside = values_of(atom)
@@ -90,10 +169,10 @@ def outside(atom: Interval) -> tuple[Values, ...]:
 class Facts:
     """What is known of a row on its way through a tree: the values its features may have, the clauses that failed."""
 
-    box: Mapping[int, Values]
+    box: Mapping[int, Allowed]
     failed: tuple[Clause, ...] = ()
 
-    def values(self, feature: int) -> Values:
+    def values(self, feature: int) -> Allowed:
         """The values a feature may still have."""
         return self.box.get(feature, ANYTHING)
 
@@ -101,9 +180,9 @@ class Facts:
 NOTHING_KNOWN = Facts({})
 
 
-def is_implied(atom: Interval, facts: Facts) -> bool:
+def is_implied(atom: Atom, facts: Facts) -> bool:
     """Whether `atom` holds for every row the facts allow."""
-    return within(facts.values(atom.feature), values_of(atom))
+    return allows_all(allowed_by(atom), facts.values(atom.feature))
 
 
 def always_holds(clause: Clause, facts: Facts) -> bool:
@@ -134,7 +213,7 @@ def with_failed(clause: Clause, facts: Facts) -> Facts:
 def _narrow(clause: Clause, facts: Facts) -> Facts:
     box = dict(facts.box)
     for atom in clause.atoms:
-        box[atom.feature] = both(facts.values(atom.feature), values_of(atom))
+        box[atom.feature] = both_allow(facts.values(atom.feature), allowed_by(atom))
     return Facts(box, facts.failed)
 
 
@@ -152,16 +231,18 @@ def _one_step(facts: Facts, clauses: tuple[Clause, ...]) -> Facts:
             continue
         atom = open_atoms[0]
         known = facts.values(atom.feature)
-        pieces = [both(known, piece) for piece in outside(atom)]
+        pieces = [both_allow(known, piece) for piece in refused_by(atom)]
         left = _hull([piece for piece in pieces if not piece.empty])
         if left is not None and left != known:
             return Facts({**facts.box, atom.feature: left}, facts.failed)
     return facts
 
 
-def _hull(pieces: list[Values]) -> Values | None:
+def _hull(pieces: list[Allowed]) -> Allowed | None:
     """The pieces as one range, or None where numbers lie on both sides of a gap or nothing is left."""
-    numbers = [piece for piece in pieces if piece.has_numbers]
+    if pieces and isinstance(pieces[0], Texts):
+        return pieces[0]  # what a set leaves is one set
+    numbers = [piece for piece in pieces if isinstance(piece, Values) and piece.has_numbers]
     if not pieces or len(numbers) > 1:
         return None
     missing = any(piece.missing for piece in pieces)

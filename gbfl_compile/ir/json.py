@@ -1,7 +1,8 @@
 """Programs as JSON: written the same way every time, loaded strictly, because a file may come from anyone.
 
-Thresholds are written as float.hex() beside a readable decimal, open bounds are left out, and the file carries
-both digests. Unknown keys, other schema versions, oversized or deeply nested input are errors.
+Programs whose features are all numbers are written as schema 1, those with other kinds as schema 2. Thresholds are
+written as float.hex() beside a readable decimal, open bounds are left out, and the file carries both digests. Unknown
+keys, other schema versions, oversized or deeply nested input are errors.
 """
 
 from __future__ import annotations
@@ -16,11 +17,11 @@ from typing import Any, NoReturn, assert_never
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files.atomic import read_whole, write_whole
 from gbfl_compile.ir.digest import digest, metadata_digest
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.nodes import Atom, Clause, Interval, Leaf, OneOf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.validate import validate
 
-SCHEMA = 1
-"""The version of the JSON form. Another version is refused, never guessed at."""
+SCHEMAS = (1, 2)
+"""The versions of the JSON form: for numbers alone, and with kinds. Others are refused, never guessed at."""
 
 LARGEST_FILE = 256 * 2**20
 MOST_VALUES = 25_000_000
@@ -34,10 +35,11 @@ def to_json(program: Program) -> str:
     """The program as a JSON document, one clause and one node a line, the same bytes every time."""
     validate(program)
     parts = [
-        ("schema", _line(SCHEMA)),
+        ("schema", _line(SCHEMAS[bool(program.kinds)])),
         ("digest", _line(digest(program))),
         ("metadata_digest", _line(metadata_digest(program))),
         ("features", _line(program.features)),
+        *((("kinds", _line(program.kinds)),) if program.kinds else ()),
         ("classes", _line(program.classes)),
         ("clauses", _lines(_clause_form(clause) for clause in program.clauses)),
         ("decision", _decision_form(program)),
@@ -59,7 +61,10 @@ def _clause_form(clause: Clause) -> list[dict[str, Any]]:
     return [_atom_form(atom) for atom in clause.atoms]
 
 
-def _atom_form(atom: Interval) -> dict[str, Any]:
+def _atom_form(atom: Atom) -> dict[str, Any]:
+    if isinstance(atom, OneOf):
+        shown = {"values": atom.values, "negated": atom.negated, "if_missing": atom.if_missing}
+        return {"feature": atom.feature, **shown}
     form: dict[str, Any] = {"feature": atom.feature}
     for side, bound in (("lo", atom.lo), ("hi", atom.hi)):
         if bound is not None:
@@ -161,16 +166,20 @@ _KEYS = ("schema", "digest", "metadata_digest", "features", "classes", "clauses"
 def _program(form: Any) -> Program:
     if not isinstance(form, dict) or "schema" not in form:
         raise BadInput("not a rule program: there is no 'schema' key")
-    if form["schema"] != SCHEMA or type(form["schema"]) is not int:
-        raise BadInput(f"schema {form['schema']!r}: this version reads schema {SCHEMA}")
-    _take_keys(form, "the program", _KEYS)
+    if form["schema"] not in SCHEMAS or type(form["schema"]) is not int:
+        raise BadInput(f"schema {form['schema']!r}: this version reads the schemas {' and '.join(map(str, SCHEMAS))}")
+    has_kinds = form["schema"] == 2
+    _take_keys(form, "the program", (*_KEYS, "kinds") if has_kinds else _KEYS)
     program = Program(
         features=tuple(_a_list(form["features"], "features")),
         classes=tuple(_a_list(form["classes"], "classes")),
         clauses=tuple(_clause(clause, f"clause {i}") for i, clause in enumerate(_a_list(form["clauses"], "clauses"))),
         decision=_decision(form["decision"]),
         metadata=_a_dict(form["metadata"], "metadata"),
+        kinds=tuple(_a_list(form["kinds"], "kinds")) if has_kinds else (),
     )
+    if has_kinds and not program.kinds:
+        raise BadInput("kinds: the list is empty; a program of numbers alone has schema 1")
     validate(program)
     for key, value in (("digest", digest(program)), ("metadata_digest", metadata_digest(program))):
         if form[key] != value:
@@ -203,7 +212,11 @@ def _clause(form: Any, where: str) -> Clause:
     return Clause(tuple(_atom(atom, where) for atom in _a_list(form, where)))
 
 
-def _atom(form: Any, where: str) -> Interval:
+def _atom(form: Any, where: str) -> Atom:
+    if "values" in _a_dict(form, where):
+        form = _take_keys(form, where, ("feature", "values", "negated", "if_missing"))
+        values = tuple(_a_list(form["values"], f"{where}: values"))
+        return OneOf(form["feature"], values, form["negated"], form["if_missing"])
     form = _take_keys(form, where, ("feature", "closed", "if_missing"), ("lo", "hi"))
     lo, hi = (_number(form[side], f"{where}: {side}") if side in form else None for side in ("lo", "hi"))
     return Interval(form["feature"], lo, hi, form["closed"], form["if_missing"])

@@ -3,9 +3,13 @@
 A program is features, classes, clauses and one decision over the clauses::
 
     Interval   lo <= x < hi on one feature, and what a missing value answers
-    Clause     all of its intervals hold; the empty clause is true
+    OneOf      one feature is (not) one of a list of texts, and what a missing value answers
+    Clause     all of its atoms hold; the empty clause is true
     Tree       Split(clause, then, otherwise) nodes ending in Leaf(probabilities)
     Scorecard  integer points per class for each clause that holds
+
+A feature is a number unless the program says another kind: a category (text), a boolean, a date or a timestamp.
+Dates are compared as days and timestamps as microseconds since 1970-01-01 (UTC), both exact integers, by intervals.
 
 Nodes are plain frozen data. `evaluate` says what they mean, `validate` which of them are legal,
 `readable`, `json_form` and `digest` how they are written down.
@@ -22,6 +26,13 @@ Label: TypeAlias = str | int | float | bool
 
 Closed: TypeAlias = Literal["left", "right", "both", "neither"]
 """Which ends of an interval belong to it."""
+
+
+Kind: TypeAlias = Literal["number", "category", "boolean", "date", "timestamp"]
+"""What the values of a feature are."""
+
+TRUE = "true"
+"""The one text that an atom on a boolean feature lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +62,30 @@ class Interval:
 
 
 @dataclass(frozen=True, slots=True)
-class Clause:
-    """A conjunction of intervals, at most one per feature; `Clause(())` is true."""
+class OneOf:
+    """A category is one of the listed texts, or with `negated` none of them.
 
-    atoms: tuple[Interval, ...] = ()
+    Texts are equal when their code points are: nothing is trimmed, folded or normalised. A text nobody listed is an
+    ordinary value: it is in no plain set and in every negated one. The empty text is a value, not a missing one; a
+    missing value answers `if_missing`. `OneOf(f, (TRUE,))` asks whether a boolean is true. With no text at all the
+    atom asks only whether the value is there (`negated`) or whether it is not (`if_missing`).
+    """
+
+    feature: int
+    values: tuple[str, ...]
+    """In the order of their code points."""
+    negated: bool = False
+    if_missing: bool = False
+
+
+Atom: TypeAlias = Interval | OneOf
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A conjunction of atoms, at most one per feature; `Clause(())` is true."""
+
+    atoms: tuple[Atom, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +142,12 @@ class Program:
     clauses: tuple[Clause, ...]
     decision: Decision
     metadata: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    kinds: tuple[Kind, ...] = ()
+    """The kind of each feature; `()` where all are numbers, and written only so."""
+
+    def kind(self, feature: int) -> Kind:
+        """What the values of a feature are."""
+        return self.kinds[feature] if self.kinds else "number"
 
     def __repr__(self) -> str:
         kind = "tree" if isinstance(self.decision, Tree) else "rule set"

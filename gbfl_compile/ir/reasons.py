@@ -57,7 +57,7 @@ def leaf_reasons(program: Program, tree: Tree) -> list[str]:
         for split, held in ways[index]:
             node = tree.nodes[split]
             assert not isinstance(node, Leaf)  # noqa: S101 - a path goes through splits
-            text = clause_text(program.clauses[node.clause], program.features)
+            text = clause_text(program.clauses[node.clause], program.features, program.kinds)
             steps.append(own.get(node.clause, text) if held else f"NOT ({text})")
         texts.append(("; " if own else " AND ").join(steps) or "always")
     return texts

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import assert_never
 
 from gbfl_compile.ir.evaluate import winner
-from gbfl_compile.ir.nodes import Clause, Interval, Label, Leaf, Program, Scorecard, Tree
+from gbfl_compile.ir.kinds import moment
+from gbfl_compile.ir.nodes import Atom, Clause, Interval, Kind, Label, Leaf, OneOf, Program, Scorecard, Tree
 
 DIGITS = 6
 """Significant digits of a printed threshold. The JSON and every target keep them all."""
@@ -23,29 +24,73 @@ def readable(program: Program) -> str:
             assert_never(program.decision)
 
 
-def clause_text(clause: Clause, features: tuple[str, ...]) -> str:
+def clause_text(clause: Clause, features: tuple[str, ...], kinds: tuple[Kind, ...] = ()) -> str:
     """One clause, its atoms joined by AND."""
-    return " AND ".join(atom_text(atom, features) for atom in clause.atoms) or "always"
+    return " AND ".join(atom_text(atom, features, kinds) for atom in clause.atoms) or "always"
 
 
-def atom_text(atom: Interval, features: tuple[str, ...]) -> str:
-    """One interval, as short as it can be said.
+def atom_text(atom: Atom, features: tuple[str, ...], kinds: tuple[Kind, ...] = ()) -> str:
+    """One atom, as short as it can be said.
 
     >>> atom_text(Interval(0, 1.0, 2.5, if_missing=True), ("age",))
     '(1 <= age < 2.5 OR age is missing)'
+    >>> atom_text(OneOf(0, ("A", "B"), negated=True), ("grade",), ("category",))
+    'grade not in {A, B}'
     """
     name = printable(features[atom.feature])
-    left, right = "<=" if atom.lo_closed else "<", "<=" if atom.hi_closed else "<"
-    if atom.lo is None and atom.hi is None:
+    kind = kinds[atom.feature] if kinds else "number"
+    match atom:
+        case Interval():
+            text = _between_text(atom, name, kind)
+        case OneOf():
+            text = _one_of_text(atom, name, kind)
+        case _:
+            assert_never(atom)
+    if text is None:
         return "always" if atom.if_missing else f"{name} is present"
-    if atom.hi is None and atom.lo is not None:
-        text = f"{name} {'>=' if atom.lo_closed else '>'} {number_text(atom.lo)}"
-    elif atom.lo is None and atom.hi is not None:
-        text = f"{name} {right} {number_text(atom.hi)}"
-    elif atom.lo is not None and atom.hi is not None:
-        between = f"{number_text(atom.lo)} {left} {name} {right} {number_text(atom.hi)}"
-        text = f"{name} = {number_text(atom.lo)}" if atom.lo == atom.hi else between
+    if text == "never":
+        return f"{name} is missing" if atom.if_missing else text
     return f"({text} OR {name} is missing)" if atom.if_missing else text
+
+
+def _between_text(atom: Interval, name: str, kind: Kind) -> str | None:
+    """An interval in words; None where it has no bound."""
+    left, right = "<=" if atom.lo_closed else "<", "<=" if atom.hi_closed else "<"
+    lo, hi = (None if bound is None else bound_text(bound, kind) for bound in (atom.lo, atom.hi))
+    if lo is None and hi is None:
+        return None
+    if hi is None:
+        return f"{name} {'>=' if atom.lo_closed else '>'} {lo}"
+    if lo is None:
+        return f"{name} {right} {hi}"
+    return f"{name} = {lo}" if atom.lo == atom.hi else f"{lo} {left} {name} {right} {hi}"
+
+
+def _one_of_text(atom: OneOf, name: str, kind: Kind) -> str | None:
+    """A set in words; None where any text will do."""
+    if not atom.values:
+        return None if atom.negated else "never"
+    if kind == "boolean":
+        return f"not {name}" if atom.negated else name
+    texts = [value_text(value) for value in atom.values]
+    if len(texts) == 1:
+        return f"{name} is {'not ' if atom.negated else ''}{texts[0]}"
+    return f"{name} {'not ' if atom.negated else ''}in {{{', '.join(texts)}}}"
+
+
+def value_text(value: str) -> str:
+    """A category's value: as it is where it reads as words, in quotes otherwise.
+
+    >>> value_text("Month-to-month"), value_text(""), value_text("a, b ")
+    ('Month-to-month', '""', '"a, b "')
+    """
+    plain = value.isprintable() and value == value.strip() and not set(value) & set('"{},') and value
+    return value if plain else '"' + printable(value.replace("\\", "\\\\").replace('"', '\\"')) + '"'
+
+
+def bound_text(bound: float, kind: Kind) -> str:
+    """A bound for reading: a number rounded, a date or timestamp in full."""
+    return str(moment(kind, bound)) if kind == "date" or kind == "timestamp" else number_text(bound)
 
 
 def number_text(number: float) -> str:
@@ -100,7 +145,9 @@ def _tree_lines(program: Program, tree: Tree) -> Iterator[str]:
         if isinstance(node, Leaf):
             yield f"{indent}{opening or 'ALWAYS '}{leaf_text(node, program.classes)}"
             continue
-        question = f"{indent}{opening}IF {clause_text(program.clauses[node.clause], program.features)} THEN"
+        question = (
+            f"{indent}{opening}IF {clause_text(program.clauses[node.clause], program.features, program.kinds)} THEN"
+        )
         waiting.append((node.otherwise, depth, "ELSE "))
         then = tree.nodes[node.then]
         if isinstance(then, Leaf):
@@ -115,7 +162,7 @@ def _card_lines(program: Program, card: Scorecard) -> Iterator[str]:
     rows = [[label_text(label) for label in program.classes]]
     rows += [[f"{points:+d}" for points in row] for row in (card.bias, *card.points)]
     texts = [f"points of 2^-{card.scale}", "to start with"]
-    texts += [f"IF {clause_text(clause, program.features)}" for clause in program.clauses]
+    texts += [f"IF {clause_text(clause, program.features, program.kinds)}" for clause in program.clauses]
     widths = [max(len(row[c]) for row in rows) for c in range(len(program.classes))]
     for row, text in zip(rows, texts, strict=True):
         yield "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) + f"   {text}"

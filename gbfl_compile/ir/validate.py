@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Any, assert_never
+from typing import Any, assert_never, get_args
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.kinds import DAY, EARLIEST, LATEST
+from gbfl_compile.ir.nodes import TRUE, Atom, Clause, Interval, Kind, Leaf, OneOf, Program, Scorecard, Split, Tree
 
 EXACT = 2**53
 """Integers below this are doubles too, so a sum of points is the same number in every target."""
@@ -16,6 +17,12 @@ LARGEST_SCALE = 1000
 """2**-scale must stay an ordinary double."""
 
 LONGEST_NAME = 1_000
+LONGEST_TEXT = 1_000
+"""Characters of a category's value in a rule."""
+
+MOST_TEXTS = 10_000
+"""Values of one atom."""
+
 MOST_FEATURES = 100_000
 MOST_CLASSES = 10_000
 MOST_CLAUSES = 1_000_000
@@ -27,10 +34,11 @@ def validate(program: Program) -> Program:
     """The program itself, or a BadInput that names what is wrong with it."""
     _check_types(program)
     _check_names(program.features)
+    _check_kinds(program)
     _check_classes(program)
     _check_count("clauses", len(program.clauses), MOST_CLAUSES)
     for number, clause in enumerate(program.clauses):
-        _check_clause(number, clause, len(program.features))
+        _check_clause(number, clause, program)
     match program.decision:
         case Tree():
             _check_tree(program.decision, program)
@@ -44,11 +52,11 @@ def validate(program: Program) -> Program:
 
 def _check_types(program: Program) -> None:
     """Tuples where tuples belong, nodes where nodes belong: later steps hash and match them."""
-    for name in ("features", "classes", "clauses"):
+    for name in ("features", "classes", "clauses", "kinds"):
         _check_tuple(getattr(program, name), object, name)
     _check_tuple(program.clauses, Clause, "clauses")
     for number, clause in enumerate(program.clauses):
-        _check_tuple(clause.atoms, Interval, f"clause {number}: atoms")
+        _check_tuple(clause.atoms, (Interval, OneOf), f"clause {number}: atoms")
     match program.decision:
         case Tree(nodes):
             _check_tuple(nodes, (Split, Leaf), "nodes")
@@ -88,11 +96,28 @@ def _check_names(features: tuple[str, ...]) -> None:
     _check_unique("feature", features)
 
 
+def _check_kinds(program: Program) -> None:
+    known = get_args(Kind)
+    if not program.kinds:
+        return
+    if len(program.kinds) != len(program.features):
+        raise BadInput(f"{len(program.kinds)} kinds for {len(program.features)} features")
+    for name, kind in zip(program.features, program.kinds, strict=True):
+        if kind not in known:
+            raise BadInput(f"feature {name!r}: the kind {kind!r} is none of {', '.join(known)}")
+    if set(program.kinds) == {"number"}:
+        raise BadInput("all kinds are number: leave kinds out")
+
+
 def _check_text(where: str, text: str) -> None:
     if not text:
         raise BadInput(f"{where}: the name is empty")
     if len(text) > LONGEST_NAME:
         raise BadInput(f"{where}: the name has {len(text)} characters, at most {LONGEST_NAME} are supported")
+    _check_letters(where, text)
+
+
+def _check_letters(where: str, text: str) -> None:
     if "\0" in text:
         raise BadInput(f"{where}: {text!r} has a NUL character, which no target can write")
     if not text.isascii() and any("\ud800" <= letter <= "\udfff" for letter in text):
@@ -123,26 +148,56 @@ def _check_classes(program: Program) -> None:
     _check_unique("class", classes)
 
 
-def _check_clause(number: int, clause: Clause, features: int) -> None:
+def _check_clause(number: int, clause: Clause, program: Program) -> None:
     where = f"clause {number}"
     for atom in clause.atoms:
-        _check_atom(where, atom, features)
+        _check_atom(where, atom, program)
     if clause.atoms:
         feature, count = Counter(atom.feature for atom in clause.atoms).most_common(1)[0]
         if count > 1:
             raise BadInput(f"{where}: feature {feature} appears in {count} atoms, write them as one interval")
 
 
-def _check_atom(where: str, atom: Interval, features: int) -> None:
-    if type(atom.feature) is not int or not 0 <= atom.feature < features:
-        raise BadInput(f"{where}: unknown feature {atom.feature!r}, there are {features}")
-    if atom.closed not in ("left", "right", "both", "neither"):
-        raise BadInput(f"{where}: closed is {atom.closed!r}, use left, right, both or neither")
+def _check_atom(where: str, atom: Atom, program: Program) -> None:
+    if type(atom.feature) is not int or not 0 <= atom.feature < len(program.features):
+        raise BadInput(f"{where}: unknown feature {atom.feature!r}, there are {len(program.features)}")
     if type(atom.if_missing) is not bool:
         raise BadInput(f"{where}: if_missing is {atom.if_missing!r}, use True or False")
+    kind = program.kind(atom.feature)
+    if isinstance(atom, OneOf) != (kind in ("category", "boolean")):
+        wanted = "a OneOf" if kind in ("category", "boolean") else "an Interval"
+        raise BadInput(f"{where}: {program.features[atom.feature]!r} is a {kind}: ask it with {wanted}")
+    match atom:
+        case Interval():
+            _check_interval(where, atom, kind)
+        case OneOf():
+            _check_one_of(where, atom, kind)
+        case _:
+            assert_never(atom)
+
+
+def _check_one_of(where: str, atom: OneOf, kind: Kind) -> None:
+    if type(atom.negated) is not bool:
+        raise BadInput(f"{where}: negated is {atom.negated!r}, use True or False")
+    _check_tuple(atom.values, str, f"{where}: values")
+    _check_count(f"values in {where}", len(atom.values), MOST_TEXTS)
+    for text in atom.values:
+        if len(text) > LONGEST_TEXT:
+            raise BadInput(f"{where}: a value has {len(text)} characters, at most {LONGEST_TEXT} are supported")
+        _check_letters(where, text)
+    if any(a >= b for a, b in zip(atom.values, atom.values[1:], strict=False)):
+        raise BadInput(f"{where}: list each value once, in the order of code points (sorted)")
+    if kind == "boolean" and atom.values not in ((), (TRUE,)):
+        raise BadInput(f"{where}: an atom on a boolean lists {TRUE!r} and nothing else; negate it for false")
+
+
+def _check_interval(where: str, atom: Interval, kind: Kind) -> None:
+    if atom.closed not in ("left", "right", "both", "neither"):
+        raise BadInput(f"{where}: closed is {atom.closed!r}, use left, right, both or neither")
     for side, bound in (("lo", atom.lo), ("hi", atom.hi)):
         if bound is not None:
             _check_bound(f"{where}: {side}", bound)
+            _check_time(f"{where}: {side}", bound, kind)
     if atom.lo is None or atom.hi is None:
         return
     if atom.lo > atom.hi or (atom.lo == atom.hi and atom.closed != "both"):
@@ -160,6 +215,14 @@ def _check_bound(where: str, bound: float) -> None:
         raise BadInput(f"{where} is {bound!r}: leave an open bound out")
     if bound == 0.0 and math.copysign(1.0, bound) < 0:
         raise BadInput(f"{where} is -0.0: write 0.0, they are equal")
+
+
+def _check_time(where: str, bound: float, kind: Kind) -> None:
+    """A date's bound is a whole day of the calendar, a timestamp's a whole microsecond."""
+    if kind == "date" and (bound != int(bound) or not EARLIEST <= bound <= LATEST):
+        raise BadInput(f"{where} {bound!r} is not a date: give whole days since 1970-01-01")
+    if kind == "timestamp" and (bound != int(bound) or abs(bound) > 2**53 or not EARLIEST <= bound // DAY <= LATEST):
+        raise BadInput(f"{where} {bound!r} is not a timestamp: give whole microseconds since 1970-01-01")
 
 
 def _check_tree(tree: Tree, program: Program) -> None:

@@ -32,7 +32,7 @@ def rule_table(program: Program, e: Explanations, mined: MinedClauses | None) ->
         classes = np.bincount(e.label[holds], minlength=len(program.classes)) / max(1, int(holds.sum()))
         lines.append(
             {
-                "clause": clause_text(clause, program.features),
+                "clause": clause_text(clause, program.features, program.kinds),
                 "support": int(holds.sum()),
                 **{f"precision_{label}": share for label, share in zip(program.classes, classes.tolist(), strict=True)},
                 **weights[number],
@@ -82,7 +82,7 @@ def _matching_rows(clause: Clause, e: Explanations) -> tuple[int, ...]:
 
 def reasons(program: Program, x: Matrix) -> list[tuple[str, ...]]:
     """Why each row got its class: the answers on its path through a tree, or the clauses that held and their points."""
-    texts = [clause_text(clause, program.features) for clause in program.clauses]
+    texts = [clause_text(clause, program.features, program.kinds) for clause in program.clauses]
     match program.decision:
         case Tree():
             by_leaf = _path_texts(program.decision, texts)

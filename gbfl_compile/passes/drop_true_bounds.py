@@ -1,4 +1,4 @@
-"""A bound that always holds where it is asked is not written.
+"""A bound that always holds where it is asked is not written, nor a text that cannot come there.
 
     before   IF x >= 5 THEN (IF x >= 3 AND y < 2 THEN a ELSE b) ELSE c
     after    IF x >= 5 THEN (IF y < 2 THEN a ELSE b) ELSE c
@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from gbfl_compile.ir.intervals import NOTHING_KNOWN, Facts, is_implied, values_of, with_failed, with_held
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.intervals import NOTHING_KNOWN, Facts, Texts, Values, is_implied, values_of, with_failed, with_held
+from gbfl_compile.ir.nodes import Atom, Clause, Interval, OneOf, Program, Scorecard, Split, Tree
 
 
 def drop_true_bounds(program: Program) -> Program:
@@ -50,8 +50,21 @@ def shorter(clause: Clause, facts: Facts) -> Clause:
     return Clause(tuple(_shorter_atom(atom, facts) for atom in clause.atoms if not is_implied(atom, facts)))
 
 
-def _shorter_atom(atom: Interval, facts: Facts) -> Interval:
-    known, own = facts.values(atom.feature), values_of(atom)
+def _shorter_atom(atom: Atom, facts: Facts) -> Atom:
+    known = facts.values(atom.feature)
+    match atom:
+        case Interval():
+            return _shorter_interval(atom, known) if isinstance(known, Values) else atom
+        case OneOf():
+            if not isinstance(known, Texts):
+                return atom
+            return replace(atom, values=tuple(text for text in atom.values if text in known))
+        case _:
+            assert_never(atom)
+
+
+def _shorter_interval(atom: Interval, known: Values) -> Interval:
+    own = values_of(atom)
     if atom.lo is not None and known.least >= own.least:
         atom = replace(atom, lo=None, closed="right" if atom.hi_closed else "left")
     if atom.hi is not None and known.most <= own.most:

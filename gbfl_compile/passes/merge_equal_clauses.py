@@ -10,14 +10,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import assert_never
 
-from gbfl_compile.ir.intervals import Values, values_of
+from gbfl_compile.ir.intervals import Allowed, allowed_by
 from gbfl_compile.ir.nodes import Clause, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.reasons import moved_reasons
 
 
 def merge_equal_clauses(program: Program) -> Program:
     """The program with every clause replaced by the first one that asks the same."""
-    first: dict[frozenset[tuple[int, Values]], int] = {}
+    first: dict[frozenset[tuple[int, Allowed]], int] = {}
     same_as = [first.setdefault(question(clause), number) for number, clause in enumerate(program.clauses)]
     program = replace(program, metadata=moved_reasons(program, dict(enumerate(same_as))))
     match program.decision:
@@ -30,9 +30,9 @@ def merge_equal_clauses(program: Program) -> Program:
             assert_never(program.decision)
 
 
-def question(clause: Clause) -> frozenset[tuple[int, Values]]:
+def question(clause: Clause) -> frozenset[tuple[int, Allowed]]:
     """What a clause asks, whatever the order and spelling of its atoms."""
-    return frozenset((atom.feature, values_of(atom)) for atom in clause.atoms)
+    return frozenset((atom.feature, allowed_by(atom)) for atom in clause.atoms)
 
 
 def _merged_points(card: Scorecard, same_as: list[int]) -> Scorecard:

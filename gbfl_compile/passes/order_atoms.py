@@ -9,16 +9,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gbfl_compile.ir.batch import Matrix, atom_column
-from gbfl_compile.ir.nodes import Clause, Interval, Program
+from gbfl_compile.ir.kinds import codebook
+from gbfl_compile.ir.nodes import Atom, Clause, Program
 
 
 def order_atoms(program: Program, rows: Matrix) -> Program:
     """The program with each clause's atoms sorted by how few of `rows` they hold on; ties by feature."""
-    counts: dict[Interval, int] = {}
+    counts: dict[Atom, int] = {}
+    book = codebook(program)
 
-    def selectivity(atom: Interval) -> tuple[int, int]:
+    def selectivity(atom: Atom) -> tuple[int, int]:
         if atom not in counts:
-            counts[atom] = int(atom_column(atom, rows[:, atom.feature]).sum())
+            counts[atom] = int(atom_column(atom, rows[:, atom.feature], book).sum())
         return counts[atom], atom.feature
 
     ordered = (Clause(tuple(sorted(clause.atoms, key=selectivity))) for clause in program.clauses)

@@ -170,7 +170,7 @@ def _reasons(program: Program, row: Sequence[float], answer: Answer) -> list[Rea
     names = distinct(program.features)
 
     def line(clause: int, holds: bool, points: int | None, largest: int) -> ReasonLine:
-        text = clause_text(program.clauses[clause], names)
+        text = clause_text(program.clauses[clause], names, program.kinds)
         holds_text = "holds" if holds else "does not hold"
         points_text = "" if points is None else signed_text(points)
         bar = None if points is None else signed_bar(points, largest)

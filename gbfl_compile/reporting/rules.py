@@ -124,7 +124,7 @@ def outline(program: Program, tree: Tree) -> list[OutlineLine]:
         else:
             then = tree.nodes[node.then]
             answer = then if isinstance(then, Leaf) else None
-            clause, text = f"C{node.clause}", clause_text(program.clauses[node.clause], names)
+            clause, text = f"C{node.clause}", clause_text(program.clauses[node.clause], names, program.kinds)
             opening = f"{opening} if".strip()
             waiting.append((node.otherwise, indent, "else"))
             if answer is None:
@@ -156,7 +156,7 @@ def _card(program: Program, card: Scorecard) -> Rules:
             return PointsLine("", "to start with", (), cells)
         clause = index - 1
         details = tuple(filter(None, (reason_text(program, clause), _support(program, clause))))
-        return PointsLine(f"C{clause}", clause_text(program.clauses[clause], names), details, cells)
+        return PointsLine(f"C{clause}", clause_text(program.clauses[clause], names, program.kinds), details, cells)
 
     worth = f"A point is worth 2^-{card.scale} of a logit." if card.scale else "A point is worth one logit."
     return Rules(

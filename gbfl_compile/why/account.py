@@ -80,7 +80,7 @@ def _path(program: Program, tree: Tree, row: Sequence[float | None]) -> list[Cla
         clause = program.clauses[node.clause]
         failed = Clause(tuple(atom for atom in clause.atoms if not atom_holds(atom, row[atom.feature])))
         held = not failed.atoms
-        text = clause_text(clause, program.features) if held else _not_text(failed, program.features)
+        text = clause_text(clause, program.features, program.kinds) if held else _not_text(failed, program.features)
         path.append(ClauseReason(node.clause, held, text, None, reason_of(program, node.clause) if held else None))
         index = node.then if held else node.otherwise
     return path
@@ -96,7 +96,9 @@ def _points(
     """The clauses that held, those with most points for the class first."""
     worth = {i: card.points[i][best] - (0 if rival is None else card.points[i][rival]) for i in answer.held}
     return tuple(
-        ClauseReason(i, True, clause_text(program.clauses[i], program.features), worth[i], reason_of(program, i))
+        ClauseReason(
+            i, True, clause_text(program.clauses[i], program.features, program.kinds), worth[i], reason_of(program, i)
+        )
         for i in sorted(answer.held, key=lambda i: (-worth[i], i))
     )
 

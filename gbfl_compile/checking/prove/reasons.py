@@ -63,7 +63,7 @@ def _wrong_words(program: Program, reading: Reading) -> WrongReason | None:
         clause = min(number for number in {*told_of, *own} if told_of.get(number) != own.get(number))
         return WrongReason(f"gives clause {clause} the reason {told_of.get(clause)!r}, it has {own.get(clause)!r}")
     tables: list[tuple[Sequence[str | None] | None, list[str]]] = [
-        (reading.texts, [clause_text(clause, program.features) for clause in program.clauses]),
+        (reading.texts, [clause_text(clause, program.features, program.kinds) for clause in program.clauses]),
     ]
     if isinstance(reading.decision, PointDecision):
         tables.append((reading.decision.words, rule_reasons(program)))

@@ -1,0 +1,194 @@
+"""Values of every kind as doubles: texts get codes and dates become days, so that rows are matrices.
+
+A category's code is the place of its text among those the program mentions, from 1 on; 0 is any other text. A boolean
+is 1 or 0. A date is its days and a timestamp its microseconds since 1970-01-01 (UTC). A missing value is NaN.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias, assert_never
+
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.nodes import TRUE, Atom, Interval, Kind, OneOf, Program
+
+Value: TypeAlias = float | str | bool | datetime.date | None
+"""A value as Python has it: a number, a text, a boolean, a date, a datetime, or None."""
+
+EPOCH = datetime.date(1970, 1, 1)
+EPOCH_TIME = datetime.datetime(1970, 1, 1)
+DAY = 86_400_000_000
+"""Microseconds of a day."""
+
+MICROSECOND = datetime.timedelta(microseconds=1)
+
+ANY_OTHER = 0.0
+"""The code of a text that is not listed."""
+
+EARLIEST, LATEST = (float((day - EPOCH).days) for day in (datetime.date.min, datetime.date.max))
+"""The first and the last day that a date can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Codebook:
+    """Which text of a feature has which code: `texts[feature][code - 1]`. More texts may follow the program's own."""
+
+    texts: tuple[tuple[str, ...], ...]
+
+    def code(self, feature: int, text: str) -> float:
+        """The code of a text; 0 where it is not listed."""
+        listed = self.texts[feature]
+        return float(listed.index(text) + 1) if text in listed else ANY_OTHER
+
+    def text(self, feature: int, code: float) -> str:
+        """The text of a code; for 0, one that is not listed."""
+        listed = self.texts[feature]
+        return listed[int(code) - 1] if code != ANY_OTHER else unlisted(listed)
+
+    def with_text(self, feature: int, text: str) -> Codebook:
+        """The book with one more text, which gets a code that the texts before it do not have."""
+        if text in self.texts[feature]:
+            return self
+        longer = (*self.texts[feature], text)
+        return Codebook((*self.texts[:feature], longer, *self.texts[feature + 1 :]))
+
+
+@lru_cache(maxsize=100)
+def codebook(program: Program) -> Codebook:
+    """The codes of the texts that a program mentions, in the order of their code points."""
+    mentioned: list[set[str]] = [set() for _ in program.features]
+    for clause in program.clauses:
+        for atom in clause.atoms:
+            if isinstance(atom, OneOf):
+                mentioned[atom.feature].update(atom.values)
+    for feature, kind in enumerate(program.kinds):
+        if kind == "boolean":
+            mentioned[feature] = {TRUE}
+    return Codebook(tuple(tuple(sorted(texts)) for texts in mentioned))
+
+
+def unlisted(listed: Iterable[str]) -> str:
+    """A text that is none of these."""
+    text, taken = "other", set(listed)
+    while text in taken:
+        text += "_"
+    return text
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is missing: None, NaN, pandas' NA and NaT."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # pandas' NA has no truth value
+        return True
+
+
+def plain_value(kind: Kind, value: Any, name: str) -> float | str | None:
+    """A value as the language compares it: a double, a text, or None where it is missing.
+
+    >>> plain_value("date", datetime.date(1970, 1, 31), "opened")
+    30.0
+    """
+    if is_missing(value):
+        return None
+    match kind:
+        case "number":
+            return _double(value)
+        case "category":
+            if not isinstance(value, str):
+                raise BadInput(f"{name!r} is a category: {value!r} is a {type(value).__name__}, give text")
+            return str(value)
+        case "boolean":
+            if type(value).__name__ not in ("bool", "bool_") and value not in (0, 1):
+                raise BadInput(f"{name!r} is a boolean: {value!r} is neither true nor false")
+            return TRUE if value else "false"
+        case "date":
+            return _days(value, name)
+        case "timestamp":
+            return _microseconds(value, name)
+        case _:
+            assert_never(kind)
+
+
+def _double(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise BadInput(f"{value!r} is not a number that a double can hold") from None
+
+
+def _days(value: Any, name: str) -> float:
+    if not isinstance(value, datetime.date) or isinstance(value, datetime.datetime):
+        raise BadInput(f"{name!r} is a date: {value!r} is a {type(value).__name__}, give a datetime.date")
+    return float((value - EPOCH).days)
+
+
+def _microseconds(value: Any, name: str) -> float:
+    if not isinstance(value, datetime.datetime):
+        raise BadInput(f"{name!r} is a timestamp: {value!r} is a {type(value).__name__}, give a datetime.datetime")
+    if getattr(value, "nanosecond", 0):
+        raise BadInput(f"{name!r}: {value!r} has nanoseconds, timestamps are compared in microseconds")
+    if value.tzinfo is not None:
+        value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+    micros = (value - EPOCH_TIME) // MICROSECOND
+    if abs(micros) > 2**53:
+        raise BadInput(f"{name!r}: {value!r} is too far from 1970 for exact microseconds")
+    return float(micros)
+
+
+def encode_row(program: Program, row: Sequence[Any], book: Codebook | None = None) -> list[float]:
+    """A row as doubles; NaN is missing. Texts that the book does not list are any other text."""
+    texts = codebook(program) if book is None else book
+    encoded = []
+    for feature, value in enumerate(row):
+        plain = plain_value(program.kind(feature), value, program.features[feature])
+        if isinstance(plain, str):
+            plain = texts.code(feature, plain)
+        encoded.append(math.nan if plain is None else plain)
+    return encoded
+
+
+def decode_value(program: Program, feature: int, value: float, book: Codebook | None = None) -> Value:
+    """A double of an encoded row as Python has it; None where it is missing."""
+    if math.isnan(value):
+        return None
+    kind = program.kind(feature)
+    match kind:
+        case "number":
+            return value
+        case "category":
+            return (codebook(program) if book is None else book).text(feature, value)
+        case "boolean":
+            return value == 1.0
+        case "date" | "timestamp":
+            return moment(kind, value)
+        case _:
+            assert_never(kind)
+
+
+def moment(kind: Literal["date", "timestamp"], value: float) -> datetime.date:
+    """A number of days or microseconds since 1970-01-01 as a date or datetime; past the calendar, its end."""
+    if kind == "date":
+        return EPOCH + datetime.timedelta(days=int(min(max(value, EARLIEST), LATEST)))
+    first, last = (day * DAY for day in (EARLIEST, LATEST))
+    return EPOCH_TIME + int(min(max(value, first), last)) * MICROSECOND
+
+
+def as_interval(atom: Atom) -> Interval:
+    """The atom where only numbers are supported; `require_numbers` refuses programs with other atoms by name."""
+    if isinstance(atom, OneOf):
+        raise BadInput(f"feature {atom.feature} is a category, and only numbers are supported here")
+    return atom
+
+
+def require_numbers(program: Program, what: str) -> None:
+    """Refuse a program with words or dates, by name, where only numbers are supported."""
+    for feature, kind in enumerate(program.kinds):
+        if kind != "number":
+            raise BadInput(f"{what}: {program.features[feature]!r} is a {kind}, and only numbers are supported here")
