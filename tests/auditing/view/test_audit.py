@@ -7,9 +7,8 @@ import pytest
 
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.file import audit_file
-from gbfl_compile.auditing.text import report_form, verdict_lines
-from gbfl_compile.auditing.verdict import AuditReport
-from gbfl_compile.auditing.view.audit import audit_view
+from gbfl_compile.auditing.verdict import AuditReport, report_form, verdict_lines
+from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.backends import emit
 from gbfl_compile.cli import main
 from gbfl_compile.databases import availability, from_connection, scratch

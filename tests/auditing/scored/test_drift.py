@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gbfl_compile.auditing.drift import FLOOR, drift, population_stability_index
-from gbfl_compile.auditing.scored.audit import audit_scored
+from gbfl_compile.auditing.scored import audit_scored
+from gbfl_compile.auditing.scored.drift import FLOOR, drift, population_stability_index
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
 from gbfl_compile.ir.trees import leaf, split
