@@ -17,7 +17,7 @@ from gbfl_compile.checking.artifact import ArtifactProof, ProofAnswer, prove_rea
 from gbfl_compile.checking.prove import BUDGET_SECONDS
 from gbfl_compile.checking.prove.findings import Counterexample
 from gbfl_compile.checking.readers import ReadArtifact
-from gbfl_compile.checking.reading.batch import reading_labels
+from gbfl_compile.checking.reading.evaluate import reading_labels
 from gbfl_compile.checking.reading.from_program import align
 from gbfl_compile.checking.reading.nodes import Reading
 from gbfl_compile.checking.run import ConsistencyPair

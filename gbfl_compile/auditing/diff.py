@@ -27,8 +27,7 @@ from gbfl_compile.checking.prove import BUDGET_SECONDS, prove
 from gbfl_compile.checking.prove.budget import OutOfTime, clock_of
 from gbfl_compile.checking.prove.cells import Cells, cells_of, value_in
 from gbfl_compile.checking.prove.findings import Counterexample, Proof
-from gbfl_compile.checking.reading.batch import reading_labels
-from gbfl_compile.checking.reading.evaluate import run_reading
+from gbfl_compile.checking.reading.evaluate import reading_labels, run_reading
 from gbfl_compile.checking.reading.from_program import align, as_reading, condition_of
 from gbfl_compile.checking.reading.nodes import PointDecision, Reading
 from gbfl_compile.checking.witnesses import witnesses
