@@ -1,6 +1,6 @@
 """What an audit asks of a database's catalog: views, tables, column types, and an empty copy of a table.
 
-Each engine's file has one `CATALOG` that says how; `catalogs.py` lists them.
+Each engine's file has one `CATALOG` that says how.
 """
 
 from __future__ import annotations

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.databases import catalog_of, look_up_view
 from gbfl_compile.databases.base import Database
 from gbfl_compile.databases.catalog import Catalog, Column, TableName
-from gbfl_compile.databases.catalogs import catalog_of, look_up_view
 from gbfl_compile.errors import CannotRun
 
 AS_DOUBLES = {"postgres": "CAST({} AS DOUBLE PRECISION)", "mariadb": "CAST({} AS DOUBLE)"}
