@@ -17,7 +17,7 @@ TARGETS = "python,c,onnx,sql:duckdb,sql:sqlite"
 
 def run(folder, *arguments, **environment):
     subprocess.run(
-        [sys.executable, "-m", "gbfl_compile.cli", *arguments],
+        [sys.executable, "-m", "gbfl_compile", *arguments],
         cwd=folder,
         env={**os.environ, **environment},
         check=True,

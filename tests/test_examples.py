@@ -106,7 +106,7 @@ def test_the_c_scorer_is_built_and_scores(tmp_path):
         pytest.skip("no make or no C compiler")
     shutil.copytree(EXAMPLES / "embed_c", tmp_path / "embed_c")
     shutil.copy(EXAMPLES / "loans.gbfl.json", tmp_path)
-    gbfl = f"GBFL={sys.executable} -m gbfl_compile.cli"
+    gbfl = f"GBFL={sys.executable} -m gbfl_compile"
     flags = "CFLAGS=-O2 -Wall -Wextra -Wpedantic -Wconversion -Werror"
     path = {**os.environ, "PYTHONPATH": str(EXAMPLES.parent)}
     make = ["make", "-s", "run", gbfl, flags]

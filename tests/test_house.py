@@ -186,7 +186,7 @@ def test_nothing_heavy_is_imported_at_the_top(room_name):
             assert not at_top & HEAVY, f"{path.name} imports {at_top & HEAVY} at start-up"
 
 
-LOADED_LATE = {"cli.story", "files.npz", "backends.onnx.skl2onnx"}
+LOADED_LATE = {"files.npz", "backends.onnx.skl2onnx"}
 """Modules of these rooms that are imported only where they are used."""
 
 

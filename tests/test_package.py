@@ -31,12 +31,12 @@ def test_the_version_is_printed(capsys):
 
 def test_resources_are_found_in_the_checkout():
     from gbfl_compile.errors import CannotRun
-    from gbfl_compile.files.resources import folder
+    from gbfl_compile.files import resource_folder
 
-    assert (folder("templates") / "python" / "module.py.jinja").is_file()
-    assert folder("runtime_c").is_dir()
+    assert (resource_folder("templates") / "python" / "module.py.jinja").is_file()
+    assert resource_folder("runtime_c").is_dir()
     with pytest.raises(CannotRun, match="install gbfl-compile again"):
-        folder("nonsense")
+        resource_folder("nonsense")
 
 
 def test_the_wheel_carries_templates_and_no_tests(installed):
@@ -48,7 +48,7 @@ def test_the_wheel_carries_templates_and_no_tests(installed):
 
 
 def test_what_runs_is_the_wheel_with_its_own_templates(installed, tmp_path):
-    code = "import gbfl_compile as g, gbfl_compile.files.resources as r; print(g.__file__, r.folder('templates'), r.folder('runtime_c'))"
+    code = "import gbfl_compile as g, gbfl_compile.files as r; print(g.__file__, r.resource_folder('templates'), r.resource_folder('runtime_c'))"
     run = installed.run(["python", "-c", code], tmp_path)
     assert run.returncode == 0, run.stderr
     for path in run.stdout.split():

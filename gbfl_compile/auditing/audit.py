@@ -95,7 +95,7 @@ def audit(
         if opened is not None:
             verdicts += [_audit_view(inputs, opened, str(each), label) for each in views]
         if scored is not None:
-            from gbfl_compile.auditing.scored.audit import audit_scored
+            from gbfl_compile.auditing.scored import audit_scored
 
             table = (opened, str(scored)) if opened is not None and in_database else Path(scored)
             verdicts.append(
@@ -153,6 +153,6 @@ def _audit_library(
 
 
 def _audit_view(inputs: AuditInput, database: Database, view: str, label: str | None) -> DeployedVerdict:
-    from gbfl_compile.auditing.view.audit import LABEL, audit_view
+    from gbfl_compile.auditing.view import LABEL, audit_view
 
     return audit_view(inputs, database, view, f"view {view} in {database.version}", label or LABEL)

@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gbfl_compile.auditing.region import atoms_text, exact_text, lower_text, mask_text
 from gbfl_compile.auditing.verdict import Change
-from gbfl_compile.auditing.wording import atoms_text, exact_text, lower_text, mask_text
 from gbfl_compile.checking.prove import prove
 from gbfl_compile.checking.prove.cells import Atoms, Cells, cells_of, join, mask_of
 from gbfl_compile.checking.prove.findings import Counterexample

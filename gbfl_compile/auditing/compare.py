@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +17,17 @@ from gbfl_compile.checking.artifact import ArtifactProof, ProofAnswer, prove_rea
 from gbfl_compile.checking.prove import BUDGET_SECONDS
 from gbfl_compile.checking.prove.findings import Counterexample
 from gbfl_compile.checking.readers import ReadArtifact
-from gbfl_compile.checking.reading.batch import reading_labels
+from gbfl_compile.checking.reading.evaluate import reading_labels
 from gbfl_compile.checking.reading.from_program import align
 from gbfl_compile.checking.reading.nodes import Reading
 from gbfl_compile.checking.run import ConsistencyPair
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix, evaluate_many
 from gbfl_compile.ir.nodes import Program
-from gbfl_compile.learning.consistency import Consistency, consistency
-from gbfl_compile.learning.explain.triplets import Triplets
+
+if TYPE_CHECKING:
+    from gbfl_compile.learning.consistency import Consistency
+    from gbfl_compile.learning.explain.triplets import Triplets
 
 VERDICTS: Mapping[ProofAnswer, AuditVerdict] = {
     "proved": "equal",
@@ -118,6 +120,7 @@ def moves_between(approved: NDArray[np.object_], deployed: NDArray[np.object_]) 
 
 def consistency_pair(program: Program, reading: Reading, triplets: Triplets) -> ConsistencyPair:
     """Local consistency by the program's labels and by the artifact's."""
+    from gbfl_compile.learning.consistency import consistency
 
     def measure(labels: Callable[[Matrix], NDArray[np.object_]]) -> Consistency:
         on_x, on_pp, on_pn = (labels(rows) for rows in (triplets.x, triplets.pp, triplets.pn))

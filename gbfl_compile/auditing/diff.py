@@ -12,15 +12,22 @@ import numpy as np
 
 from gbfl_compile.auditing.changes import Piece, conjunction, points_text, way
 from gbfl_compile.auditing.compare import row_moves
-from gbfl_compile.auditing.region import region_of
-from gbfl_compile.auditing.verdict import Change, Region, RowMoves
-from gbfl_compile.auditing.wording import atoms_text, exact_text, mask_text
+from gbfl_compile.auditing.region import atoms_text, exact_text, mask_text, region_of
+from gbfl_compile.auditing.verdict import (
+    SCHEMA,
+    Change,
+    Region,
+    RowMoves,
+    moves_form,
+    moves_lines,
+    region_form,
+    region_lines,
+)
 from gbfl_compile.checking.prove import BUDGET_SECONDS, prove
 from gbfl_compile.checking.prove.budget import OutOfTime, clock_of
 from gbfl_compile.checking.prove.cells import Cells, cells_of, value_in
 from gbfl_compile.checking.prove.findings import Counterexample, Proof
-from gbfl_compile.checking.reading.batch import reading_labels
-from gbfl_compile.checking.reading.evaluate import run_reading
+from gbfl_compile.checking.reading.evaluate import reading_labels, run_reading
 from gbfl_compile.checking.reading.from_program import align, as_reading, condition_of
 from gbfl_compile.checking.reading.nodes import PointDecision, Reading
 from gbfl_compile.checking.witnesses import witnesses
@@ -29,7 +36,7 @@ from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.evaluate import evaluate, winner
 from gbfl_compile.ir.json import as_program
 from gbfl_compile.ir.nodes import Clause, Leaf, Program, Tree
-from gbfl_compile.ir.text import label_text
+from gbfl_compile.ir.text import label_text, printable
 from gbfl_compile.tables.read import feature_rows
 
 LIKE_ENOUGH = 0.5
@@ -225,15 +232,45 @@ class Difference:
 
     def as_json(self) -> dict[str, Any]:
         """The stable form scripts read."""
-        from gbfl_compile.auditing.text import difference_form
-
-        return difference_form(self, self.features)
+        return {
+            "schema": SCHEMA,
+            "verdict": self.verdict,
+            "old": self.old,
+            "new": self.new,
+            "proof": self.proof.as_json(self.features),
+            "differences": [
+                {"where": change.where, "kind": change.kind, "old": change.approved, "new": change.deployed}
+                for change in self.changes
+            ],
+            "regions": [region_form(region) for region in self.regions],
+            "moved": None if self.moves is None else moves_form(self.moves),
+        }
 
     def lines(self) -> list[str]:
         """As text for people."""
-        from gbfl_compile.auditing.text import difference_lines
+        return list(self._lines())
 
-        return list(difference_lines(self))
+    def _lines(self) -> Iterator[str]:
+        match self.verdict:
+            case "identical":
+                yield f"identical: both are {self.old}"
+            case "equal":
+                yield f"equal: proved on every input, though written differently ({self.old} and {self.new})"
+            case verdict:
+                yield f"{verdict}: {self.old} to {self.new}"
+        counts = Counter(change.kind for change in self.changes)
+        if counts:
+            yield f"  {', '.join(f'{count} {kind}' for kind, count in counts.most_common())}"
+        for change in self.changes[:CHANGES_SHOWN]:
+            yield f"  {_change_text(change)}"
+        if len(self.changes) > CHANGES_SHOWN:
+            yield f"  and {len(self.changes) - CHANGES_SHOWN} more: --json has them all"
+        if self.moves is not None:
+            yield from moves_lines(self.moves)
+        for region in self.regions[:REGIONS_SHOWN]:
+            yield from region_lines(region, "old", "new")
+        if len(self.regions) > REGIONS_SHOWN:
+            yield f"  other such regions that --json has: {len(self.regions) - REGIONS_SHOWN}"
 
 
 def with_features_of(old: Program, new: Program) -> Program:
@@ -332,3 +369,16 @@ def diff(
     before, after = as_program(old), as_program(new)
     rows = None if data is None else feature_rows(data, with_features_of(before, after).features)
     return difference(before, after, rows, budget_seconds)
+
+
+CHANGES_SHOWN, REGIONS_SHOWN = 30, 4
+
+
+def _change_text(change: Change) -> str:
+    where = printable(change.where)
+    if change.kind == "removed":
+        return f"{where} removed: {printable(change.approved)}"
+    if change.kind == "added":
+        return f"{where} added: {printable(change.deployed)}"
+    kind = "" if change.kind == "changed" else f" {change.kind}"
+    return f"{where}{kind}: {printable(change.approved)} becomes {printable(change.deployed)}"

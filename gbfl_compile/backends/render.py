@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from gbfl_compile.files.resources import folder
+from gbfl_compile.files import resource_folder
 
 
 def render(name: str, values: Mapping[str, Any]) -> bytes:
@@ -20,7 +20,7 @@ def _environment() -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
-        loader=FileSystemLoader(folder("templates"), encoding="utf-8"),
+        loader=FileSystemLoader(resource_folder("templates"), encoding="utf-8"),
         undefined=StrictUndefined,
         autoescape=False,  # noqa: S701 - the output is code; each backend quotes per target
         trim_blocks=True,

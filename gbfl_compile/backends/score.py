@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gbfl_compile.backends.base import Predictor
 from gbfl_compile.errors import BadInput
-from gbfl_compile.files.staging import clear_leftovers
+from gbfl_compile.files.atomic import clear_leftovers
 from gbfl_compile.ir.json import as_program
 from gbfl_compile.tables.batches import (
     ARROW_ROWS,

@@ -1,4 +1,4 @@
-"""`gbfl`: arguments in, one verb called, text or JSON out. One file per command; `entry` lists them."""
+"""`gbfl`: arguments in, one verb called, text or JSON out. `entry` lists the commands."""
 
 from __future__ import annotations
 

@@ -12,27 +12,21 @@ import os
 import sys
 
 import click
+from click.shell_completion import get_completion_class
 
+from gbfl_compile.cli.artifacts import check, compile_, sizes
 from gbfl_compile.cli.audit import audit, audit_log
-from gbfl_compile.cli.check import check
-from gbfl_compile.cli.compile import compile_
-from gbfl_compile.cli.completion import completion
 from gbfl_compile.cli.demo import demo
-from gbfl_compile.cli.diff import diff
 from gbfl_compile.cli.doctor import doctor
-from gbfl_compile.cli.flags import BAD_USAGE, COULD_NOT_RUN, INTERRUPTED, NOBODY_READS, spare_what_is_read
+from gbfl_compile.cli.flags import BAD_USAGE, COULD_NOT_RUN, EQUAL, INTERRUPTED, NOBODY_READS, spare_what_is_read
 from gbfl_compile.cli.init import init
-from gbfl_compile.cli.lint import lint
 from gbfl_compile.cli.mine import mine
 from gbfl_compile.cli.paper import paper
-from gbfl_compile.cli.reasons import reasons
-from gbfl_compile.cli.report import report
+from gbfl_compile.cli.programs import diff, lint, reasons, report, show
 from gbfl_compile.cli.score import score
-from gbfl_compile.cli.show import show
 from gbfl_compile.cli.signals import in_order, stop_name
-from gbfl_compile.cli.sizes import sizes
 from gbfl_compile.errors import GbflError
-from gbfl_compile.files.staging import sweep
+from gbfl_compile.files.atomic import sweep
 from gbfl_compile.version import VERSION
 
 
@@ -55,6 +49,26 @@ def gbfl() -> None:
     2 bad usage or input, 3 could not run. NO_COLOR=1 switches colours off, and they are off where there is no terminal.
     Completion in your shell: gbfl completion --help.
     """
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> int:
+    """Print what a shell needs to complete gbfl's commands, options and targets.
+
+    \b
+    bash   eval "$(gbfl completion bash)"    in ~/.bashrc
+    zsh    eval "$(gbfl completion zsh)"     in ~/.zshrc
+    fish   gbfl completion fish | source     in ~/.config/fish/config.fish
+
+    Example: gbfl completion bash
+    """  # noqa: D301 - the backspace is click's sign for lines to keep
+    root = context.find_root()
+    completer = get_completion_class(shell)
+    assert completer is not None  # noqa: S101 - click has all three
+    click.echo(completer(root.command, {}, "gbfl", "_GBFL_COMPLETE").source())
+    return EQUAL
 
 
 COMMANDS = {

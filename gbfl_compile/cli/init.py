@@ -10,7 +10,7 @@ import click
 
 from gbfl_compile.cli.flags import EQUAL, FILE, as_json, quiet
 from gbfl_compile.errors import BadInput
-from gbfl_compile.files import resources
+from gbfl_compile.files import resource_folder
 from gbfl_compile.files.atomic import make_folder, write_whole
 
 FEATURES = ("age", "income", "amount", "months", "rate", "debt_share", "late_payments", "years_employed")
@@ -22,7 +22,7 @@ LOANS, NEW = 2000, 200
 def write_starter(folder: Path) -> tuple[Path, ...]:
     """Put the example into `folder`; the files written. Where one is there already, nothing is."""
     contents = {
-        "README.md": (resources.folder("templates") / "starter" / "README.md").read_bytes(),
+        "README.md": (resource_folder("templates") / "starter" / "README.md").read_bytes(),
         "loans.csv": loans(LOANS, seed=1).encode("ascii"),
         "new.csv": new_loans(NEW, seed=2).encode("ascii"),
     }

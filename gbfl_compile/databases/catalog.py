@@ -1,6 +1,6 @@
 """What an audit asks of a database's catalog: views, tables, column types, and an empty copy of a table.
 
-Each engine's file has one `CATALOG` that says how; `catalogs.py` lists them.
+Each engine's file has one `CATALOG` that says how.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import math
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
@@ -74,6 +74,8 @@ class StoredView:
     """Whether it answers from stored rows instead of running its definition."""
     statement: str | None = None
     """The whole CREATE VIEW, where the catalog has it apart from the definition."""
+    columns: tuple[str, ...] | None = None
+    """What it answers with; None where the database cannot say, because a table or column that it reads is gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +161,6 @@ def after_table_name(statement: str) -> str:
         elif sign == "(":
             return statement[place:].rstrip().removesuffix(";")
     raise CannotRun("the table's own definition has no list of columns")
-
-
-def find_column(catalog: Catalog, columns: Sequence[Column], name: str) -> Column | None:
-    """The column of this name, as the engine compares names."""
-    exact = next((column for column in columns if column.name == name), None)
-    if exact is not None or not catalog.names_fold:
-        return exact
-    return next((column for column in columns if column.name.casefold() == name.casefold()), None)
 
 
 @contextmanager

@@ -16,8 +16,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from gbfl_compile.errors import CannotRun
-from gbfl_compile.files.atomic import umask, whole_file, write_whole, writing
-from gbfl_compile.files.staging import clear_leftovers, unfinished_folder
+from gbfl_compile.files.atomic import clear_leftovers, umask, unfinished_folder, whole_file, write_whole, writing
 
 try:
     import fcntl

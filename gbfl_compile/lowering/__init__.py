@@ -1,7 +1,12 @@
-"""Fitted models become programs here; `sklearn_trees` is the one place that knows scikit-learn's arrays."""
+"""Turns a fitted model into a program, and records where it came from: versions, parameters, fingerprints; no rows.
+
+`sklearn_trees` is the one place that knows scikit-learn's arrays.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import platform
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -15,8 +20,8 @@ from gbfl_compile.ir.nodes import Clause, Decision, Leaf, Program, Tree
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.learning.baselines import AugmentedTree, DistilledTree, StandardTree
 from gbfl_compile.learning.classifier import GBFLClassifier
-from gbfl_compile.lowering.provenance import provenance
 from gbfl_compile.lowering.sklearn_trees import raw_tree
+from gbfl_compile.version import GENERATOR
 
 
 def lower(model: Any, figures: Mapping[str, Any] | None = None) -> Program:
@@ -73,9 +78,7 @@ def _one_output(model: Any) -> Any:
 
 def _training_rows(model: Any) -> Any:
     """The rows a model was trained on, where it still has them."""
-    if isinstance(model, GBFLClassifier):
-        return model.explanations_.x
-    return getattr(model, "x_", None)
+    return model.explanations_.x if hasattr(model, "explanations_") else getattr(model, "x_", None)
 
 
 def _with_row_counts(program: Program, rows: Any) -> Program:
@@ -86,3 +89,97 @@ def _with_row_counts(program: Program, rows: Any) -> Program:
     counts = iter(np.bincount(leaves, minlength=len(program.decision.nodes)).tolist())
     nodes = (replace(node, rows=next(counts)) if isinstance(node, Leaf) else node for node in program.decision.nodes)
     return replace(program, decision=Tree(tuple(nodes)))
+
+
+HISTOGRAM_BINS = 10
+NOT_RECORDED = {"black_box", "checkpoint", "n_jobs", "black_box_timeout", "verbose"}
+"""Parameters that do not change what is learned, or are recorded elsewhere: the same model gets the same metadata."""
+
+
+def provenance(model: Any, figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata of a program lowered from `model`: what is known of it. A tree from elsewhere says little."""
+    import pandas
+    import scipy
+    import sklearn
+
+    facts: dict[str, Any] = {
+        "generator": GENERATOR,
+        "versions": {
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+            "scikit-learn": sklearn.__version__,
+            "pandas": pandas.__version__,
+        },
+        "model": _kind(model),
+        "parameters": {
+            name: _as_json(value)
+            for name, value in sorted(model.get_params(deep=False).items())
+            if name not in NOT_RECORDED
+        },
+    }
+    if hasattr(model, "black_box_"):
+        black_box = model.black_box_.model
+        facts["black_box"] = {"kind": _kind(black_box), "fingerprint": _fingerprint(black_box)}
+    known = dict(figures)
+    if hasattr(model, "explanations_"):
+        facts["explanations"] = model.explanations_.counts()
+    if (rows := _training_rows(model)) is not None:
+        facts["training"] = {
+            "rows": len(rows),
+            "fingerprint": data_fingerprint(rows, feature_names(model)),
+            "histograms": [histogram(rows[:, feature]) for feature in range(rows.shape[1])],
+        }
+    if hasattr(model, "consistency_"):
+        known = {"training": model.consistency_.as_dict(), **known}
+    return {**facts, "figures": known}
+
+
+def data_fingerprint(rows: Any, features: tuple[str, ...]) -> str:
+    """SHA-256 of the names and the float64 values, row by row, little-endian."""
+    values = np.ascontiguousarray(rows, dtype="<f8")
+    names = "\0".join(features).encode("utf-8", "surrogatepass")
+    seen = hashlib.sha256(names + b"\0\0" + str(values.shape).encode())
+    seen.update(values.data)
+    return seen.hexdigest()
+
+
+def histogram(values: Any) -> dict[str, Any]:
+    """Counts between quantiles of a column: enough to see later data drift away, too little to see a row."""
+    numbers = values[np.isfinite(values)]
+    if len(numbers) == 0:
+        return {"edges": [], "counts": [], "missing": len(values)}
+    edges = np.unique(np.quantile(numbers, np.linspace(0, 1, HISTOGRAM_BINS + 1)))
+    counts = np.bincount(np.searchsorted(edges[1:-1], numbers, side="right"), minlength=max(1, len(edges) - 1))
+    return {"edges": edges.tolist(), "counts": counts.tolist(), "missing": len(values) - len(numbers)}
+
+
+def _kind(thing: Any) -> str:
+    named = thing if hasattr(thing, "__qualname__") else type(thing)
+    return f"{named.__module__}.{named.__qualname__}"
+
+
+def _fingerprint(model: Any) -> str | None:
+    """A hash of a model's own arrays and settings. A plain function has none: its name says nothing of its answers."""
+    if not hasattr(model, "predict_proba"):
+        return None
+    import joblib
+
+    try:
+        return f"joblib-sha1:{joblib.hash(model, hash_name='sha1')}"
+    except Exception:  # whatever cannot be pickled has no fingerprint
+        return None
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, dict):
+        return {str(key): _as_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_json(item) for item in value]
+    if value is None or type(value) in (str, int, bool):
+        return value
+    if isinstance(value, float):
+        return float(value) if np.isfinite(value) else str(value)
+    return _kind(value)

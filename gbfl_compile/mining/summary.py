@@ -1,4 +1,4 @@
-"""A mined program with its figures: as lines for people, as a stable form for scripts."""
+"""A mined program with its figures, as text and as JSON; and counts of its answers on the training rows."""
 
 from __future__ import annotations
 
@@ -7,11 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from gbfl_compile.ir.batch import Matrix, clause_column, evaluate_many
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.ir.text import printable, readable, unseen_text
 from gbfl_compile.learning.consistency import Consistency
 from gbfl_compile.learning.explain.triplets import Triplets
+from gbfl_compile.lowering import histogram
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +112,38 @@ def _baseline_lines(baselines: dict[str, Any]) -> list[str]:
         accuracy = f"{100 * form['accuracy']:.1f} %"
         lines.append(f"  {name:<{width}} {c_tb:>7}  {accuracy:>8}")
     return lines
+
+
+BINS = 10
+
+
+def distributions(program: Program, x: Matrix, y: NDArray[Any], y_test: NDArray[Any]) -> dict[str, Any]:
+    """Counts over training rows, classes in the program's order and clauses in the program's numbering."""
+    answers = evaluate_many(program, x)
+    counts: dict[str, Any] = {
+        "class_counts": {"training": _counts(program, y.tolist()), "test": _counts(program, y_test.tolist())},
+        "label_counts": _counts(program, answers.labels.tolist()),
+        "probabilities": [share_histogram(answers.probabilities[:, c]) for c in range(len(program.classes))],
+        "whole_numbers": [name for name, whole in zip(program.features, _are_whole(x), strict=True) if whole],
+        "clause_support": [int(clause_column(clause, x).sum()) for clause in program.clauses],
+    }
+    if answers.scores is not None:
+        scores = answers.scores.astype(np.float64)
+        counts["scores"] = [histogram(scores[:, c]) for c in range(len(program.classes))]
+    return counts
+
+
+def share_histogram(shares: Matrix) -> dict[str, Any]:
+    """Counts of probabilities in ten equal bins; each includes its lower end, the last one 1 as well."""
+    edges = [tenth / BINS for tenth in range(BINS + 1)]
+    counts = np.bincount(np.searchsorted(edges[1:-1], shares, side="right"), minlength=BINS)
+    return {"edges": edges, "counts": counts.tolist()}
+
+
+def _are_whole(x: Matrix) -> list[bool]:
+    """Whether each column holds whole numbers only: nobody can then make a change to 1.3."""
+    return (x == np.rint(x)).all(axis=0).tolist()  # type: ignore[no-any-return]  # numpy types a list of anything
+
+
+def _counts(program: Program, labels: list[Any]) -> list[int]:
+    return [sum(label == one for one in labels) for label in program.classes]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gbfl_compile.paper.datasets import SOURCES
+from gbfl_compile.paper.datasets import FRESH, SOURCES
 from gbfl_compile.paper.models import MODELS
-from gbfl_compile.paper.protocol import FRESH
 from gbfl_compile.paper.statistics import LEVEL, best_of, mean
 
 TRANSPARENT = tuple(model for model in MODELS if model != "black-box")

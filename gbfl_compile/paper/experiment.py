@@ -15,10 +15,9 @@ import numpy as np
 
 from gbfl_compile.errors import BadInput, GbflError
 from gbfl_compile.files.atomic import write_whole
-from gbfl_compile.lowering.provenance import data_fingerprint
-from gbfl_compile.paper.datasets import SOURCES, Dataset, load_dataset
+from gbfl_compile.lowering import data_fingerprint
+from gbfl_compile.paper.datasets import BALANCED, KAPPA, SOURCES, TEST_SHARE, TRAININGS, USUAL, Dataset, load_dataset
 from gbfl_compile.paper.models import BESIDE, BUDGETS, MODELS, measure_models
-from gbfl_compile.paper.protocol import BALANCED, KAPPA, TEST_SHARE, TRAININGS, USUAL
 from gbfl_compile.paper.statistics import PUBLISHED, paired_p
 from gbfl_compile.version import GENERATOR
 

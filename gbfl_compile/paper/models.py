@@ -22,8 +22,7 @@ from gbfl_compile.learning.explain.explanations import Explanations, concatenate
 from gbfl_compile.learning.explain.greedy import Greedy, explain_greedily
 from gbfl_compile.learning.rule_table import rule_table
 from gbfl_compile.lowering import lower
-from gbfl_compile.paper.datasets import Dataset
-from gbfl_compile.paper.protocol import KAPPA, Split, network_of, split_of
+from gbfl_compile.paper.datasets import KAPPA, Dataset, Split, network_of, split_of
 from gbfl_compile.passes.drop_unused_clauses import drop_unused_clauses
 
 TOP = 5

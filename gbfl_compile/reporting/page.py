@@ -16,8 +16,8 @@ from typing import Any, Protocol, TypeAlias
 from gbfl_compile.backends import BACKENDS
 from gbfl_compile.backends.c.size import size_rows
 from gbfl_compile.errors import BadInput
+from gbfl_compile.files import resource_folder
 from gbfl_compile.files.atomic import read_whole, write_whole
-from gbfl_compile.files.resources import folder
 from gbfl_compile.ir.digest import digest, metadata_digest
 from gbfl_compile.ir.json import as_program
 from gbfl_compile.ir.nodes import Program, Tree
@@ -222,7 +222,7 @@ def _template() -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
-        loader=FileSystemLoader(folder("templates") / "report", encoding="utf-8"),
+        loader=FileSystemLoader(resource_folder("templates") / "report", encoding="utf-8"),
         undefined=StrictUndefined,
         autoescape=True,
         trim_blocks=True,

@@ -19,8 +19,7 @@ from gbfl_compile.ir.batch import Matrix, atom_column, evaluate_many
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.intervals import Values
 from gbfl_compile.ir.nodes import Label, Program, Scorecard
-from gbfl_compile.why.boxes import OutOfSteps, Steps, cells, other_class, row_in
-from gbfl_compile.why.prepared import class_of, prepare
+from gbfl_compile.why.boxes import OutOfSteps, Steps, cells, class_of, other_class, prepare, row_in
 
 MOST_PAIRS = 500_000
 """Limit on the rows tried on a tree; a rule set's pairs are not evaluated row by row."""

@@ -14,8 +14,18 @@ from dataclasses import dataclass
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.intervals import Values
 from gbfl_compile.ir.nodes import Program
-from gbfl_compile.why.boxes import OutOfSteps, Steps, cell_of, cells, other_class, row_in
-from gbfl_compile.why.prepared import Box, PreparedProgram, class_of, prepare
+from gbfl_compile.why.boxes import (
+    Box,
+    OutOfSteps,
+    PreparedProgram,
+    Steps,
+    cell_of,
+    cells,
+    class_of,
+    other_class,
+    prepare,
+    row_in,
+)
 
 STEPS = 100_000
 """Limit on the clauses examined in the search for the smallest set, and again for shrinking and for widening it.

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 
 from gbfl_compile.auditing.diff import difference, program_changes
-from gbfl_compile.auditing.text import difference_form, difference_lines
 from gbfl_compile.checking.witnesses import witnesses
 from gbfl_compile.cli import main
 from gbfl_compile.ir.batch import clause_column, evaluate_many
@@ -35,7 +34,7 @@ def test_equal_though_written_differently_is_proved(program):
     found = difference(program, respelled(program))
     assert found.verdict == "equal"
     assert found.old != found.new
-    assert "proved" in "\n".join(difference_lines(found))
+    assert "proved" in "\n".join(found.lines())
 
 
 @pytest.mark.parametrize(
@@ -78,7 +77,7 @@ def test_the_command_line(tmp_path, capsys, monkeypatch):
 
 
 def test_the_json_is_whole():
-    form = difference_form(difference(CARD, validate(TAMPERED_CARDS[0][1])), CARD.features)
+    form = difference(CARD, validate(TAMPERED_CARDS[0][1])).as_json()
     assert set(form) == {"schema", "verdict", "old", "new", "proof", "differences", "regions", "moved"}
 
 
@@ -179,7 +178,7 @@ def test_a_rule_set_of_a_hundred_clauses_is_compared_and_told_on_one_screen():
     new = validate(replace(old, clauses=(*clauses[:37], moved, *clauses[38:])))
     found = difference(old, new)
     assert [(c.kind, c.where) for c in found.changes] == [("loosened", "clause 37")]
-    lines = list(difference_lines(found))
+    lines = found.lines()
     assert len(lines) <= 14
     assert all(len(line) < 600 for line in lines)
     turned = replace(old, clauses=old.clauses[::-1], decision=replace(old.decision, points=points[::-1]))

@@ -5,8 +5,7 @@ import pytest
 
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.file import audit_file
-from gbfl_compile.auditing.text import report_form, verdict_lines
-from gbfl_compile.auditing.verdict import AuditReport
+from gbfl_compile.auditing.verdict import AuditReport, report_form, verdict_lines
 from gbfl_compile.backends import backend, emit
 from gbfl_compile.checking.readers import READERS, was_run
 from gbfl_compile.errors import BadInput

@@ -7,7 +7,7 @@ import pytest
 
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.file import audit_file
-from gbfl_compile.auditing.text import verdict_lines
+from gbfl_compile.auditing.verdict import verdict_lines
 from gbfl_compile.backends import emit
 from gbfl_compile.databases import availability
 from gbfl_compile.ir.nodes import Clause, Interval, Program

@@ -4,8 +4,8 @@ import sqlite3
 
 import pytest
 
+from gbfl_compile.auditing.scored import audit_scored
 from gbfl_compile.auditing.scored import source as scored_database
-from gbfl_compile.auditing.scored.audit import audit_scored
 from gbfl_compile.cli import main
 from gbfl_compile.databases import availability, connect, from_connection
 from gbfl_compile.errors import CannotRun

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gbfl_compile.auditing.compare import AuditInput
-from gbfl_compile.auditing.view.audit import audit_view
+from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.backends import BACKENDS, emit
 from gbfl_compile.backends.sql.run import read_script
 from gbfl_compile.checking.artifact import prove_artifact

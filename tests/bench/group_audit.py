@@ -26,7 +26,7 @@ WRONG = 0.77
 AUDIT = """
 import json, sys, time
 from pathlib import Path
-from gbfl_compile.auditing.scored.audit import audit_scored
+from gbfl_compile.auditing.scored import audit_scored
 from gbfl_compile.ir.json_form import from_json
 program = from_json(Path(sys.argv[1]).read_text())
 began, worked = time.perf_counter(), time.process_time()

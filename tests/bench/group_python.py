@@ -3,7 +3,7 @@
 import numpy as np
 
 from gbfl_compile.backends import emit
-from gbfl_compile.cli.story import breast_cancer
+from gbfl_compile.cli.demo import breast_cancer
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.learning.classifier import GBFLClassifier

@@ -12,8 +12,8 @@ from tests.bench.timing import Timing, race
 WHAT = {
     "bare Python": ["-c", "pass"],
     "gbfl: import gbfl_compile": ["-c", "import gbfl_compile"],
-    "gbfl --help": ["-m", "gbfl_compile.cli", "--help"],
-    "gbfl mine --help": ["-m", "gbfl_compile.cli", "mine", "--help"],
+    "gbfl --help": ["-m", "gbfl_compile", "--help"],
+    "gbfl mine --help": ["-m", "gbfl_compile", "mine", "--help"],
     "import numpy": ["-c", "import numpy"],
 }
 """What each process is given. numpy is there to compare with: nothing in this package may load it to print a help text."""

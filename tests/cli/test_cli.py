@@ -479,9 +479,7 @@ def test_a_rule_set_goes_the_whole_way(folder, capsys):
 
 
 def test_the_module_can_be_run_as_a_program(folder):
-    run = subprocess.run(
-        [sys.executable, "-m", "gbfl_compile.cli", "show", "absent.json"], capture_output=True, text=True
-    )
+    run = subprocess.run([sys.executable, "-m", "gbfl_compile", "show", "absent.json"], capture_output=True, text=True)
     assert run.returncode == 2
     assert run.stderr == "gbfl: absent.json: No such file or directory\n"
 

@@ -8,7 +8,7 @@ import sys
 def completed(instruction, **words):
     environment = {**os.environ, "_GBFL_COMPLETE": instruction, **words}
     return subprocess.run(
-        [sys.executable, "-m", "gbfl_compile.cli"], env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "gbfl_compile"], env=environment, capture_output=True, text=True, timeout=60
     )
 
 

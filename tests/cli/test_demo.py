@@ -9,7 +9,7 @@ import pytest
 
 from gbfl_compile.backends import folder_name
 from gbfl_compile.cli import main
-from gbfl_compile.cli.story import TARGETS
+from gbfl_compile.cli.demo import TARGETS
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.json import load
 from gbfl_compile.learning.explain.triplets import load_triplets
@@ -19,7 +19,7 @@ from gbfl_compile.learning.explain.triplets import load_triplets
 def demo(tmp_path_factory):
     out = tmp_path_factory.mktemp("demo") / "d"
     run = subprocess.run(
-        [sys.executable, "-m", "gbfl_compile.cli", "demo", "--out", out, "--json"], capture_output=True, text=True
+        [sys.executable, "-m", "gbfl_compile", "demo", "--out", out, "--json"], capture_output=True, text=True
     )
     assert run.returncode == 0, run.stderr
     return out, json.loads(run.stdout), run.stderr

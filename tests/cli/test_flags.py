@@ -87,7 +87,7 @@ def on_a_terminal(*arguments, width=80, **variables):
     environment.pop("NO_COLOR", None) if "NO_COLOR" not in variables else None
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-m", "gbfl_compile.cli", *arguments],
+        [sys.executable, "-m", "gbfl_compile", *arguments],
         stdout=theirs,
         stderr=subprocess.DEVNULL,
         env=environment,
@@ -167,7 +167,7 @@ def test_targets_are_completed_after_a_comma():
     environment = {**os.environ, "_GBFL_COMPLETE": "zsh_complete", "COMP_CWORD": "4"}
     environment["COMP_WORDS"] = "gbfl compile p.json --to python,sql:du"
     run = subprocess.run(
-        [sys.executable, "-m", "gbfl_compile.cli"], env=environment, capture_output=True, text=True, timeout=60
+        [sys.executable, "-m", "gbfl_compile"], env=environment, capture_output=True, text=True, timeout=60
     )
     assert run.stdout.split("\n")[:2] == ["plain", "python,sql:duckdb"]
 
@@ -206,7 +206,7 @@ def test_what_is_read_is_never_written_over(tmp_path, monkeypatch, capsys, comma
 
 
 def test_a_reader_that_has_seen_enough_is_no_defect():
-    command = [sys.executable, "-m", "gbfl_compile.cli", "doctor"]
+    command = [sys.executable, "-m", "gbfl_compile", "doctor"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         process.stdout.close()
         assert process.stderr.read() == ""

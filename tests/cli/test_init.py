@@ -7,9 +7,9 @@ import shlex
 import pytest
 
 from gbfl_compile.cli import main
-from gbfl_compile.files import resources
+from gbfl_compile.files import resource_folder
 
-README = resources.folder("templates") / "starter" / "README.md"
+README = resource_folder("templates") / "starter" / "README.md"
 
 
 def commands():

@@ -23,7 +23,7 @@ from gbfl_compile.ir.nodes import Leaf
 from gbfl_compile.learning.baselines import StandardTree
 from gbfl_compile.learning.consistency import consistency_on
 from gbfl_compile.learning.explain.triplets import load_triplets
-from gbfl_compile.lowering.provenance import histogram
+from gbfl_compile.lowering import histogram
 from gbfl_compile.tables.read import feature_matrix, read_table
 
 SMALL = ["--target", "default", "--head", "tree", "--depth", "3"]
@@ -420,7 +420,7 @@ def test_an_interrupted_run_goes_on_and_ends_in_the_same_program(folder, capsys)
     asked_whole = sum(map(int, (folder / "asked").read_text().split()))
     (folder / "slow").touch()
     process = subprocess.Popen(
-        [sys.executable, "-m", "gbfl_compile.cli", "mine", *command], stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "gbfl_compile", "mine", *command], stderr=subprocess.PIPE, text=True
     )
     parts = folder / "model.gbfl.json.parts"
     given_up = time.monotonic() + 60

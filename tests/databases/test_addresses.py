@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gbfl_compile.databases import connect, from_connection, scratch
-from gbfl_compile.databases.addresses import read_address
+from gbfl_compile.databases import connect, from_connection, read_address, scratch
 from gbfl_compile.errors import BadInput, CannotRun
 
 SECRET = "hunter2/&?"

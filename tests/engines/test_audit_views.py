@@ -3,7 +3,7 @@
 import pytest
 
 from gbfl_compile.auditing.compare import AuditInput
-from gbfl_compile.auditing.view.audit import audit_view
+from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.ir.nodes import Clause, Interval, Program
 from gbfl_compile.ir.trees import leaf, split

@@ -8,7 +8,7 @@ from pathlib import Path
 from gbfl_compile.ir.nodes import Clause, Interval, Program
 from gbfl_compile.ir.trees import leaf, split
 
-GBFL = [sys.executable, "-m", "gbfl_compile.cli"]
+GBFL = [sys.executable, "-m", "gbfl_compile"]
 
 PROGRAM = Program(
     ("age", "income"),

@@ -38,7 +38,7 @@ def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
     faults.prepare(folder)
     process = subprocess.run(
-        [sys.executable, "-m", "gbfl_compile.cli", *COMMAND, "--json"],
+        [sys.executable, "-m", "gbfl_compile", *COMMAND, "--json"],
         cwd=folder,
         capture_output=True,
         text=True,

@@ -11,9 +11,14 @@ from gbfl_compile.backends import emit
 from gbfl_compile.backends.artifacts import write_artifact, write_artifacts
 from gbfl_compile.errors import CannotRun
 from gbfl_compile.files import folders
-from gbfl_compile.files.atomic import temporary_folder, while_unchanged
+from gbfl_compile.files.atomic import (
+    clear_leftovers,
+    temporary_folder,
+    unfinished_file,
+    unfinished_folder,
+    while_unchanged,
+)
 from gbfl_compile.files.folders import files_together, one_writer
-from gbfl_compile.files.staging import clear_leftovers, unfinished_file, unfinished_folder
 from gbfl_compile.ir.json import save
 from tests.faults.running import GBFL, OTHER, PROGRAM, contents, strays, surroundings
 

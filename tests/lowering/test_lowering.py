@@ -14,8 +14,7 @@ from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.json import from_json, to_json
 from gbfl_compile.ir.nodes import Leaf, Scorecard
 from gbfl_compile.learning.classifier import GBFLClassifier
-from gbfl_compile.lowering import lower
-from gbfl_compile.lowering.provenance import histogram
+from gbfl_compile.lowering import histogram, lower
 from gbfl_compile.passes import optimise
 
 CASES = {

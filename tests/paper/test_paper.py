@@ -13,11 +13,10 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Clause, Interval
 from gbfl_compile.learning import classifier
 from gbfl_compile.paper import experiment, models
-from gbfl_compile.paper.datasets import SOURCES, load_dataset
+from gbfl_compile.paper.datasets import SOURCES, load_dataset, split_of
 from gbfl_compile.paper.document import BASELINES, TITLES, TRANSPARENT, document, figures_of
 from gbfl_compile.paper.experiment import METRICS, Plan, command_of, run_experiment
 from gbfl_compile.paper.models import MODELS, clause_line
-from gbfl_compile.paper.protocol import split_of
 from gbfl_compile.paper.statistics import PUBLISHED, best_of, mean, paired_p
 
 SMALL = {"ours-32": 3, "ours-100": 5, "ours without a budget": 6}

@@ -18,7 +18,6 @@ from gbfl_compile.ir.json import save
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.ir.trees import leaf, split
 from gbfl_compile.learning.explain.triplets import Triplets, save_triplets
-from gbfl_compile.reporting import audit_page
 from gbfl_compile.reporting.page import ReportInputs, render_page
 from tests.programs import programs_with_rows
 from tests.reporting.samples import (
@@ -274,18 +273,20 @@ def test_a_deployed_difference_is_the_headline_and_in_red():
 
 def test_an_audit_that_proved_everything_says_so():
     program = small_tree()
-    assert "What is deployed is proved to be the approved program" in audit_page(program, audit_of(program, 0))
+    assert "What is deployed is proved to be the approved program" in render_page(
+        program, ReportInputs(audit=audit_of(program, 0))
+    )
 
 
 def test_an_audit_of_an_unknown_form_is_shown_not_dropped():
     program = small_tree()
     form = {"verdict": "different", "differences": [{"clause": 6, "rows": 5, "witness": {"age": 2.0}, "extra": "seen"}]}
-    text = Page(audit_page(program, {**form, "note": "by hand"})).text
+    text = Page(render_page(program, ReportInputs(audit={**form, "note": "by hand"}))).text
     for text_part in ("clause C6", "rows touched 5", "age 2.0", "extra seen", "note by hand"):
         assert text_part in text
     for broken in ({}, {"verdict": "equal", "audited": 3}, {"verdict": "equal", "audited": ["x"]}):
         with pytest.raises(BadInput, match="gbfl audit"):
-            audit_page(program, broken)
+            render_page(program, ReportInputs(audit=broken))
 
 
 def test_a_row_is_shown_with_its_pp_and_pn():

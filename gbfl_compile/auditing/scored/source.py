@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from gbfl_compile.auditing.labels import LabelCodes, LabelStorage
+from gbfl_compile.auditing.answers import LabelCodes, LabelStorage
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.databases.base import Database
 from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost

@@ -2,8 +2,8 @@
 
 A Python scorer is `module:function`, imported and called in a separate process. It gets a list of dicts, feature to
 number with None for a missing value, or with form="matrix" a float64 matrix with NaN; it returns one label per row, or
-probabilities, or a dict of both (see `workers/callable.py`). An HTTP scorer takes and returns JSON, see `http.py`.
-Labels are compared as `auditing/labels.py` says; probabilities and scores where the scorer returns them. A row that
+probabilities, or a dict of both (see `callable_worker.py`). An HTTP scorer takes and returns JSON, see `http.py`.
+Labels are compared as `auditing/answers.py` says; probabilities and scores where the scorer returns them. A row that
 raises, or that is refused, was not answered as approved: it counts as different.
 """
 
@@ -22,21 +22,21 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from gbfl_compile.auditing.answers import NO_SCORE, RowAnswers
-from gbfl_compile.auditing.labels import UNKNOWN, class_finder
-from gbfl_compile.auditing.scorer.http import NotScored, Scorer, ask, scorer_at
-from gbfl_compile.auditing.scorer.isolated import ProcessEnd, run_isolated
-from gbfl_compile.auditing.scorer.witness_run import (
+from gbfl_compile.auditing.answers import NO_SCORE, UNKNOWN, RowAnswers, class_finder
+from gbfl_compile.auditing.scorer import (
+    ProcessEnd,
     WitnessInput,
+    callable_worker,
     compared_text,
     execution,
     first_reason,
     own_row_moves,
+    run_isolated,
     witness_changes,
     witness_input,
     witness_region,
 )
-from gbfl_compile.auditing.scorer.workers import callable as callable_worker
+from gbfl_compile.auditing.scorer.http import NotScored, Scorer, ask, scorer_at
 from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files.atomic import temporary_folder

@@ -22,7 +22,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbfl_compile.auditing.answers import Bits, RowAnswers
-from gbfl_compile.auditing.scorer.isolated import ProcessEnd, run_isolated
+from gbfl_compile.auditing.scorer import (
+    ProcessEnd,
+    Real,
+    WitnessInput,
+    compared_text,
+    execution,
+    first_reason,
+    library_worker,
+    own_row_moves,
+    run_isolated,
+    witness_changes,
+    witness_input,
+    witness_region,
+)
 from gbfl_compile.auditing.scorer.library_answers import (
     FUNCTIONS,
     function_findings,
@@ -32,19 +45,7 @@ from gbfl_compile.auditing.scorer.library_answers import (
     row_answers,
     table_findings,
 )
-from gbfl_compile.auditing.scorer.witness_run import (
-    Real,
-    WitnessInput,
-    compared_text,
-    execution,
-    first_reason,
-    own_row_moves,
-    witness_changes,
-    witness_input,
-    witness_region,
-)
-from gbfl_compile.auditing.scorer.workers import library as library_worker
-from gbfl_compile.auditing.scorer.workers.library import LOADED, LOADING, NO_ANSWER
+from gbfl_compile.auditing.scorer.library_worker import LOADED, LOADING, NO_ANSWER
 from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict
 from gbfl_compile.backends.base import artifact_name
 from gbfl_compile.backends.c import label_string

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbfl_compile.auditing.answers import NO_SCORE, Bits, RowAnswers, clauses_held
-from gbfl_compile.auditing.scorer.witness_run import WitnessInput
-from gbfl_compile.auditing.scorer.workers.library import BATCHES, NO_ANSWER
+from gbfl_compile.auditing.scorer import WitnessInput
+from gbfl_compile.auditing.scorer.library_worker import BATCHES, NO_ANSWER
 from gbfl_compile.ir.batch import Answers, evaluate_many
 from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.nodes import Leaf, Program, Split, Tree

@@ -1,1 +1,364 @@
-"""A view in a database becomes a verdict."""
+"""Audits a view where it is deployed: its definition, as the database's catalog has it, is read, proved and run.
+
+Nothing is written to the user's schema. A temporary copy of the view's table takes the rows, and the view's own query
+runs on the copy.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
+from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict, Region
+from gbfl_compile.auditing.view.domains import prove_on_columns
+from gbfl_compile.auditing.view.run import (
+    MissingFeature,
+    OtherRowCount,
+    Outputs,
+    ViewRun,
+    feature_columns,
+    is_refused,
+    outputs_of,
+    run_view,
+)
+from gbfl_compile.auditing.view.view import View, read_view, uncast_columns, without_exact_casts
+from gbfl_compile.checking.artifact import ArtifactProof
+from gbfl_compile.checking.general.sql import TextLayout, other_columns, read_sql
+from gbfl_compile.checking.readers import ReadArtifact
+from gbfl_compile.checking.reading.nodes import Reading, Unread
+from gbfl_compile.checking.reading.work_limit import limit_work
+from gbfl_compile.checking.strict.sql import ExpectedText, read_strict_view
+from gbfl_compile.databases.base import Database
+from gbfl_compile.databases.catalog import Column
+from gbfl_compile.errors import BadInput, CannotRun, GbflError
+from gbfl_compile.ir.text import printable
+
+LABEL = "label"
+NUMBER_KINDS = ("double", "float32", "integer", "decimal")
+
+
+@dataclass(frozen=True, slots=True)
+class ViewAudit:
+    """One view, what it is compared with, and what running it showed."""
+
+    inputs: AuditInput
+    view: View
+    label: str
+    run: ViewRun | None
+    not_run: BadInput | CannotRun | Unread | OtherRowCount | None
+    """Why there is no run."""
+
+
+def audit_view(inputs: AuditInput, database: Database, name: str, what: str, label: str = LABEL) -> DeployedVerdict:
+    """The verdict on one view; `what` is what the report calls it, `label` its column of labels.
+
+    STEPS run in order, and each may change the verdict of those before it:
+
+    1. The text is read and proved, over all doubles and then over what the table's columns can hold: `equal`,
+       `different`, `unread` or `not run` (undecided).
+    2. The run: a differing answer makes anything `different`. A view that its database does not run is not `equal`.
+    3. What only the general reader read, and nobody ran, is `not run`.
+    4. A difference that the table's constraints rule out is not `different` but `unread`.
+    5. Column types: `equal` needs the columns to compare as doubles do, or a run over their own types.
+    6. Functions, operators, types or casts that users added under built-in names: `equal` or `not run` becomes
+       `unread`.
+    7. A view that reads a view: `equal` or `not run` becomes `unread`.
+    8. The view itself is queried: where it fails, `equal` becomes `not run`.
+
+    No step turns another verdict into `equal`.
+    """
+    view = read_view(database, name)
+    fingerprint = hashlib.sha256(view.definition.encode("utf-8")).hexdigest()
+    verdict = DeployedVerdict(what, "view", "not run", fingerprint=fingerprint, engine=database.version)
+    if view.materialized:
+        reason = (
+            f"it is a materialized view and answers from stored rows: compare those with --scored {printable(name)}"
+        )
+        return replace(verdict, verdict="unread", reason=reason)
+    audit = _run_first(inputs, view, label)
+    for step in STEPS:
+        verdict = step(audit, verdict)
+    return verdict
+
+
+def _run_first(inputs: AuditInput, view: View, label: str) -> ViewAudit:
+    """The run comes before the reading, because it shows which columns are answers of the program."""
+    try:
+        run = run_view(inputs, view, outputs_of(inputs.program, view, label))
+    except (BadInput, CannotRun, Unread, OtherRowCount) as error:
+        return ViewAudit(inputs, view, label, None, error)
+    return ViewAudit(inputs, view, label, run, None)
+
+
+def _prove(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
+    """Step 1."""
+    try:
+        artifact, others, outputs = view_readings(audit)
+    except Unread as error:
+        return replace(verdict, verdict="unread", reason=str(error), proof=ArtifactProof("unread", str(error)))
+    except CannotRun as error:
+        return replace(verdict, reason=str(error))
+    columns: list[Column | None] | None = None
+    try:
+        columns = feature_columns(audit.inputs, audit.view)
+    except MissingFeature as error:
+        return replace(verdict, verdict="unread", reason=str(error), proof=ArtifactProof("unread", str(error)))
+    except Unread:
+        pass  # what a generated column can hold is not known
+    verdict = compare_readings(
+        verdict, audit.inputs, artifact, prove_on_columns(columns, artifact.readings) if columns else None
+    )
+    compared = tuple(dict.fromkeys(name for _, name in outputs))
+    return replace(verdict, compared_columns=compared, other_columns=others)
+
+
+def view_readings(audit: ViewAudit) -> tuple[ReadArtifact, tuple[str, ...], Outputs]:
+    """What the view answers, its columns that are no answers of the program, and the (kind, column) of what was read.
+
+    The strict reader is asked first, and the general one where it refuses. They read the label and, as far as they
+    can, probabilities, scores, leaf and reason. Leaf and reason are read only where a run has shown that they are ours.
+    """
+    view, program = audit.view, audit.inputs.program
+    if view.columns is not None and not view.has_column(audit.label):
+        raise Unread(f"the view has no column {audit.label!r}: say which holds the labels with --label COLUMN")
+    columns = tuple((i, audit.inputs.columns.get(name, name)) for i, name in enumerate(program.features))
+    every = outputs_of(program, view, audit.label)
+    if audit.run is not None:
+        every = list(audit.run.outputs)
+    elif any(kind in ("leaf", "reason") for kind, _ in every):
+        every = [output for output in every if output[0] not in ("leaf", "reason")]
+
+    try:
+        return ReadArtifact("proved", _read_strictly(audit, columns, every)), (), every
+    except Unread as error:
+        not_strict = f"not in the strict form: {error}"
+    try:
+        readings, others, outputs = _read_generally(audit, columns, every)
+    except Unread as error:
+        raise Unread(f"{error}; {not_strict}") from None
+    return ReadArtifact("read as equal", readings, not_strict), others, outputs
+
+
+def _read_strictly(audit: ViewAudit, columns: tuple[tuple[int, str], ...], outputs: Outputs) -> tuple[Reading, ...]:
+    """The view in the strict form: every column it answers with is an answer, or a key column passed on."""
+    view, program = audit.view, audit.inputs.program
+    if view.table is None or view.columns is None:
+        raise Unread("it is not a view of one table whose columns are known")
+    if own := own_names(view):
+        raise Unread(f"users added the {own[0][0]} {printable(own[0][1])}, which its text may mean")
+    used = {atom.feature for clause in program.clauses for atom in clause.atoms}
+    for feature, name in columns:
+        column = view.column(name)
+        if feature in used and (column is None or column.type.kind not in NUMBER_KINDS):
+            kind = "is not a column of its table" if column is None else f"is {column.declared}"
+            raise Unread(f"{printable(name)} {kind}: only numbers are made doubles in a way that was tried out")
+    answers = {name for _, name in outputs}
+    expected = ExpectedText(
+        program.features,
+        program.classes,
+        tuple((feature, column) for feature, column in columns if feature in used),
+        tuple(outputs),
+        view.table.name,
+        view.table.schema,
+        "view",
+        view.name,
+        tuple(column for column in view.columns if column not in answers),
+        frozenset(column.name for column in view.table_columns if column.type.kind == "double"),
+    )
+    try:
+        with limit_work():
+            return read_strict_view(view.statement or view.definition, view.database.dialect, expected)
+    except (GbflError, Unread):
+        raise
+    except Exception as error:  # what a reader trips over, it did not read
+        raise Unread(f"the reader gave up on it: {type(error).__name__}") from error
+
+
+def _read_generally(
+    audit: ViewAudit, columns: tuple[tuple[int, str], ...], every: Outputs
+) -> tuple[tuple[Reading, ...], tuple[str, ...], Outputs]:
+    """The view by the general reader: the label, and of the other answers those it understands."""
+    view, program = audit.view, audit.inputs.program
+    text = without_exact_casts(view)
+
+    def read(outputs: Outputs) -> tuple[tuple[Reading, ...], tuple[str, ...], Outputs]:
+        naming = TextLayout(program.features, program.classes, columns, tuple(outputs))
+        dialect = view.database.dialect
+        return read_sql(text, dialect, naming), other_columns(text, dialect, naming), outputs
+
+    try:
+        return read(every)
+    except Unread:
+        chosen = [("label", audit.label)]
+        result = read(chosen)
+    for kind in dict.fromkeys(kind for kind, _ in every if kind != "label"):
+        more = [*chosen, *(output for output in every if output[0] == kind)]
+        try:
+            result, chosen = read(more), more
+        except Unread:
+            continue  # not read, but run on the witnesses
+    return result
+
+
+def _use_run(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
+    """Step 2."""
+    match audit.not_run:
+        case BadInput() | Unread():
+            return replace(verdict, not_executed=str(audit.not_run))
+        case CannotRun():
+            return _not_run(verdict, str(audit.not_run))
+        case OtherRowCount():
+            word: AuditVerdict = "different" if verdict.verdict == "equal" else verdict.verdict
+            return replace(verdict, verdict=word, reason=verdict.reason or str(audit.not_run))
+    assert audit.run is not None  # noqa: S101 - it was run, or there is a reason
+    others = tuple(dict.fromkeys((*verdict.other_columns, *audit.run.own_columns)))
+    verdict = replace(verdict, execution=audit.run.execution, executed=audit.run.words, other_columns=others)
+    return _with_first_difference(verdict) if audit.run.execution.different else verdict
+
+
+def _require_run(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
+    """Step 3."""
+    del audit
+    return weaker_without_run(verdict)
+
+
+def _not_run(verdict: DeployedVerdict, why: str) -> DeployedVerdict:
+    """A view that its database did not run is not called equal, whatever was proved of its text."""
+    verdict = replace(verdict, not_executed=why)
+    if verdict.verdict != "equal":
+        return verdict
+    return replace(verdict, verdict="not run", reason=f"its database did not run it: {why}")
+
+
+def _with_first_difference(verdict: DeployedVerdict) -> DeployedVerdict:
+    """Where the text was proved, or not read, the first differing answer is what the report shows."""
+    first = None if verdict.execution is None else verdict.execution.first
+    if first is None or verdict.region is not None:
+        return replace(verdict, verdict="different")
+    approved, deployed = first["source"], first["target"]
+    label = next(iter(approved))
+    column = next((name for name in approved if approved[name] != deployed[name]), label)
+    reason = f"run on a witness, it answers {column} {deployed[column]!r} where {approved[column]!r} was approved"
+    row = {name: None if value is None else float(value) for name, value in first["row"].items()}
+    beside = None if column == label else (column, approved[column], deployed[column])
+    region = Region("the row is this witness", row, approved[label], deployed[label], beside)
+    reason = "; ".join(filter(None, (verdict.reason, reason)))
+    return replace(verdict, verdict="different", reason=reason, region=region)
+
+
+def _respect_constraints(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
+    """Step 4. The proof knows the types of the columns and NOT NULL; a CHECK constraint may rule out its row."""
+    if verdict.verdict != "different" or audit.run is None or audit.run.execution.different:
+        return verdict
+    counterexample = None if verdict.proof is None else verdict.proof.counterexample
+    if counterexample is None or not is_refused(audit.inputs, audit.view, counterexample.row):
+        return verdict
+    reason = "its text differs from the program, but the row that shows it is one the table's constraints refuse"
+    return replace(verdict, verdict="unread", reason=reason)
+
+
+def _check_types(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
+    """Step 5. A column that is not cast and may compare otherwise than a double leaves the proof an assumption.
+
+    A text in the strict form is past that question: it makes every column a double that is not known to be one.
+    """
+    try:
+        columns = [column for column in feature_columns(audit.inputs, audit.view) if column is not None]
+        uncast = uncast_columns(audit.view)
+    except Unread:
+        return verdict
+    other = {column.name: column.declared for column in columns if not _is_double(audit, column)}
+    verdict = replace(verdict, column_types=other)
+    is_strict = verdict.proof is not None and verdict.proof.answer == "proved"
+    open_ones = [] if is_strict else [name for name in other if name.casefold() in uncast]
+    if verdict.verdict != "equal" or not open_ones:
+        return verdict
+    words = ", ".join(f"{printable(name)} ({other[name]})" for name in open_ones)
+    is_text = any(column.type.kind in ("text", "other") for column in columns if column.name in open_ones)
+    if verdict.execution is None or is_text:
+        reason = f"{words} may not compare as a double does: write CAST(… AS DOUBLE) around it"
+        return replace(verdict, verdict="unread", reason=reason)
+    return replace(verdict, proof_assumes=f"that {words} compares as a double does")
+
+
+def _is_double(audit: ViewAudit, column: Column) -> bool:
+    """Whether the engine compares the column as a double. Exact comparison of integers is the same below 2**53."""
+    if column.type.kind != "integer":
+        return column.type.kind in audit.view.catalog.double_kinds
+    atoms = [atom for clause in audit.inputs.program.clauses for atom in clause.atoms]
+    return all(abs(cut) < 2.0**53 for atom in atoms for cut in (atom.lo, atom.hi) if cut is not None)
+
+
+def _refuse_own_names(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
+    """Step 6."""
+    try:
+        own = own_names(audit.view)
+    except Unread:
+        return verdict
+    except CannotRun as error:
+        return _not_run(verdict, str(error))
+    if not own or verdict.verdict not in ("equal", "not run"):
+        return verdict
+    named = ", ".join(f"the {kind} {printable(name)}" for kind, name in own[:20])
+    reason = f"the database has its own: {named}, which the view's text may mean and which was not read"
+    return replace(verdict, verdict="unread", reason=reason)
+
+
+def own_names(view: View) -> list[tuple[str, str]]:
+    """(function, type or cast; its name) of what users added and the view may use. Casts have no name in a text."""
+    if view.catalog.own_names is None:
+        return []
+    from sqlglot import TokenType
+
+    tokens = view.require_query().tokens
+    named: set[tuple[str, str]] = set()
+    for place, token in enumerate(tokens):
+        text = token.text.casefold()
+        is_called = place + 1 < len(tokens) and tokens[place + 1].token_type == TokenType.L_PAREN
+        if is_called or not text.isidentifier():
+            named.add(("function", text))
+        if place and tokens[place - 1].token_type in (TokenType.DCOLON, TokenType.ALIAS):
+            named.add(("type", text))
+    rows: list[tuple[Any, ...]] = view.database.fetch(view.catalog.own_names)
+    own = sorted({(str(kind), str(name)) for kind, name in rows})
+    return [(kind, name) for kind, name in own if kind == "cast" or (kind, name.casefold()) in named]
+
+
+def _refuse_views_below(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
+    """Step 7."""
+    views = audit.view.views_below
+    if not views:
+        return verdict
+    reason = f"it reads {printable(views[0])}, which is a view itself and was not read: audit a view on the table"
+    word: AuditVerdict = "unread" if verdict.verdict in ("equal", "not run") else verdict.verdict
+    return replace(verdict, verdict=word, reason=reason)
+
+
+def _query_itself(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
+    """Step 8. The view is queried once, for no rows: one whose table or column is gone answers nobody."""
+    view, database = audit.view, audit.view.database
+    as_given = database.dialect == "postgres" and ('"' in view.name or "." in view.name)  # as the catalog took it
+    name = view.name if as_given else database.quote(view.name)
+    try:
+        database.fetch(f"SELECT * FROM {name} WHERE 1 = 0")  # noqa: S608 - a name that the catalog has
+    except CannotRun as error:
+        reason = f"the view itself cannot be queried: {error}"
+        broken = replace(verdict, not_executed="; ".join(filter(None, (verdict.not_executed, reason))))
+        return replace(broken, verdict="not run", reason=reason) if verdict.verdict in ("equal", "not run") else broken
+    return verdict
+
+
+STEPS: tuple[Callable[[ViewAudit, DeployedVerdict], DeployedVerdict], ...] = (
+    _prove,
+    _use_run,
+    _require_run,
+    _respect_constraints,
+    _check_types,
+    _refuse_own_names,
+    _refuse_views_below,
+    _query_itself,
+)
+"""In this order; see `audit_view`."""

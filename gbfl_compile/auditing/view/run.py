@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gbfl_compile.auditing.answers import clauses_held
+from gbfl_compile.auditing.answers import clauses_held, json_number
 from gbfl_compile.auditing.compare import AuditInput
-from gbfl_compile.auditing.scorer.witness_run import json_number
 from gbfl_compile.auditing.view.table_copy import COPY, StagedRows, TableCopy, copied_table
 from gbfl_compile.auditing.view.view import View, other_inputs, query_over, stored_answer
 from gbfl_compile.backends.sql.options import class_names

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.databases import catalog_of, look_up_view
 from gbfl_compile.databases.base import Database
-from gbfl_compile.databases.catalog import Catalog, Column, TableName, find_column
-from gbfl_compile.databases.catalogs import catalog_of
-from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost
+from gbfl_compile.databases.catalog import Catalog, Column, TableName
+from gbfl_compile.errors import CannotRun
 
 AS_DOUBLES = {"postgres": "CAST({} AS DOUBLE PRECISION)", "mariadb": "CAST({} AS DOUBLE)"}
 """Where a client gives the short decimal of a float32, which reads like the double it was rounded from."""
@@ -64,8 +64,11 @@ class View:
     """Those of the names it selects from that are views themselves."""
 
     def column(self, name: str) -> Column | None:
-        """The column of its table with this name."""
-        return find_column(self.catalog, self.table_columns, name)
+        """The column of its table with this name, as the engine compares names."""
+        named = {column.name: column for column in reversed(self.table_columns)}
+        if name in named or not self.catalog.names_fold:
+            return named.get(name)
+        return next((column for column in self.table_columns if column.name.casefold() == name.casefold()), None)
 
     def has_column(self, name: str) -> bool:
         """Whether it answers with a column of this name."""
@@ -81,17 +84,7 @@ class View:
 
 def read_view(database: Database, name: str) -> View:
     """The view of this name. Everything about it is asked here, once."""
-    catalog = catalog_of(database)
-    stored = catalog.view(database, name)
-    if stored is None:
-        raise BadInput(f"{database.version} has no view {name!r}")
-    columns: tuple[str, ...] | None = None
-    try:
-        columns = tuple(column.name for column in catalog.columns(database, _own_name(database, name))) or None
-    except ConnectionLost:
-        raise
-    except CannotRun:
-        pass  # a broken view; asking it for rows, the last step of the audit, gives the reason
+    stored, catalog = look_up_view(database, name), catalog_of(database)
     query, problem = None, None
     try:
         query = _parse(database, stored.definition)
@@ -101,17 +94,9 @@ def read_view(database: Database, name: str) -> View:
     known = () if table is None else tuple(catalog.columns(database, table))
     views = tuple(each.name for each in reads if catalog.is_view(database, each))
     return View(
-        *(database, catalog, name, stored.definition, stored.statement, stored.materialized, columns),
+        *(database, catalog, name, stored.definition, stored.statement, stored.materialized, stored.columns),
         *(query, problem, reads, table, known, views),
     )
-
-
-def _own_name(database: Database, view: str) -> TableName:
-    """A view's name as PostgreSQL reads it may have a schema; elsewhere it is one name."""
-    if database.dialect == "postgres" and "." in view:
-        schema, _, name = view.rpartition(".")
-        return TableName(schema.strip('"'), name.strip('"'))
-    return TableName("", view.strip('"') if database.dialect == "postgres" else view)
 
 
 def _parse(database: Database, definition: str) -> Query:

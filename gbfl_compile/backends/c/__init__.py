@@ -30,7 +30,7 @@ from gbfl_compile.backends.c.kernels import batch_values, choose
 from gbfl_compile.backends.c.project import LAYOUTS, golden_vectors, layout_files
 from gbfl_compile.backends.render import render
 from gbfl_compile.errors import BadInput
-from gbfl_compile.files.resources import folder
+from gbfl_compile.files import resource_folder
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.nodes import Label, Leaf, Program, Scorecard, Split, Tree
@@ -115,7 +115,7 @@ def emit(program: Program, name: str, options: Options) -> Artifact:
     files = {
         f"{name}.h": render("c/model.h.jinja", values),
         f"{name}.c": render("c/model.c.jinja", values),
-        "gbfl.h": (folder("runtime_c") / "gbfl.h").read_bytes(),
+        "gbfl.h": (resource_folder("runtime_c") / "gbfl.h").read_bytes(),
         **around,
     }
     return Artifact("c", name, files, source)

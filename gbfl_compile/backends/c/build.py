@@ -23,8 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gbfl_compile.errors import BadInput, CannotRun
-from gbfl_compile.files.atomic import read_whole, while_unchanged
-from gbfl_compile.files.staging import clear_leftovers, unfinished_folder
+from gbfl_compile.files.atomic import clear_leftovers, read_whole, unfinished_folder, while_unchanged
 
 SECONDS = 600.0
 """Time limit for one file, in seconds. GBFL_COMPILER_SECONDS sets another."""

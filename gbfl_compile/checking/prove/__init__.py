@@ -28,8 +28,7 @@ from gbfl_compile.checking.prove.findings import (
     differs,
 )
 from gbfl_compile.checking.prove.graph import Graph, Key, add_decision
-from gbfl_compile.checking.prove.label_search import walk_to_other_label
-from gbfl_compile.checking.prove.labels import Adder, Side, Walker, adder_of, find_other_label
+from gbfl_compile.checking.prove.labels import Adder, Side, Walker, adder_of, find_other_label, walk_to_other_label
 from gbfl_compile.checking.prove.points import Sum, against_first, combine, minus, nonzero_row, sum_of
 from gbfl_compile.checking.prove.trees import find_difference
 from gbfl_compile.checking.reading.evaluate import run_reading

@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 from gbfl_compile.checking.prove.boxes import INT64_SAFE
 from gbfl_compile.checking.prove.budget import OutOfTime, Steps
 from gbfl_compile.checking.prove.cells import Atoms, Cells, cell_at, join
-from gbfl_compile.checking.prove.label_search import EXACT_IN_DOUBLES, Column, column_of
-from gbfl_compile.checking.prove.labels import Adder, find_other_label
-from gbfl_compile.checking.prove.paths import atoms_of
+from gbfl_compile.checking.prove.labels import EXACT_IN_DOUBLES, Adder, Column, column_of, find_other_label
+from gbfl_compile.checking.prove.solve import atoms_of
 from gbfl_compile.checking.witnesses.search import PINS, Row, WitnessSearch, any_row, turning_cells, values_of_rows
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.nodes import Program, Scorecard

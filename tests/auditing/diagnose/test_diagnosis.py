@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gbfl_compile.auditing.answers import RowAnswers, answers_of, clauses_held, decided_by, differs_at
-from gbfl_compile.auditing.diagnose import interval_fit
-from gbfl_compile.auditing.diagnose.diagnosis import explain
+from gbfl_compile.auditing.diagnose import clause, explain
 from gbfl_compile.checking.witnesses import witnesses
 from gbfl_compile.ir.nodes import Clause, Interval, Scorecard
 from tests.auditing.diagnose.unread_cases import (
@@ -27,7 +26,7 @@ ROWS = {"witnesses": witnesses, "a table with boundaries": rows_with_boundaries}
 
 
 def test_the_examples_hold():
-    assert doctest.testmod(interval_fit).failed == 0
+    assert doctest.testmod(clause).failed == 0
 
 
 def class_numbers(program, rows):
@@ -127,7 +126,7 @@ def test_a_fitted_interval_has_what_is_wanted_and_nothing_unwanted(drawn):
 
     column = np.array([value for value, _ in drawn])
     wanted, unwanted = (np.array([how == word for _, how in drawn]) for word in ("in", "out"))
-    found = interval_fit.fit_interval(Interval(0, 0.1, 50.0), column, wanted, unwanted)
+    found = clause.fit_interval(Interval(0, 0.1, 50.0), column, wanted, unwanted)
     if found is not None:
         holds = atom_column(found.atom, column)
         assert holds[wanted].all()

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from gbfl_compile.auditing.answers import answers_of
-from gbfl_compile.auditing.scored import diagnosis as scored_explained
-from gbfl_compile.auditing.scored.audit import audit_scored
+from gbfl_compile.auditing.scored import audit_scored
+from gbfl_compile.auditing.scored import compare as scored_explained
 from gbfl_compile.auditing.scorer.callable import audit_callable
 from gbfl_compile.auditing.scorer.library import audit_library
 from gbfl_compile.backends import emit

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from pyarrow import parquet
 
+from gbfl_compile.auditing.scored import audit_scored
 from gbfl_compile.auditing.scored import compare as scored_answers
 from gbfl_compile.auditing.scored import source as scored_database
-from gbfl_compile.auditing.scored.audit import audit_scored
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gbfl_compile.auditing.scorer.witness_run import witness_input
+from gbfl_compile.auditing.scorer import witness_input
 from gbfl_compile.backends.base import Predictor
 from gbfl_compile.checking.run import compare, expectation
 from gbfl_compile.checking.witnesses import find_witnesses

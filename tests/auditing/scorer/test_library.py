@@ -13,7 +13,7 @@ import pytest
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.file import audit_file
 from gbfl_compile.auditing.scorer.library import audit_library
-from gbfl_compile.auditing.scorer.workers.library import flushes_denormals
+from gbfl_compile.auditing.scorer.library_worker import flushes_denormals
 from gbfl_compile.backends import emit
 from gbfl_compile.checking.witnesses import witnesses
 from gbfl_compile.errors import BadInput

@@ -3,7 +3,7 @@
 import numpy as np
 
 from gbfl_compile.auditing.compare import AuditInput
-from gbfl_compile.auditing.view.audit import audit_view
+from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.backends import emit
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.validate import validate

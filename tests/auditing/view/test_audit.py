@@ -7,9 +7,8 @@ import pytest
 
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.file import audit_file
-from gbfl_compile.auditing.text import report_form, verdict_lines
-from gbfl_compile.auditing.verdict import AuditReport
-from gbfl_compile.auditing.view.audit import audit_view
+from gbfl_compile.auditing.verdict import AuditReport, report_form, verdict_lines
+from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.backends import emit
 from gbfl_compile.cli import main
 from gbfl_compile.databases import availability, from_connection, scratch
@@ -18,7 +17,7 @@ from gbfl_compile.ir.json import save
 from gbfl_compile.ir.nodes import Clause, Interval, Program
 from gbfl_compile.ir.trees import leaf, split
 from gbfl_compile.ir.validate import validate
-from gbfl_compile.reporting import audit_page
+from gbfl_compile.reporting.page import ReportInputs, render_page
 from tests.auditing.tampering import TAMPERED_TREES, TREE
 from tests.auditing.view.cases import CASES, assert_audits_are_right, make_view
 
@@ -202,7 +201,7 @@ def test_columns_that_nobody_looked_at_are_named(owned):
     said = "\n".join(verdict_lines(found, digest(TREE)))
     assert "computed by the view and not compared: fee, note" in said
     assert report_form(AuditReport(digest(TREE), (found,)))["audited"][0]["other_columns"] == ["fee", "note"]
-    assert "fee" in audit_page(TREE, report_form(AuditReport(digest(TREE), (found,))))
+    assert "fee" in render_page(TREE, ReportInputs(audit=report_form(AuditReport(digest(TREE), (found,)))))
 
 
 def test_columns_passed_on_as_they_are_need_no_looking_at(owned):
@@ -256,6 +255,6 @@ def test_a_digest_that_is_not_the_sources_is_shown_in_text_json_and_html(tmp_pat
     assert f"it carries the digest {digest(validate(other))}" in "\n".join(verdict_lines(found, digest(TREE)))
     assert report["audited"][0]["digest"] == digest(validate(other))
     assert report["audited"][0]["digest_matches"] is False
-    page = audit_page(TREE, report)
+    page = render_page(TREE, ReportInputs(audit=report))
     assert "another one" in page
     assert digest(validate(other))[:16] in page

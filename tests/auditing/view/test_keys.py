@@ -3,7 +3,7 @@
 import pytest
 
 from gbfl_compile.auditing.compare import AuditInput
-from gbfl_compile.auditing.view.audit import audit_view
+from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.backends import emit
 from gbfl_compile.databases import availability, scratch
 from tests.auditing.tampering import TAMPERED_TREES, TREE

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gbfl_compile.auditing.compare import AuditInput
-from gbfl_compile.auditing.view.audit import audit_view
+from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.auditing.view.run import expected_answers, run_view
 from gbfl_compile.auditing.view.view import read_view
 from gbfl_compile.backends import emit

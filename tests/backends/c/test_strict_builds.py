@@ -15,7 +15,7 @@ import pytest
 
 from gbfl_compile.backends import emit
 from gbfl_compile.backends.c.size import size_table
-from gbfl_compile.files.resources import folder
+from gbfl_compile.files import resource_folder
 from tests.backends.c.oracle import oracle_source
 from tests.backends.c.programs import (
     CARD,
@@ -131,7 +131,7 @@ def test_it_needs_no_library_at_all(program, tmp_path):
 
 
 def test_the_shared_header_does_what_it_says(tmp_path):
-    home = folder("runtime_c")
+    home = resource_folder("runtime_c")
     cc(*STRICT, "-DGBFL_WITH_LIBM", f"-I{home}", home / "test_gbfl.c", "-o", "test", "-lm", folder=tmp_path)
     expect_success(tmp_path / "test", folder=tmp_path)
 

@@ -11,7 +11,7 @@ from hypothesis import assume, given, settings
 
 from gbfl_compile.checking.prove import prove
 from gbfl_compile.checking.prove.findings import Counterexample
-from gbfl_compile.checking.prove.paths import atoms_of
+from gbfl_compile.checking.prove.solve import atoms_of
 from gbfl_compile.checking.reading.from_program import as_reading
 from gbfl_compile.checking.witnesses import find_witnesses, witnesses
 from gbfl_compile.checking.witnesses.rule_set import move_to_ties
@@ -23,7 +23,7 @@ from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Split, Tree
 from gbfl_compile.ir.trees import leaf_numbers
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.passes import optimise
-from tests.checking.prove.test_label_search import rule_set
+from tests.checking.prove.test_labels import rule_set
 from tests.checking.respelling import random_program
 from tests.programs import interesting_values, programs
 

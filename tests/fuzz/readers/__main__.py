@@ -15,9 +15,6 @@ from gbfl_compile.databases import ENGINES, availability
 from tests.fuzz.readers.c import fuzz_c
 from tests.fuzz.readers.sql import READERS, fuzz_engine
 
-SHARES = {"spark": 0.1}
-"""Of the count: a query takes Spark a second and more."""
-
 SHOWN = 40
 """Disagreements of one engine that are printed."""
 
@@ -27,7 +24,7 @@ def main():
         prog="python -m tests.fuzz.readers", description="Compare what readers read with what engines and C answer."
     )
     parser.add_argument("--engine", action="append", choices=(*ENGINES, "c"), help="may be repeated; default: all")
-    parser.add_argument("--count", type=int, default=2000, help="texts per engine, and a tenth of them for Spark")
+    parser.add_argument("--count", type=int, default=2000, help="texts per engine that are read and run")
     parser.add_argument("--reader", action="append", choices=READERS, help="of SQL; may be repeated; default: both")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--seconds", type=float, default=float("inf"), help="time limit per engine")
@@ -42,8 +39,9 @@ def main():
         if engine == "c":
             result = fuzz_c(arguments.count, arguments.seed, arguments.seconds)
         else:
-            count = round(arguments.count * SHARES.get(engine, 1.0))
-            result = fuzz_engine(engine, count, arguments.seed, arguments.seconds, arguments.reader or READERS)
+            result = fuzz_engine(
+                engine, arguments.count, arguments.seed, arguments.seconds, arguments.reader or READERS
+            )
         disagreements += len(result.disagreements)
         counts = ", ".join(f"{what} {number}" for what, number in result.counts.items())
         sys.stdout.write(

@@ -14,8 +14,8 @@ from gbfl_compile.checking.reading.choices import Choice
 from gbfl_compile.checking.reading.evaluate import condition_holds
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.strict.c import conditions, literals
+from gbfl_compile.checking.strict.c.conditions import Misfit, Source
 from gbfl_compile.checking.strict.c.lexer import tokens
-from gbfl_compile.checking.strict.c.source import Misfit, Source
 from tests.fuzz.readers.c_texts import FEATURES, KINDS, random_text
 from tests.fuzz.readers.sql import Result
 

@@ -1,17 +1,19 @@
 """The two SQL readers against one engine: random texts, read and run on rows at the boundaries of all they mention."""
 
+import itertools
 import random
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from gbfl_compile.checking.general.sql import TextLayout, read_sql
 from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.checking.strict.sql import ExpectedText, read_strict
+from gbfl_compile.checking.strict.sql import ExpectedText, read_strict, read_strict_view
 from gbfl_compile.databases import scratch
+from gbfl_compile.databases.catalogs import CATALOGS
 from gbfl_compile.errors import CannotRun
 from tests.fuzz.readers.conditions import commented, condition
 from tests.fuzz.readers.known import known
@@ -20,11 +22,22 @@ from tests.fuzz.readers.spellings import meanings, quoted, random_pool, text
 
 READERS = ("strict", "general")
 
-TOGETHER = 150
-"""Conditions over one table, and in one query as far as they can be."""
+TOGETHER = {"spark": 2000, "clickhouse": 500}
+"""Texts over one table, where a query takes long: 150 elsewhere."""
 
-KINDS = {"condition": 0.82, "type": 0.06, "comment": 0.04, "text": 0.03, "query": 0.05}
-"""How much of each kind there is: the last three are run one by one, for they might spill over into others."""
+WIDEST = 200
+"""Conditions in one query."""
+
+KINDS = {"condition": 0.81, "type": 0.06, "comment": 0.04, "text": 0.03, "query": 0.05, "view": 0.01}
+"""How much of each kind there is: the last four are run one by one, for they might spill over into others."""
+
+TABLE_AS = {"clickhouse": "CREATE TABLE {} ENGINE = Memory AS {}"}
+SCHEMA = {
+    "clickhouse": "SELECT currentDatabase()",
+    "mariadb": "SELECT DATABASE()",
+    "postgres": "SELECT current_schema()",
+}
+"""Where a catalog names the schema of a view's table: which one it is."""
 
 TYPES = {
     "sqlite": ("INTEGER", "TEXT", "NUMERIC"),
@@ -69,40 +82,41 @@ class Result:
 
 
 def fuzz_engine(dialect, count, seed=0, seconds=float("inf"), readers=READERS):
-    """Random texts for one engine, read and run; every disagreement, and what was read, refused or not taken."""
+    """Random texts for one engine until so many were read and run, or until the time is over; every disagreement, and
+    what was read, refused or not taken.
+    """
     database, result, until = scratch(dialect), Result(), time.monotonic() + seconds
     try:
-        for batch in range(-(-count // TOGETHER)):
-            if time.monotonic() > until:
+        for batch in itertools.count():
+            if result.counts["read and run"] >= count or time.monotonic() > until:
                 break
-            choose = random.Random(f"{dialect} {seed} {batch}")
-            _batch(database, choose, min(TOGETHER, count - batch * TOGETHER), readers, result)
+            _batch(database, random.Random(f"{dialect} {seed} {batch}"), readers, result, count)
     finally:
         database.close()
     return result
 
 
-def _batch(database, choose, count, readers, result):
+def _batch(database, choose, readers, result, count):
     pool = random_pool(choose, database.dialect)
-    sources = _sources(database, choose, pool)
-    typed = _typed(database, choose, pool)
-    kinds = choose.choices([*KINDS], [*KINDS.values()], k=count)
-    read = []
-    for kind in kinds:
+    rows, typed = _rows(database, choose, pool), _typed(database, choose, pool)
+    together = min(TOGETHER.get(database.dialect, 150), max(20, 3 * count))
+    read, views = {False: [], True: []}, []
+    for kind in choose.choices([*KINDS], [*KINDS.values()], k=together):
         trial = _trial(choose, pool, kind)
         result.counts["texts"] += 1
-        readings = _readings(pool, trial, readers, result.counts)
-        if readings:
-            read.append((trial, readings))
-    for among, rows in ((False, sources), (True, [typed])):
-        part = [(trial, readings) for trial, readings in read if (trial.kind == "type") == among]
-        for each in rows:
-            part = _judge(database, pool, each, part, result)
+        if kind == "view":
+            views.append(trial)
+        elif readings := _readings(pool, trial, readers, result.counts):
+            read[kind == "type"].append((trial, readings))
+    _judge(database, pool, rows, read[False], result)
+    _judge(database, pool, typed, read[True], result)
+    for trial in views if "strict" in readers and database.dialect in CATALOGS else ():
+        _judge_view(database, pool, rows, trial, result)
 
 
 def _trial(choose, pool, kind):
     lexis = pool.lexis
-    if kind == "query":
+    if kind == "query" or (kind == "view" and choose.random() < 0.3):
         return Trial(kind, query(choose, pool), None)
     if kind == "text":
         literal = text(choose)
@@ -118,18 +132,17 @@ def _trial(choose, pool, kind):
         expression, classes = f"CASE WHEN {asked} THEN 'yes' ELSE 'no' END", ("no", "yes")
     row, label, table = (quoted(lexis, each) for each in ("gbfl_row", "label", "data"))
     whole = f"SELECT {row}, {expression} AS {label} FROM {table}"
-    return Trial(kind, whole, None if kind in ("comment", "text") else expression, tuple(dict.fromkeys(classes)))
+    alone = kind in ("comment", "text", "view")
+    return Trial(kind, whole, None if alone else expression, tuple(dict.fromkeys(classes)))
 
 
 def _readings(pool, trial, readers, counts):
     """What each reader makes of a text, by the reader's name. Only the strict one knows of types."""
-    columns, outputs = tuple(enumerate(pool.columns)), (("label", "label"),)
-    doubles = frozenset() if trial.kind == "type" else frozenset(pool.columns)
-    expected = ExpectedText(pool.columns, trial.classes, columns, outputs, keys=("gbfl_row",), doubles=doubles)
-    told = TextLayout(pool.columns, trial.classes, columns, outputs)
+    expected = _expected(pool, trial)
+    layout = TextLayout(pool.columns, trial.classes, expected.columns, expected.outputs)
     read = {
         "strict": lambda: read_strict(trial.text, pool.dialect, expected),
-        "general": lambda: read_sql(trial.text, pool.dialect, told),
+        "general": lambda: read_sql(trial.text, pool.dialect, layout),
     }
     found = {}
     for reader in readers:
@@ -143,8 +156,16 @@ def _readings(pool, trial, readers, counts):
     return found
 
 
-def _sources(database, choose, pool):
-    """The same rows with missing values as NULL, as NaN, and as one of them column by column; any may come first."""
+def _expected(pool, trial):
+    doubles = frozenset() if trial.kind == "type" else frozenset(pool.columns)
+    columns, outputs = tuple(enumerate(pool.columns)), (("label", "label"),)
+    return ExpectedText(pool.columns, trial.classes, columns, outputs, keys=("gbfl_row",), doubles=doubles)
+
+
+def _rows(database, choose, pool):
+    """One table of all rows: missing values as NULL, as NaN, and as one of them column by column; now and then as NULL
+    or as NaN alone, for engines that plan by what a table holds.
+    """
     values = pool.values()
     matrix = [[choose.choice(values) for _ in pool.columns] for _ in range(2 * len(values))]
     for number, value in enumerate(values):
@@ -152,20 +173,27 @@ def _sources(database, choose, pool):
     rows = np.array(matrix)
     if not database.holds_infinity:
         rows = np.clip(rows, -np.finfo(float).max, np.finfo(float).max)
-    nulls = [[None if np.isnan(value) else value for value in row] for row in rows.tolist()]
-    held = {"null": nulls, "nan": rows.tolist()}
-    first, second = choose.sample([*held], 2) if database.holds_nan else ("null", "null")
-    database.insert("data", pool.columns, rows, missing=first)
-    table, swapped = quoted(pool.lexis, "data"), quoted(pool.lexis, "swapped")
-    if not database.holds_nan:
-        return [Rows(table, nulls)]
-    database.insert("swapped", pool.columns, rows, missing=second)
-    one, *others = (quoted(pool.lexis, column) for column in pool.columns)
-    row = quoted(pool.lexis, "gbfl_row")
-    listed = ", ".join((f"l.{row} AS {row}", f"l.{one} AS {one}", *(f"r.{other} AS {other}" for other in others)))
-    joined = f"(SELECT {listed} FROM {table} l JOIN {swapped} r ON l.{row} = r.{row}) {table}"
-    mixed = [[left[0], *right[1:]] for left, right in zip(held[first], held[second], strict=True)]
-    return [Rows(table, held[first]), Rows(swapped, held[second]), Rows(joined, mixed)]
+    held = {"null": [[None if np.isnan(value) else value for value in row] for row in rows.tolist()]}
+    held["nan"] = rows.tolist()
+    table = quoted(pool.lexis, "data")
+    kind = choose.choices(("both", "null", "nan"), (8, 1, 1))[0] if database.holds_nan else "null"
+    if kind != "both":
+        database.insert("data", pool.columns, rows, missing=kind)
+        return Rows(table, held[kind])
+    for name, missing in (("nulls", "null"), ("nans", "nan")):
+        database.insert(name, pool.columns, rows, missing=missing)
+    row, one, *others = (quoted(pool.lexis, column) for column in ("gbfl_row", *pool.columns))
+    nulls, nans = quoted(pool.lexis, "nulls"), quoted(pool.lexis, "nans")
+    listed = ", ".join((one, *others))
+    mixed = ", ".join((f"l.{one} AS {one}", *(f"r.{other} AS {other}" for other in others)))
+    union = (
+        f"SELECT {row}, {listed} FROM {nulls} UNION ALL SELECT {row} + {len(rows)} AS {row}, {listed} FROM {nans} "
+        f"UNION ALL SELECT l.{row} + {2 * len(rows)} AS {row}, {mixed} FROM {nulls} l JOIN {nans} r ON l.{row} = r.{row}"
+    )
+    database.execute(f"DROP TABLE IF EXISTS {table}")
+    database.execute(TABLE_AS.get(pool.dialect, "CREATE TABLE {} AS {}").format(table, union))
+    values = [[left[0], *right[1:]] for left, right in zip(held["null"], held["nan"], strict=True)]
+    return Rows(table, [*held["null"], *held["nan"], *values])
 
 
 def _typed(database, choose, pool):
@@ -188,27 +216,56 @@ def _typed(database, choose, pool):
 
 
 def _judge(database, pool, rows, part, result):
-    """Run what was read, and compare row by row. What the engine does not take is not tried again on other rows."""
+    """Run what was read, and compare row by row."""
     together = [trial for trial, _ in part if trial.expression is not None]
-    found = dict(zip(together, _answers(database, pool, rows, together), strict=True))
-    taken = []
+    cast = f"CAST({pool.lexis.quote}"  # ClickHouse refuses to cast NULL: those side by side are soon set apart
+    together.sort(key=lambda trial: cast in trial.expression)
+    found = {}
+    for start in range(0, len(together), WIDEST):
+        some = together[start : start + WIDEST]
+        found |= dict(zip(some, _answers(database, pool, rows, some), strict=True))
     for trial, readings in part:
         answers = found[trial] if trial in found else _alone(database, pool, rows, trial)
         if answers is None:
             result.counts["not taken by the engine"] += 1
             continue
-        result.counts["runs compared"] += 1
-        if trial.expression is not None:
-            taken.append((trial, readings))
+        result.counts["read and run"] += 1
         for reader, ways in readings.items():
-            if (reader, trial.text) in result.disagreements or _differ(ways, rows.values, answers) is None:
+            result.counts[f"{reader}: run"] += 1
+            if _differ(ways, rows.values, answers) is None:
                 continue
             again = _alone(database, pool, rows, trial)  # in a batch, one text may spill over into the next
             if again is None or _differ(ways, rows.values, again) is None:
                 result.counts["spilt over in a batch"] += 1
             else:
                 _record(database, rows, trial, reader, ways, again, result)
-    return taken
+
+
+def _judge_view(database, pool, rows, trial, result):
+    """Make a view of a text, read it as the catalog prints it, and compare it with its own rows."""
+    view = quoted(pool.lexis, "scored")
+    try:
+        database.execute(f"CREATE VIEW {view} AS {trial.text}")
+    except CannotRun:
+        result.counts["not taken by the engine"] += 1
+        return
+    try:
+        stored = CATALOGS[pool.dialect].view(database, "scored")
+        schema = str(database.fetch(SCHEMA[pool.dialect])[0][0]) if pool.dialect in SCHEMA else ""
+        expected = replace(_expected(pool, trial), form="view", made="scored", schema=schema)
+        ways = read_strict_view(stored.statement or stored.definition, pool.dialect, expected)
+        answers = [answer for _, answer in sorted(database.fetch(f"SELECT * FROM {view}"), key=lambda each: each[0])]
+    except Unread:
+        result.counts["views: refused"] += 1
+    except (CannotRun, ValueError):  # what fails on a row, or more or other columns than two
+        result.counts["not taken by the engine"] += 1
+    else:
+        result.counts["views: read"] += 1
+        result.counts["read and run"] += 1
+        if _differ(ways, rows.values, answers) is not None:
+            _record(database, rows, trial, "strict", ways, answers, result)
+    finally:
+        database.execute(f"DROP VIEW {view}")
 
 
 def _record(database, rows, trial, reader, ways, answers, result):

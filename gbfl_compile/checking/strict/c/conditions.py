@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
 
 from gbfl_compile.checking.reading.choices import Value, choice
@@ -21,9 +22,30 @@ from gbfl_compile.checking.reading.conditions import (
     negate,
 )
 from gbfl_compile.checking.reading.nodes import Condition, Test
-from gbfl_compile.checking.strict.c.literals import count, real
-from gbfl_compile.checking.strict.c.source import Misfit, Source
+from gbfl_compile.checking.strict.c.lexer import Real, count, real
 from gbfl_compile.ir.intervals import Values, both
+
+
+class Misfit(Exception):
+    """The tokens from here on are not what is known. Not an error yet: another part of a known file may fit."""
+
+    def __init__(self, at: int, expected: str) -> None:
+        super().__init__(expected)
+        self.at = at
+        self.expected = expected
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The type of the values, the number of features, and what has come up on the way."""
+
+    real: Real
+    features: int
+    tests: dict[tuple[int, str, str, str], Condition] = field(default_factory=dict)
+    """Comparisons made before: kernels repeat what the function of one row says."""
+    misfits: list[Misfit] = field(default_factory=list)
+    """Where each repeated part ended, to tell the user how far a file was understood."""
+
 
 Spelling: TypeAlias = Literal["x[i]", "xi"]
 """How a rule names a value: by its place in a row, or by the number in the name of a local."""

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
+from typing import TypeAlias
 
-from gbfl_compile.checking.reading.nodes import Condition, PointDecision, Unread
+from gbfl_compile.checking.reading.conditions import all_of
+from gbfl_compile.checking.reading.nodes import Condition, PointDecision, Test, Unread
 from gbfl_compile.checking.reading.tables import scale_of
-from gbfl_compile.checking.strict.c.bits import bits_scored
-from gbfl_compile.checking.strict.c.classes import check_each_class, starts
-from gbfl_compile.checking.strict.c.columns import check_columns, check_kernel_columns, check_rows
-from gbfl_compile.checking.strict.c.names import check_shape
+from gbfl_compile.checking.strict.c.contents import (
+    check_columns,
+    check_each_class,
+    check_kernel_columns,
+    check_rows,
+    check_shape,
+    starts,
+)
 from gbfl_compile.checking.strict.c.template import Contents
+from gbfl_compile.ir.intervals import Values, below
 
 Place = tuple[tuple[str, ...], PointDecision]
 ONE_ROW = ("score", "predict", "predict_proba", "explain")
@@ -86,3 +95,132 @@ def _select_scored(contents: Contents) -> PointDecision:
             points[worth["class"]] += worth["points"]
         terms.append((each["holds"], tuple(points)))
     return PointDecision(bias, tuple(terms))
+
+
+GROUP = 256
+"""Bits in a group: four words of 64."""
+
+Term: TypeAlias = tuple[Condition, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A feature, the values at which its bins begin (first of all minus infinity), and where its bins are."""
+
+    feature: int
+    edges: tuple[float, ...]
+    first_bin: int
+
+    @property
+    def bins(self) -> slice:
+        """Its bins among all bins; the last one is for a missing value."""
+        return slice(self.first_bin, self.first_bin + len(self.edges) + 1)
+
+
+def bits_scored(contents: Contents) -> PointDecision:
+    """The kernel as points a rule, and points a range of values."""
+    columns = _columns(contents)
+    bias = starts(contents, "starts")
+    summed_classes = [each["class"] for each in contents["bin_sums"]]
+    if len(set(summed_classes)) != len(summed_classes) or not set(summed_classes) <= set(range(contents["classes"])):
+        raise Unread("the points of a bin are added twice, or for a class that is not there")
+    check_shape(contents, "bin_points", "bins", "classes")
+    points = contents["bin_points"]
+    if len(summed_classes) < contents["classes"]:
+        points = [tuple(p if c in summed_classes else 0 for c, p in enumerate(row)) for row in points]
+    terms = [term for column in columns for term in _bin_terms(column, points[column.bins])]
+    if "bin_masks" in contents:
+        for key in ("before", "added", "after"):
+            check_each_class(contents, key)
+        check_shape(contents, "bin_masks", "groups", "bins", 4)
+        check_shape(contents, "bit_points", "bits", "classes")
+        terms += _bit_terms(columns, contents["bin_masks"], contents["bit_points"])
+    return PointDecision(bias, tuple(terms))
+
+
+def _columns(contents: Contents) -> list[Column]:
+    """The columns of a block, each with bins of its own that are in their tables."""
+    check_shape(contents, "cut_table", "cuts")
+    check_shape(contents, "bin_features", "slots", 3)
+    if contents["used"] != contents["slots"]:
+        raise Unread(f"{contents['used']} of {contents['slots']} columns are looked at")
+    columns = []
+    for slot, (first_cut, cut_count, first_bin) in zip(contents["gathered"], contents["bin_features"], strict=True):
+        cuts = contents["cut_table"][first_cut : first_cut + cut_count]
+        if first_cut + cut_count > contents["cuts"] or first_bin + cut_count + 2 > contents["bins"]:
+            raise Unread("bins or cuts that are not in their tables")
+        edges = (-math.inf, *(cut + 0.0 for cut in cuts))
+        if any(low >= high for low, high in pairwise(edges)):
+            raise Unread("cuts that are not in ascending order")
+        columns.append(Column(slot["feature"], edges, first_bin))
+    return columns
+
+
+def _bin_terms(column: Column, points: Sequence[tuple[int, ...]]) -> Iterator[Term]:
+    """A term for each number of points, with the bins that have them."""
+    runs: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+    first = 0
+    for worth, same in groupby(points):
+        end = first + len(list(same))
+        runs.setdefault(worth, []).append((first, end))
+        first = end
+    for worth, own in runs.items():
+        if any(worth):
+            yield _within(column, own), worth
+
+
+def _within(column: Column, runs: Sequence[tuple[int, int]]) -> Condition:
+    """The value is in one of these runs of bins, given in ascending order."""
+    missing = len(column.edges)
+    pieces: list[Values] = []
+    for first, end in runs:
+        if first < missing:
+            most = below(column.edges[end]) if end < missing else math.inf
+            pieces.append(Values(column.edges[first], most, missing=False))
+        if end > missing:
+            pieces.append(Values(math.inf, -math.inf, missing=True))
+    return Test(column.feature, tuple(pieces))
+
+
+def _bit_terms(
+    columns: Sequence[Column], masks: Sequence[Sequence[Sequence[int]]], points: Sequence[tuple[int, ...]]
+) -> Iterator[Term]:
+    """A term for each bit that some row leaves set."""
+    for group, rows in enumerate(masks):
+        words = [a | b << 64 | c << 128 | d << 192 for a, b, c, d in rows]
+        parts: list[list[Condition]] = [[] for _ in range(GROUP)]
+        possible = (1 << GROUP) - 1
+        for column in columns:
+            own = words[column.bins]
+            for bit, runs in _bit_runs(own).items():
+                parts[bit].append(_within(column, runs))
+            possible &= _any(own)
+        for bit in range(GROUP):
+            if not possible >> bit & 1:
+                continue
+            if group * GROUP + bit >= len(points):
+                raise Unread(f"bit {group * GROUP + bit} stands for no rule")
+            yield all_of(parts[bit]), points[group * GROUP + bit]
+
+
+def _any(words: Sequence[int]) -> int:
+    union = 0
+    for word in words:
+        union |= word
+    return union
+
+
+def _bit_runs(words: Sequence[int]) -> dict[int, list[tuple[int, int]]]:
+    """For each bit that is set in some words and not in all, the runs of words in which it is."""
+    since: dict[int, int] = {}
+    runs: dict[int, list[tuple[int, int]]] = {}
+    for number, (before, word) in enumerate(pairwise([0, *words, 0])):
+        change = before ^ word
+        while change:
+            bit = change.bit_length() - 1
+            change ^= 1 << bit
+            if bit in since:
+                runs.setdefault(bit, []).append((since.pop(bit), number))
+            else:
+                since[bit] = number
+    return {bit: own for bit, own in runs.items() if own != [(0, len(words))]}

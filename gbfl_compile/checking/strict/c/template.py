@@ -3,24 +3,176 @@
 A template is C with these signs in it:
 
     @NAME@                  filled in before anything is matched, and so are @REAL@, @BITS@ and @LANE@
-    $kind:key               a hole; `holes` says what may be in it. A key seen before has to have the same value
+    $kind:key               a hole; `KINDS` says what may be in it. A key seen before has to have the same value
     $each:key{ ... $}       the tokens between, any number of times, each time with keys of their own
     $when:flag{ ... $}      the tokens between, for artifacts of that kind only
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.checking.strict.c.holes import KINDS
-from gbfl_compile.checking.strict.c.lexer import Tokens, template_tokens
-from gbfl_compile.checking.strict.c.literals import Real
-from gbfl_compile.checking.strict.c.source import Misfit, Source
+from gbfl_compile.checking.strict.c.conditions import Misfit, Source, nested_ifs, rule
+from gbfl_compile.checking.strict.c.lexer import (
+    Real,
+    Tokens,
+    count,
+    real,
+    string,
+    template_tokens,
+    unsigned_literal,
+    whole,
+)
+
+Fit: TypeAlias = tuple[Any, int]
+"""What is in a hole, and where the tokens after it begin."""
+
+Kind: TypeAlias = Callable[[Sequence[str], int, Source], Fit]
+Element: TypeAlias = Callable[[str, Source], Any]
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+LETTER = re.compile(r"'[a-z]'")
+INT_TYPES = re.compile(r"int(8|16|32|64)_t")
+DEEPEST_TABLE = 3
+
+
+def _single(what: str, value: Callable[[str], Any]) -> Kind:
+    """A hole of one token."""
+
+    def fit(words: Sequence[str], at: int, source: Source) -> Fit:
+        content = value(words[at])
+        if content is None:
+            raise Misfit(at, what)
+        return content, at + 1
+
+    return fit
+
+
+def _local(letter: str) -> Kind:
+    """A local variable that is called by a letter and a number: the number."""
+    pattern = re.compile(rf"{letter}(0|[1-9][0-9]{{0,8}})")
+
+    def number(word: str) -> int | None:
+        match = pattern.fullmatch(word)
+        return None if match is None else int(match[1])
+
+    return _single(f"{letter} and a number", number)
+
+
+def _matching(pattern: re.Pattern[str]) -> Callable[[str], str | None]:
+    return lambda word: word if pattern.fullmatch(word) else None
+
+
+def _integer(words: Sequence[str], at: int, source: Source) -> Fit:
+    """A signed number: `7`, `-7` or `INT64_C(-7)`."""
+    end = at + 1 + (words[at] == "-")
+    if words[at] == "INT64_C":
+        end = at + 4 + (words[at + 2] == "-")
+    number = whole(" ".join(words[at:end]))
+    if number is None:
+        raise Misfit(at, "a whole number of at most 64 bits")
+    return number, end
+
+
+def _node(words: Sequence[str], at: int, source: Source) -> Fit:
+    """An answer, or the name of the step that has it."""
+    if re.fullmatch(r"n(0|[1-9][0-9]{0,8})", words[at]):
+        return words[at], at + 1
+    return KINDS["number"](words, at, source)
+
+
+def _end(words: Sequence[str], at: int) -> int:
+    """The end of the declaration: nothing in a table is a semicolon."""
+    try:
+        return words.index(";", at)
+    except ValueError:
+        raise Misfit(at, "a table and a semicolon") from None
+
+
+def _table(element: Element) -> Kind:
+    """A table in braces, down to elements of one kind: tuples of tuples. Each brace is there, and no comma too many."""
+
+    def fit(words: Sequence[str], at: int, source: Source) -> Fit:
+        end = _end(words, at)
+        text = " ".join(words[at:end])
+        depth = (len(text) - len(text.lstrip("{ "))) // 2
+        opening, closing = "{ " * depth, " }" * depth
+        if not 1 <= depth <= DEEPEST_TABLE or not text.startswith(opening) or not text.endswith(closing):
+            raise Misfit(at, "a table in braces")
+        return read_nested(text[len(opening) : -len(closing)], depth, at, source), end
+
+    def read_nested(text: str, depth: int, at: int, source: Source) -> tuple[Any, ...]:
+        pieces = text.split(f"{' }' * (depth - 1)} , {'{ ' * (depth - 1)}")
+        if depth > 1:
+            return tuple(read_nested(piece, depth - 1, at, source) for piece in pieces)
+        row = tuple(element(piece, source) for piece in pieces)
+        if None in row:
+            raise Misfit(at, f"a table of numbers of its type: it has {pieces[row.index(None)][:40]}")
+        return row
+
+    return fit
+
+
+def _texts(words: Sequence[str], at: int, source: Source) -> Fit:
+    """Strings in braces."""
+    end = _end(words, at)
+    inner = words[at + 1 : end - 1]
+    texts = tuple(string(word) for word in inner[::2] if word[:1] == '"')
+    commas = set(inner[1::2]) <= {","} and len(inner) % 2 == 1
+    if words[at] != "{" or words[end - 1] != "}" or not commas or len(texts) != len(inner[::2]) or None in texts:
+        raise Misfit(at, "strings in braces")
+    return texts, end
+
+
+def _whole_of(bits: int) -> Element:
+    def element(text: str, source: Source) -> int | None:
+        number = whole(text)
+        return number if number is not None and -(2 ** (bits - 1)) <= number < 2 ** (bits - 1) else None
+
+    return element
+
+
+def _number(text: str, kind: Real) -> float | None:
+    number = real(text.removeprefix("- "), kind)
+    return -number if number is not None and text.startswith("- ") else number
+
+
+def _cut(text: str, source: Source) -> float | None:
+    """Where a bin begins; a table of none has a single 0."""
+    return {"GBFL_INFINITY": math.inf, "0": 0.0}.get(text, _number(text, source.real))
+
+
+KINDS: Mapping[str, Kind] = {
+    "number": _single("a number from 0 on", count),
+    "integer": _integer,
+    "mask": _single("an unsigned number", unsigned_literal),
+    "double": _single("a double", lambda word: real(word, "double")),
+    "text": _single("a string", lambda word: string(word) if word[:1] == '"' else None),
+    "name": _single("a name", _matching(NAME)),
+    "letter": _single("a letter", _matching(LETTER)),
+    "int_type": _single("a type of whole numbers", _matching(INT_TYPES)),
+    **{letter: _local(letter) for letter in "cxnsh"},
+    "node": _node,
+    "one_row": lambda words, at, source: rule(words, at, source, "x[i]"),
+    "lanes": lambda words, at, source: rule(words, at, source, "xi"),
+    "tree": nested_ifs,
+    "int32s": _table(_whole_of(32)),
+    "int64s": _table(_whole_of(64)),
+    "masks": _table(lambda text, source: unsigned_literal(text)),
+    "flags": _table(lambda text, source: {"0": 0, "1": 1}.get(text)),
+    "doubles": _table(lambda text, source: _number(text, "double")),
+    "cuts": _table(_cut),
+    "texts": _texts,
+}
+"""What may be in a hole, by the name of its kind."""
+
 
 KNOWN = Path(__file__).parent / "known"
 

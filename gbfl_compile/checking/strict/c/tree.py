@@ -8,8 +8,7 @@ from dataclasses import replace
 from gbfl_compile.checking.reading.choices import Value, choice, decision_of
 from gbfl_compile.checking.reading.nodes import Outcome, StepDecision, Unread
 from gbfl_compile.checking.reading.tables import Step, leaf_outcome, way_to
-from gbfl_compile.checking.strict.c.columns import check_columns, check_kernel_columns, check_rows
-from gbfl_compile.checking.strict.c.names import check_shape
+from gbfl_compile.checking.strict.c.contents import check_columns, check_kernel_columns, check_rows, check_shape
 from gbfl_compile.checking.strict.c.template import Contents
 
 Place = tuple[tuple[str, ...], StepDecision]

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gbfl_compile.auditing.labels import UNKNOWN, class_finder
+from gbfl_compile.auditing.answers import UNKNOWN, class_finder
 from gbfl_compile.auditing.scored.compare import Answerer, BatchAnswers, answer_batch, matrix, with_used_features
 from gbfl_compile.auditing.scored.source import Batch, Source, columns_to_read, labels_held, name_source, source_batches
 from gbfl_compile.errors import BadInput

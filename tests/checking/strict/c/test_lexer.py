@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.checking.strict.c.lexer import runtime_tokens, tokens
-from gbfl_compile.checking.strict.c.literals import count, real, string, unsigned_literal, whole
+from gbfl_compile.checking.strict.c.lexer import count, real, runtime_tokens, string, tokens, unsigned_literal, whole
 from gbfl_compile.checking.strict.c.template import KNOWN
 from tests.backends.c.programs import cc, needs_a_compiler
 
@@ -132,7 +131,7 @@ def test_a_line_of_the_runtime_joins_as_a_compiler_joins_it():
 
 
 def test_known_files_hold_only_holes_that_there_are():
-    from gbfl_compile.checking.strict.c.holes import KINDS
+    from gbfl_compile.checking.strict.c.template import KINDS
 
     used = {kind for file in KNOWN.glob("*.[ch]") for kind in re.findall(r"\$([a-z_0-9]+):", file.read_text())}
     assert used - {"each", "when"} == set(KINDS)

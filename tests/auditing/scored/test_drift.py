@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gbfl_compile.auditing.drift import FLOOR, drift, population_stability_index
-from gbfl_compile.auditing.scored.audit import audit_scored
+from gbfl_compile.auditing.scored import audit_scored
+from gbfl_compile.auditing.scored.drift import FLOOR, drift, population_stability_index
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
 from gbfl_compile.ir.trees import leaf, split
-from gbfl_compile.lowering.provenance import histogram
-from gbfl_compile.mining.figures import distributions
+from gbfl_compile.lowering import histogram
+from gbfl_compile.mining.summary import distributions
 
 CLAUSES = (Clause((Interval(0, 0.0, 1.0),)), Clause((Interval(1, None, 0.5, if_missing=True),)))
 TREE = split(0, split(1, leaf(0.25, 0.75), leaf(0.9, 0.1)), leaf(1.0, 0.0))

@@ -1,1 +1,0 @@
-"""Programs that run a scorer in a process of its own."""
