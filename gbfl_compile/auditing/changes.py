@@ -15,7 +15,7 @@ from gbfl_compile.auditing.verdict import Change
 from gbfl_compile.checking.prove import prove
 from gbfl_compile.checking.prove.cells import Atoms, Cells, cells_of, join, mask_of
 from gbfl_compile.checking.prove.findings import Counterexample
-from gbfl_compile.checking.reading.from_program import as_reading, condition_of
+from gbfl_compile.checking.reading.from_program import as_reading, condition_of, test_of
 from gbfl_compile.checking.reading.nodes import (
     And,
     Ask,
@@ -28,7 +28,7 @@ from gbfl_compile.checking.reading.nodes import (
     StepDecision,
     Test,
 )
-from gbfl_compile.ir.intervals import values_of
+from gbfl_compile.ir.kinds import codebook
 from gbfl_compile.ir.nodes import Clause, Program
 
 NOTHING = "nothing"
@@ -64,8 +64,9 @@ def _approved_pieces(cells: Cells, program: Program, source: Reading) -> Iterato
     points: Sequence[Points] = [()] * len(program.clauses)
     if isinstance(source.decision, PointDecision):
         points = [worth for _, worth in source.decision.terms]
+    book = codebook(program)
     for clause, worth in zip(program.clauses, points, strict=True):
-        yield conjunction(cells, condition_of(clause)) or (), worth
+        yield conjunction(cells, condition_of(program, clause, book)) or (), worth
 
 
 def conjunction(cells: Cells, condition: Condition) -> Atoms | None:
@@ -241,8 +242,9 @@ def _cut_text(name: str, cut: float) -> str:
 
 def _clauses_at(program: Program, cells: Cells) -> Mapping[tuple[int, float], str]:
     places: dict[tuple[int, float], str] = {}
+    book = codebook(program)
     for number, clause in enumerate(program.clauses):
-        alone = cells_of((_only(program, condition_of(clause)),), cells.dtype)
+        alone = cells_of((_only(program, condition_of(program, clause, book)),), cells.dtype)
         for feature, starts in enumerate(alone.starts):
             for cut in starts:
                 places.setdefault((feature, cut), f"clause {number}")
@@ -273,7 +275,7 @@ def _by_missing(program: Program, cells: Cells, reading: Reading, shown: Counter
                 mask_text(
                     cells,
                     atom.feature,
-                    mask_of(cells, Test(atom.feature, (values_of(atom),))),
+                    mask_of(cells, test_of(program, atom, codebook(program))),
                     program.features[atom.feature],
                 )
                 for atom in (atoms[place], turned)

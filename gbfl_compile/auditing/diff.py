@@ -35,6 +35,7 @@ from gbfl_compile.ir.batch import Matrix, evaluate_many
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.evaluate import evaluate, winner
 from gbfl_compile.ir.json import as_program
+from gbfl_compile.ir.kinds import codebook
 from gbfl_compile.ir.nodes import Clause, Leaf, Program, Tree
 from gbfl_compile.ir.text import label_text, printable
 from gbfl_compile.tables.read import feature_rows
@@ -89,7 +90,7 @@ def _pieces(cells: Cells, program: Program, frame: Program) -> list[Piece]:
     pieces = []
     for number, clause in enumerate(program.clauses):
         moved = Clause(tuple(replace(atom, feature=place[atom.feature]) for atom in clause.atoms))
-        atoms = conjunction(cells, condition_of(moved))
+        atoms = conjunction(cells, condition_of(program, moved, codebook(program)))
         if atoms is None:  # no value does it
             atoms = ((moved.atoms[0].feature, 0),)
         pieces.append(Piece(number, tuple(sorted(atoms)), tuple(worth[number])))

@@ -17,7 +17,8 @@ if TYPE_CHECKING:  # numpy is loaded to run a predictor, not to list the targets
     from numpy.typing import NDArray
 
     from gbfl_compile.ir.batch import Answers, Matrix
-    from gbfl_compile.ir.nodes import Label, Program
+    from gbfl_compile.ir.kinds import Value
+    from gbfl_compile.ir.nodes import Kind, Label, Program
 
     Vector: TypeAlias = NDArray[np.float64]
 
@@ -69,6 +70,10 @@ class Predictor:
     """Whether `answer` may be called from several threads at once."""
     columns: ByColumn | None = None
     """A faster entry point, if there is one, with the same answers as `answer`."""
+    kinds: tuple[Kind, ...] = ()
+    """The kind of each feature; `()` where all are numbers."""
+    answer_rows: Callable[[Sequence[Sequence[Value]]], Answers] | None = None
+    """Where features are words or dates: rows of Python values -> answers. `answer` is for numbers alone."""
 
 
 @dataclass(frozen=True, slots=True)

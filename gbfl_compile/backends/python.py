@@ -17,7 +17,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.files.atomic import read_whole
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.evaluate import winner
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Tree
+from gbfl_compile.ir.nodes import Atom, Clause, Interval, Kind, Leaf, OneOf, Program, Scorecard, Tree
 from gbfl_compile.ir.reasons import reasons_of
 from gbfl_compile.ir.text import clause_text, readable
 from gbfl_compile.ir.trees import deep_splits, leaf_numbers
@@ -25,6 +25,7 @@ from gbfl_compile.version import GENERATOR
 
 if TYPE_CHECKING:
     from gbfl_compile.ir.batch import Answers, Matrix
+    from gbfl_compile.ir.kinds import Value
 
 EXTENSION = ".py"
 
@@ -40,7 +41,45 @@ def literal(value: object) -> str:
     return repr(value)
 
 
-def atom(interval: Interval, name: str) -> str:
+def atom(asked: Atom, name: str, kind: Kind) -> str:
+    """One atom. A row's words are texts or None, its booleans and dates are numbers (`_values` has seen to that)."""
+    match asked:
+        case Interval():
+            return between(asked, name)
+        case OneOf():
+            return truth(asked, name) if kind == "boolean" else one_of(asked, name)
+        case _:
+            assert_never(asked)
+
+
+def truth(asked: OneOf, name: str) -> str:
+    """A boolean is 1.0 or 0.0, and NaN where it is missing."""
+    if not asked.values:
+        return (
+            between(Interval(asked.feature, if_missing=asked.if_missing), name)
+            if asked.negated
+            else (f"{name} != {name}" if asked.if_missing else "False")
+        )
+    text = f"{name} == {'0.0' if asked.negated else '1.0'}"
+    return f"({name} != {name} or {text})" if asked.if_missing else text
+
+
+def one_of(asked: OneOf, name: str) -> str:
+    """One set of texts. None is in no set: it needs a test where that is not what a missing value answers."""
+    if not asked.values:
+        if asked.negated:
+            return "True" if asked.if_missing else f"{name} is not None"
+        return f"{name} is None" if asked.if_missing else "False"
+    is_one = len(asked.values) == 1
+    listed = literal(asked.values[0]) if is_one else literal(asked.values)
+    sign = ("!=" if asked.negated else "==") if is_one else ("not in" if asked.negated else "in")
+    text = f"{name} {sign} {listed}"
+    if asked.negated == asked.if_missing:
+        return text
+    return f"{name} is not None and {text}" if asked.negated else f"({name} is None or {text})"
+
+
+def between(interval: Interval, name: str) -> str:
     """One interval. NaN fails every comparison, so only a missing value that *holds* needs a test."""
     if interval.lo is None and interval.hi is None:
         return "True" if interval.if_missing else f"{name} == {name}"
@@ -54,9 +93,10 @@ def atom(interval: Interval, name: str) -> str:
     return f"({name} != {name} or {text})" if interval.if_missing else text
 
 
-def condition(clause: Clause, names: Mapping[int, str]) -> str:
+def condition(program: Program, clause: Clause, names: Mapping[int, str]) -> str:
     """A clause as one expression."""
-    return " and ".join(atom(interval, names[interval.feature]) for interval in clause.atoms) or "True"
+    atoms = (atom(asked, names[asked.feature], program.kind(asked.feature)) for asked in clause.atoms)
+    return " and ".join(atoms) or "True"
 
 
 def decision(program: Program, names: Mapping[int, str]) -> list[str]:
@@ -65,7 +105,7 @@ def decision(program: Program, names: Mapping[int, str]) -> list[str]:
         case Tree():
             return list(_tree_lines(program, program.decision, names))
         case Scorecard():
-            values = [f"    {condition(clause, names)}," for clause in program.clauses]
+            values = [f"    {condition(program, clause, names)}," for clause in program.clauses]
             return ["return (", *values, ")"] if values else ["return ()"]
         case _:
             assert_never(program.decision)
@@ -83,7 +123,7 @@ def _tree_lines(program: Program, tree: Tree, names: Mapping[int, str]) -> Itera
         if isinstance(node, Leaf):
             yield f"{indent}return {number[index]}"
             continue
-        test = condition(program.clauses[node.clause], names)
+        test = condition(program, program.clauses[node.clause], names)
         first, second = node.then, node.otherwise
         if index in inverted:
             test, first, second = f"not ({test})", second, first
@@ -125,6 +165,7 @@ def emit(program: Program, name: str, options: Options) -> Artifact:
         "digest": literal(source),
         "rules": readable(program).split("\n"),
         "features": [literal(feature) for feature in program.features],
+        "kinds": [literal(kind) for kind in program.kinds],
         "classes": [literal(label) for label in program.classes],
         "clauses": [literal(clause_text(clause, program.features, program.kinds)) for clause in program.clauses],
         "reasons": [(clause, literal(text)) for clause, text in reasons_of(program).items()],
@@ -181,22 +222,25 @@ def load(path: Path) -> Predictor:
         raise BadInput(f"{path}: is not a module this target emits: {type(error).__name__}: {error}") from error
 
     def answer(rows: Matrix) -> Answers:
-        return _answers(module, rows)
+        return _answers(module, rows.tolist())
 
-    return Predictor("python", _engine(), digest_here, features, classes, answer)
+    def answer_rows(rows: Sequence[Sequence[Value]]) -> Answers:
+        return _answers(module, [list(row) for row in rows])
+
+    kinds = tuple(getattr(module, "KINDS", ()))
+    return Predictor("python", _engine(), digest_here, features, classes, answer, kinds=kinds, answer_rows=answer_rows)
 
 
 ROWS_BY_NAME = 200
 """How many rows are also passed by name, with None for NaN."""
 
 
-def _answers(module: types.ModuleType, rows: Matrix) -> Answers:
+def _answers(module: types.ModuleType, listed: list[list[Any]]) -> Answers:
     """The module's answers, by every one of its functions: if two disagree it is broken."""
     import numpy as np
 
     from gbfl_compile.ir.batch import Answers, label_array
 
-    listed = rows.tolist()
     labels = module.predict_many(listed)
     reasons = [module.explain(row) for row in listed]
     probabilities = [module.predict_proba(row) for row in listed]
@@ -221,7 +265,7 @@ def _require_equal(one: Sequence[Any], other: Sequence[Any], functions: str) -> 
         raise BadInput(f"{functions} disagree: {one[place]!r} and {other[place]!r}")
 
 
-def _row_by_name(module: types.ModuleType, row: list[float]) -> dict[str, float | None]:
+def _row_by_name(module: types.ModuleType, row: list[Any]) -> dict[str, Any]:
     return {name: None if value != value else value for name, value in zip(module.FEATURES, row, strict=True)}
 
 

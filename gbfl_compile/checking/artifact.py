@@ -103,7 +103,7 @@ def prove_readings(
     kinds = [(type(label), label) for label in program.classes]
     for reading in readings:
         same = [(type(label), label) for label in reading.classes] == kinds
-        if reading.features != program.features or not same:
+        if (reading.features, reading.kinds) != (program.features, program.kinds) or not same:
             return ArtifactProof("other names", OTHER_NAMES)
     try:
         places = tuple((reading.place, prove(program, reading, budget_seconds)) for reading in readings)

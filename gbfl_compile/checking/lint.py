@@ -23,7 +23,8 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix, clause_column, evaluate_many
 from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.json import as_program
-from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.kinds import codebook
+from gbfl_compile.ir.nodes import Interval, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.text import clause_text
 from gbfl_compile.ir.trees import leaf_numbers, paths
 from gbfl_compile.tables.read import feature_rows
@@ -124,7 +125,8 @@ def lint(
     rows = None if data is None else feature_rows(data, program.features)
     cells = cells_of((as_reading(program),))
     clock = clock_of(budget_seconds)
-    atoms = [atoms_of(cells, clause) for clause in program.clauses]
+    book = codebook(program)
+    atoms = [atoms_of(cells, program, clause, book) for clause in program.clauses]
     oddities = [*_clause_oddities(program, cells, atoms), *_unused_features(program), *_unused_labels(program)]
     facts: Sequence[NodeFacts] = ()
     if isinstance(program.decision, Tree):
@@ -228,10 +230,11 @@ def _data_oddities(program: Program, cells: Cells, facts: Sequence[NodeFacts], d
         if count:
             name = program.features[feature]
             yield Oddity("missing in the data", f"feature {name!r}", f"{count} of {len(data)} rows have no value")
+    book = codebook(program)
     for number, clause in enumerate(program.clauses):
-        held = int(clause_column(clause, data).sum())
+        held = int(clause_column(clause, data, book).sum())
         if held == 0:
-            row = _row_of(cells, dict(atoms_of(cells, clause)))
+            row = _row_of(cells, dict(atoms_of(cells, program, clause, book)))
             yield Oddity(
                 "clause without data", f"clause {number}", f"none of {len(data)} rows holds it", row, (number,)
             )
@@ -251,7 +254,7 @@ def _bounds_outside(program: Program, data: Matrix) -> Iterator[Oddity]:
     most = np.where(there, data, -np.inf).max(axis=0).tolist()
     for number, clause in enumerate(program.clauses):
         for atom in clause.atoms:
-            for bound in (atom.lo, atom.hi):
+            for bound in (atom.lo, atom.hi) if isinstance(atom, Interval) else ():
                 if bound is not None and not least[atom.feature] <= bound <= most[atom.feature]:
                     name = program.features[atom.feature]
                     span = f"{least[atom.feature]!r} to {most[atom.feature]!r}"

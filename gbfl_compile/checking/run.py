@@ -21,6 +21,7 @@ from gbfl_compile.checking.readers import Tier, was_run
 from gbfl_compile.checking.witnesses.rows import rows_to_run
 from gbfl_compile.errors import CannotRun
 from gbfl_compile.ir.batch import Answers, Matrix, evaluate_many
+from gbfl_compile.ir.kinds import Codebook, decode_rows
 from gbfl_compile.ir.nodes import Program, Tree
 
 if TYPE_CHECKING:
@@ -160,7 +161,9 @@ class Expectation:
     own: tuple[Matrix, ...]
     """The user's rows, the last of `rows`: data, then the triplets' x, PP and PN."""
     triplets: Triplets | None
-    unwitnessed: tuple[str, ...] = ()
+    unwitnessed: tuple[str, ...]
+    book: Codebook
+    """The texts of the codes in `rows`."""
 
 
 def expectation(program: Program, data: Matrix | None = None, triplets: Triplets | None = None) -> Expectation:
@@ -168,7 +171,9 @@ def expectation(program: Program, data: Matrix | None = None, triplets: Triplets
     own: tuple[Matrix, ...] = () if data is None else (data,)
     own += () if triplets is None else (triplets.x, triplets.pp, triplets.pn)
     chosen = rows_to_run(program, own)
-    return Expectation(program, chosen.rows, evaluate_many(program, chosen.rows), own, triplets, chosen.given_up)
+    return Expectation(
+        program, chosen.rows, evaluate_many(program, chosen.rows), own, triplets, chosen.given_up, chosen.book
+    )
 
 
 def _for_target(expected: Expectation, predictor: Predictor, constants: Collection[float]) -> Expectation:
@@ -188,10 +193,12 @@ def compare(expected: Expectation, predictor: Predictor, constants: Collection[f
     expected = _for_target(expected, predictor, constants)
     program = expected.program
     digest = predictor.digest if isinstance(predictor.digest, str) else repr(predictor.digest)
-    if predictor.features != program.features or not _same_labels(predictor.classes, program.classes):
+    if (predictor.features, predictor.kinds) != (program.features, program.kinds) or not _same_labels(
+        predictor.classes, program.classes
+    ):
         return TargetVerdict(predictor.target, "different", OTHER_NAMES, digest)
     try:
-        answers = predictor.answer(expected.rows)
+        answers = _answers_of(expected, predictor)
         others = [way(expected.rows) for way in predictor.other_ways.values()]
         execution = _execution(expected, (answers, *others), predictor.engine)
         pair = _consistency_pair(expected, answers)
@@ -203,6 +210,15 @@ def compare(expected: Expectation, predictor: Predictor, constants: Collection[f
     same_counts = pair is None or pair.source == pair.target
     outcome: Outcome = "equal" if execution.different == 0 and same_counts else "different"
     return TargetVerdict(predictor.target, outcome, None, digest, execution, pair)
+
+
+def _answers_of(expected: Expectation, predictor: Predictor) -> Answers:
+    """What an artifact answers: rows of Python values where features are words or dates, a matrix otherwise."""
+    if not expected.program.kinds:
+        return predictor.answer(expected.rows)
+    if predictor.answer_rows is None:
+        raise CannotRun(f"{predictor.target} takes numbers alone")
+    return predictor.answer_rows(decode_rows(expected.program, expected.rows.tolist(), expected.book))
 
 
 def with_proof(verdict: TargetVerdict, proof: ArtifactProof) -> TargetVerdict:

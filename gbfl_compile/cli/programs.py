@@ -77,7 +77,11 @@ def reasons(program: Path, table: Path | None, out: Path | None, as_json: bool, 
         loaded = with_reasons(loaded, reasons_in(read_table(table, text=("clause", "text")), str(table)))
         save(loaded, out)
     listing = [
-        {"clause": number, "rule": clause_text(clause, loaded.features, loaded.kinds), "text": reason_of(loaded, number)}
+        {
+            "clause": number,
+            "rule": clause_text(clause, loaded.features, loaded.kinds),
+            "text": reason_of(loaded, number),
+        }
         for number, clause in enumerate(loaded.clauses)
     ]
     if as_json:

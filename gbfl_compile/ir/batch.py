@@ -87,7 +87,7 @@ def atom_column(atom: Atom, values: Matrix, book: Codebook | None = None) -> NDA
         case OneOf(feature, texts, negated):
             if book is None:
                 raise BadInput("an atom that lists texts needs the codes of these texts")
-            listed = np.isin(values, [book.code(feature, text) for text in texts])
+            listed = np.isin(np.floor(values), [book.code(feature, text) for text in texts])
             holds = (listed ^ negated) & ~missing
         case _:
             assert_never(atom)

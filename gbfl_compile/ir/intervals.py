@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
-from gbfl_compile.ir.nodes import Atom, Clause, Interval, OneOf
+from gbfl_compile.ir.kinds import Codebook
+from gbfl_compile.ir.nodes import Atom, Clause, Interval, Kind, OneOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +137,45 @@ def allows_all(b: Allowed, a: Allowed) -> bool:
     if a.negated:
         return b.negated and b.listed <= a.listed
     return not a.listed & b.listed if b.negated else a.listed <= b.listed
+
+
+def tested_values(atom: Atom, kind: Kind, book: Codebook) -> tuple[Values, ...]:
+    """The doubles on which `atom` holds, as the prover compares them: texts by their codes, dates by whole days.
+
+    A whole number n owns all doubles up to n + 1, so that no range ends between two of them.
+
+    >>> tested_values(OneOf(0, ("a",)), "category", Codebook((("a", "b"),)))
+    (Values(least=1.0, most=1.9999999999999998, missing=False),)
+    """
+    match atom:
+        case Interval():
+            return (values_of(atom) if kind == "number" else whole_values(values_of(atom)),)
+        case OneOf(feature, texts, negated, if_missing):
+            return code_values(Texts(frozenset(texts), negated, if_missing), feature, book)
+        case _:
+            assert_never(atom)
+
+
+def whole_values(values: Values) -> Values:
+    """A range of whole numbers, each of which owns the doubles up to the next one."""
+    least = math.ceil(values.least) + 0.0 if math.isfinite(values.least) else values.least
+    most = below(math.floor(values.most) + 1.0) if math.isfinite(values.most) else values.most
+    return Values(least, most, values.missing)
+
+
+def code_values(texts: Texts, feature: int, book: Codebook) -> tuple[Values, ...]:
+    """The codes of some texts as ranges; any other text is below 1, or above all codes of the book."""
+    ranges = []
+    if texts.negated:
+        ranges.append(Values(-math.inf, below(1.0), False))
+    for place, text in enumerate(book.texts[feature], start=1):
+        if text in texts:
+            ranges.append(Values(float(place), below(place + 1.0), False))
+    if texts.negated:
+        ranges.append(Values(len(book.texts[feature]) + 1.0, math.inf, False))
+    if texts.missing:
+        ranges.append(Values(math.inf, -math.inf, True))
+    return tuple(ranges)
 
 
 def refused_by(atom: Atom) -> tuple[Allowed, ...]:

@@ -10,11 +10,10 @@ import datetime
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Literal, TypeAlias, assert_never
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.nodes import TRUE, Atom, Interval, Kind, OneOf, Program
+from gbfl_compile.ir.nodes import TRUE, Atom, Clause, Interval, Kind, OneOf, Program
 
 Value: TypeAlias = float | str | bool | datetime.date | None
 """A value as Python has it: a number, a text, a boolean, a date, a datetime, or None."""
@@ -44,23 +43,27 @@ class Codebook:
         listed = self.texts[feature]
         return float(listed.index(text) + 1) if text in listed else ANY_OTHER
 
-    def text(self, feature: int, code: float) -> str:
-        """The text of a code; for 0, one that is not listed."""
-        listed = self.texts[feature]
-        return listed[int(code) - 1] if code != ANY_OTHER else unlisted(listed)
+    def with_texts(self, texts: Sequence[tuple[str, ...]]) -> Codebook:
+        """The book with more texts of each feature, which get codes that the texts before them do not have."""
+        return Codebook(tuple(_merge(own, more) for own, more in zip(self.texts, texts, strict=True)))
 
     def with_text(self, feature: int, text: str) -> Codebook:
         """The book with one more text, which gets a code that the texts before it do not have."""
         if text in self.texts[feature]:
             return self
-        longer = (*self.texts[feature], text)
+        longer = (*self.texts[feature], text)  # the texts before it keep their codes
         return Codebook((*self.texts[:feature], longer, *self.texts[feature + 1 :]))
 
 
-@lru_cache(maxsize=100)
+def _merge(own: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+    return (*own, *(text for text in others if text not in own))
+
+
 def codebook(program: Program) -> Codebook:
     """The codes of the texts that a program mentions, in the order of their code points."""
     mentioned: list[set[str]] = [set() for _ in program.features]
+    if not program.kinds:
+        return Codebook(((),) * len(mentioned))
     for clause in program.clauses:
         for atom in clause.atoms:
             if isinstance(atom, OneOf):
@@ -154,37 +157,50 @@ def encode_row(program: Program, row: Sequence[Any], book: Codebook | None = Non
     return encoded
 
 
-def decode_value(program: Program, feature: int, value: float, book: Codebook | None = None) -> Value:
-    """A double of an encoded row as Python has it; None where it is missing."""
+def decode_value(kind: Kind, value: float, texts: Sequence[str] = ()) -> Value:
+    """A double of an encoded row as Python has it: None where a word or date is missing, a number as it is."""
+    if kind == "number":
+        return value
     if math.isnan(value):
         return None
-    kind = program.kind(feature)
     match kind:
-        case "number":
-            return value
         case "category":
-            return (codebook(program) if book is None else book).text(feature, value)
+            return texts[int(value) - 1] if 1 <= value < len(texts) + 1 else unlisted(texts)
         case "boolean":
-            return value == 1.0
+            return value >= 1.0
         case "date" | "timestamp":
             return moment(kind, value)
         case _:
             assert_never(kind)
 
 
+def decode_rows(program: Program, rows: Iterable[Sequence[float]], book: Codebook) -> list[list[Value]]:
+    """Encoded rows as Python has them."""
+    kinds = [program.kind(feature) for feature in range(len(program.features))]
+    return [
+        [decode_value(kind, value, texts) for kind, value, texts in zip(kinds, row, book.texts, strict=True)]
+        for row in rows
+    ]
+
+
 def moment(kind: Literal["date", "timestamp"], value: float) -> datetime.date:
     """A number of days or microseconds since 1970-01-01 as a date or datetime; past the calendar, its end."""
     if kind == "date":
-        return EPOCH + datetime.timedelta(days=int(min(max(value, EARLIEST), LATEST)))
+        return EPOCH + datetime.timedelta(days=math.floor(min(max(value, EARLIEST), LATEST)))
     first, last = (day * DAY for day in (EARLIEST, LATEST))
-    return EPOCH_TIME + int(min(max(value, first), last)) * MICROSECOND
+    return EPOCH_TIME + math.floor(min(max(value, first), last)) * MICROSECOND
 
 
 def as_interval(atom: Atom) -> Interval:
-    """The atom where only numbers are supported; `require_numbers` refuses programs with other atoms by name."""
+    """The atom where only intervals are supported; `require_numbers` refuses other programs by name before that."""
     if isinstance(atom, OneOf):
         raise BadInput(f"feature {atom.feature} is a category, and only numbers are supported here")
     return atom
+
+
+def intervals_in(clause: Clause) -> tuple[Interval, ...]:
+    """The atoms of a clause where only intervals are supported."""
+    return tuple(map(as_interval, clause.atoms))
 
 
 def require_numbers(program: Program, what: str) -> None:

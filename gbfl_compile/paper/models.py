@@ -11,6 +11,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from gbfl_compile.ir.batch import clause_column
+from gbfl_compile.ir.kinds import intervals_in
 from gbfl_compile.ir.nodes import Clause, Interval, Program
 from gbfl_compile.ir.text import printable
 from gbfl_compile.learning.baselines import AugmentedTree, DistilledTree, StandardTree, deal_folds
@@ -56,7 +57,7 @@ def clause_line(clause: Clause, features: Sequence[str]) -> str:
     >>> clause_line(Clause((Interval(0, 17.29, 36.04), Interval(1, None, 0.28))), ("radius", "concavity"))
     '36.04 > radius >= 17.29 & 0.28 > concavity'
     """
-    return " & ".join(_atom(atom, printable(features[atom.feature])) for atom in clause.atoms) or "always"
+    return " & ".join(_atom(atom, printable(features[atom.feature])) for atom in intervals_in(clause)) or "always"
 
 
 def _atom(atom: Interval, name: str) -> str:

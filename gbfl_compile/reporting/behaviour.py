@@ -10,6 +10,7 @@ from gbfl_compile.backends.sql.dialect import Dialect
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.ir.evaluate import atom_holds, evaluate
 from gbfl_compile.ir.intervals import above, below
+from gbfl_compile.ir.kinds import intervals_in
 from gbfl_compile.ir.nodes import Interval, Program
 from gbfl_compile.ir.text import atom_text, label_text
 from gbfl_compile.reporting.text import count, distinct
@@ -73,7 +74,7 @@ class Behaviour:
 
 def behaviour(program: Program, targets: Iterable[str]) -> Behaviour:
     """The facts, computed from the program itself; `targets` are those of the verdict, or all known ones."""
-    atoms = [atom for clause in program.clauses for atom in clause.atoms]
+    atoms = [atom for clause in program.clauses for atom in intervals_in(clause)]
     closed = Counter(atom.closed for atom in atoms if atom.lo is not None or atom.hi is not None)
     holding = sum(atom.if_missing for atom in atoms)
     missing = f"A missing value fails every one of the {count(len(atoms), 'interval')}."

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from gbfl_compile.ir.evaluate import winner
+from gbfl_compile.ir.kinds import as_interval
 from gbfl_compile.ir.nodes import Clause, Leaf, Program, Split, Tree
 from gbfl_compile.reporting.text import class_names, count, distinct, shorten
 
@@ -241,7 +242,7 @@ def _first_atom(clause: Clause, names: tuple[str, ...]) -> tuple[str, str]:
     """What fits into a box: one feature, its bounds, and how many more there are."""
     if not clause.atoms:
         return "always", ""
-    atom = clause.atoms[0]
+    atom = as_interval(clause.atoms[0])
     more = f", {len(clause.atoms) - 1} more" if len(clause.atoms) > 1 else ""
     lo = "" if atom.lo is None else f"{'≥' if atom.lo_closed else '>'} {atom.lo:.4g}"
     hi = "" if atom.hi is None else f"{'≤' if atom.hi_closed else '<'} {atom.hi:.4g}"

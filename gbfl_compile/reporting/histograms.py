@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gbfl_compile.ir.kinds import intervals_in
 from gbfl_compile.ir.nodes import Interval, Program
 from gbfl_compile.ir.text import number_text, printable
 from gbfl_compile.reporting.drawing import Drawing, Shape, Stroke, box, px, words
@@ -51,7 +52,7 @@ def feature_section(program: Program) -> FeatureSection:
     """A figure for each feature that a clause tests."""
     atoms_of: dict[int, list[tuple[int, Interval]]] = {}
     for number, clause in enumerate(program.clauses):
-        for atom in clause.atoms:
+        for atom in intervals_in(clause):
             atoms_of.setdefault(atom.feature, []).append((number, atom))
     order = sorted(atoms_of, key=lambda feature: (-len(atoms_of[feature]), feature))
     sums = itertools.accumulate(min(len(atoms_of[feature]), MOST_STRIPS) for feature in order)

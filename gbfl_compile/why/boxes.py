@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from gbfl_compile.ir.evaluate import evaluate, winner
 from gbfl_compile.ir.intervals import ANYTHING, Values, above, below, both, outside, values_of, within
+from gbfl_compile.ir.kinds import intervals_in
 from gbfl_compile.ir.nodes import Clause, Leaf, Program, Scorecard, Tree
 
 
@@ -120,7 +121,7 @@ def divide(box: Box, clause: Clause) -> tuple[Box | None, list[Box]]:
     """The part of a box where the clause holds, if any, and the rest of it in boxes that do not overlap."""
     here = dict(box)
     pieces: list[Box] = []
-    for atom in clause.atoms:
+    for atom in intervals_in(clause):
         known = here.get(atom.feature, ANYTHING)
         for left in (both(known, piece) for piece in outside(atom)):
             if not left.empty:
@@ -153,7 +154,7 @@ def cells(program: Program) -> list[list[Values]]:
     """For each feature its cells, ascending: ranges of numbers that no clause can tell apart."""
     starts: list[set[float]] = [{-math.inf} for _ in program.features]
     for clause in program.clauses:
-        for atom in clause.atoms:
+        for atom in intervals_in(clause):
             inside = values_of(atom)
             starts[atom.feature].add(inside.least)
             if inside.most < math.inf:
@@ -212,7 +213,9 @@ class PreparedProgram:
 
 def prepare(program: Program) -> PreparedProgram:
     """Compute what the searches need, once per program."""
-    ranges = tuple(tuple((atom.feature, values_of(atom)) for atom in clause.atoms) for clause in program.clauses)
+    ranges = tuple(
+        tuple((atom.feature, values_of(atom)) for atom in intervals_in(clause)) for clause in program.clauses
+    )
     card = program.decision if isinstance(program.decision, Scorecard) else None
     points = None if card is None else np.array(card.points, dtype=np.int64).reshape(len(ranges), len(program.classes))
     answers = _answers(program.decision) if isinstance(program.decision, Tree) else ()

@@ -16,6 +16,7 @@ from gbfl_compile.auditing.diagnose.slip import Case, Slip, explains
 from gbfl_compile.auditing.region import exact_text
 from gbfl_compile.auditing.verdict import Change
 from gbfl_compile.ir.intervals import values_of
+from gbfl_compile.ir.kinds import intervals_in
 from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.text import label_text, printable
 
@@ -214,7 +215,7 @@ def _used_features(program: Program) -> list[int]:
 
 
 def _everywhere(program: Program, changed: Callable[[Interval], Interval]) -> Program:
-    clauses = (Clause(tuple(changed(atom) for atom in clause.atoms)) for clause in program.clauses)
+    clauses = (Clause(tuple(changed(atom) for atom in intervals_in(clause))) for clause in program.clauses)
     return replace(program, clauses=tuple(clauses))
 
 

@@ -19,6 +19,7 @@ from gbfl_compile.auditing.region import exact_text
 from gbfl_compile.auditing.verdict import Change
 from gbfl_compile.ir.batch import Matrix, atom_column
 from gbfl_compile.ir.intervals import above, below, values_of
+from gbfl_compile.ir.kinds import as_interval, intervals_in
 from gbfl_compile.ir.nodes import Clause, Closed, Interval, Program
 from gbfl_compile.ir.text import printable
 
@@ -85,7 +86,7 @@ def _need(case: Case, number: int) -> Need | None:
 def _changed_conditions(need: Need) -> Iterator[Slip]:
     program, rows = need.case.program, need.case.rows
     columns = [atom_column(atom, rows[:, atom.feature]) for atom in need.clause.atoms]
-    for place, atom in enumerate(need.clause.atoms):
+    for place, atom in enumerate(intervals_in(need.clause)):
         others = np.ones(len(rows), dtype=bool)
         for column in (*columns[:place], *columns[place + 1 :]):
             others &= column
@@ -105,7 +106,7 @@ def _changed_conditions(need: Need) -> Iterator[Slip]:
 
 
 def _other_columns(need: Need, place: int, others: Bits) -> Iterator[Slip]:
-    program, rows, atom = need.case.program, need.case.rows, need.clause.atoms[place]
+    program, rows, atom = need.case.program, need.case.rows, as_interval(need.clause.atoms[place])
     for feature in range(len(program.features)):
         moved = replace(atom, feature=feature)
         holds = others & atom_column(moved, rows[:, feature])
@@ -144,7 +145,7 @@ def _with(clause: Clause, place: int, *atoms: Interval) -> Clause:
 
 def clause_text(program: Program, clause: Clause) -> str:
     """A clause to the last digit."""
-    return " AND ".join(atom_text(program, atom) for atom in clause.atoms) or "always"
+    return " AND ".join(atom_text(program, atom) for atom in intervals_in(clause)) or "always"
 
 
 def atom_text(program: Program, atom: Interval) -> str:

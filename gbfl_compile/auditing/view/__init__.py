@@ -34,6 +34,7 @@ from gbfl_compile.checking.strict.sql import ExpectedText, read_strict_view
 from gbfl_compile.databases.base import Database
 from gbfl_compile.databases.catalog import Column
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
+from gbfl_compile.ir.kinds import as_interval
 from gbfl_compile.ir.text import printable
 
 LABEL = "label"
@@ -289,7 +290,7 @@ def _is_double(audit: ViewAudit, column: Column) -> bool:
     if column.type.kind != "integer":
         return column.type.kind in audit.view.catalog.double_kinds
     atoms = [atom for clause in audit.inputs.program.clauses for atom in clause.atoms]
-    return all(abs(cut) < 2.0**53 for atom in atoms for cut in (atom.lo, atom.hi) if cut is not None)
+    return all(abs(cut) < 2.0**53 for atom in map(as_interval, atoms) for cut in (atom.lo, atom.hi) if cut is not None)
 
 
 def _refuse_own_names(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:

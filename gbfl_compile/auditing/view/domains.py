@@ -28,6 +28,7 @@ from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.float32 import float32_at_or_above
 from gbfl_compile.ir.intervals import Values, above, below, values_of
+from gbfl_compile.ir.kinds import intervals_in
 from gbfl_compile.ir.nodes import Clause, Interval, Program
 
 
@@ -109,7 +110,9 @@ class Domains:
 
     def program(self, program: Program, nan: frozenset[int] | None) -> Program:
         """The program, each interval rewritten."""
-        clauses = (Clause(tuple(self._interval(atom, nan) for atom in clause.atoms)) for clause in program.clauses)
+        clauses = (
+            Clause(tuple(self._interval(atom, nan) for atom in intervals_in(clause))) for clause in program.clauses
+        )
         return replace(program, clauses=tuple(clauses))
 
     def _interval(self, atom: Interval, nan: frozenset[int] | None) -> Interval:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from gbfl_compile.ir.float32 import narrow_interval
+from gbfl_compile.ir.kinds import intervals_in
 from gbfl_compile.ir.nodes import Clause, Interval, Program
 
 Real: TypeAlias = Literal["double", "float"]
@@ -143,11 +144,11 @@ def atom(interval: Interval, real: Real, spelling: Spelling) -> str:
 
 def condition(clause: Clause, real: Real, spelling: Spelling) -> str:
     """A clause as one expression; the empty one is true."""
-    atoms = (atom(interval, real, spelling) for interval in clause.atoms)
+    atoms = (atom(interval, real, spelling) for interval in intervals_in(clause))
     return spelling.both.join(text for text in atoms if text != "1") or "1"
 
 
 def used_features(program: Program) -> tuple[int, ...]:
     """The features some clause compares, ascending: the only columns a batch has to read."""
-    atoms = (interval for clause in program.clauses for interval in clause.atoms)
+    atoms = (interval for clause in program.clauses for interval in intervals_in(clause))
     return tuple(sorted({a.feature for a in atoms if a.lo is not None or a.hi is not None or not a.if_missing}))

@@ -29,6 +29,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.float32 import float32_at_or_above
 from gbfl_compile.ir.intervals import above
+from gbfl_compile.ir.kinds import intervals_in
 from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.trees import leaf_numbers
 
@@ -89,7 +90,7 @@ def tables(program: Program, card: Scorecard, real: Real) -> Tables:
 
 def _asking(clause: Clause) -> tuple[Interval, ...]:
     """The atoms that can fail."""
-    return tuple(a for a in clause.atoms if a.lo is not None or a.hi is not None or not a.if_missing)
+    return tuple(a for a in intervals_in(clause) if a.lo is not None or a.hi is not None or not a.if_missing)
 
 
 def _masks(
@@ -120,7 +121,7 @@ def cut_points(program: Program, real: Real) -> dict[int, tuple[float, ...]]:
     """For each feature used, where some atom on it changes, as the first value on the upper side."""
     edges: dict[int, set[float]] = {}
     for clause in program.clauses:
-        for atom in clause.atoms:
+        for atom in intervals_in(clause):
             edges.setdefault(atom.feature, set()).update(edge for edge in _edges(atom, real) if edge is not None)
     return {feature: tuple(sorted(cuts)) for feature, cuts in edges.items()}
 
@@ -199,7 +200,7 @@ def kernel_costs(program: Program, real: Real) -> dict[Kernel, float]:
 
 
 def _all_costs(program: Program, real: Real) -> dict[Kernel, float]:
-    compared = [len([b for a in c.atoms for b in (a.lo, a.hi) if b is not None]) for c in program.clauses]
+    compared = [len([b for a in intervals_in(c) for b in (a.lo, a.hi) if b is not None]) for c in program.clauses]
     match program.decision:
         case Tree(nodes):
             splits = [node for node in nodes if isinstance(node, Split)]

@@ -12,6 +12,7 @@ from gbfl_compile.backends.render import render
 from gbfl_compile.ir.evaluate import Answer, evaluate
 from gbfl_compile.ir.float32 import float32_at_or_above, float32_at_or_below
 from gbfl_compile.ir.intervals import above, below
+from gbfl_compile.ir.kinds import intervals_in
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.version import GENERATOR, VERSION
 
@@ -84,7 +85,7 @@ def golden_vectors(program: Program, real: Real) -> list[Golden]:
 def _pools(program: Program, real: Real) -> list[list[float]]:
     pools: list[list[float]] = [[0.0, math.nan] for _ in program.features]
     for clause in program.clauses:
-        for atom in clause.atoms:
+        for atom in intervals_in(clause):
             for cut in (atom.lo, atom.hi):
                 if cut is not None:
                     pools[atom.feature] += _around(cut, real)

@@ -11,6 +11,7 @@ from typing import Any
 
 from gbfl_compile.backends.onnx.graph import Graph, add, add_many, constant, numbers, tensor_type
 from gbfl_compile.ir.evaluate import winner
+from gbfl_compile.ir.kinds import intervals_in
 from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.text import clause_text, printable
 from gbfl_compile.ir.trees import leaf_numbers
@@ -138,7 +139,7 @@ def condition(graph: Graph, sources: Sources, number: int, clause: Clause) -> st
     key = ("clause", frozenset(clause.atoms))
     if key in sources.nodes:
         return sources.nodes[key]
-    parts = [part for part in (atom(graph, sources, interval) for interval in clause.atoms) if part is not None]
+    parts = [part for part in (atom(graph, sources, interval) for interval in intervals_in(clause)) if part is not None]
     if not parts:
         held = everywhere(graph, sources, np.array([True]), "always")
     else:

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 from gbfl_compile.backends.onnx.graph import Graph, add, numbers
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.intervals import ANYTHING, Values, above, below, both, values_of
+from gbfl_compile.ir.kinds import intervals_in
 from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Tree
 from gbfl_compile.ir.trees import leaf_numbers
 
@@ -66,7 +67,7 @@ class Nodes:
 
 def questions(clause: Clause) -> list[Question]:
     """The questions of a clause, bound by bound; none for an atom that always holds."""
-    return [question for interval in clause.atoms for question in _atom_questions(interval)]
+    return [question for interval in intervals_in(clause) for question in _atom_questions(interval)]
 
 
 def _atom_questions(interval: Interval) -> list[Question]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from gbfl_compile.backends.sql.dialect import Dialect
 from gbfl_compile.backends.sql.text import literal, nan
+from gbfl_compile.ir.kinds import intervals_in
 from gbfl_compile.ir.nodes import Clause, Interval
 
 ALWAYS = "1 = 1"
@@ -90,9 +91,14 @@ def atom_fails(dialect: Dialect, interval: Interval, column: str) -> str:
 
 def clause_holds(dialect: Dialect, clause: Clause, columns: Mapping[int, str]) -> str:
     """All atoms of a clause."""
-    return " AND ".join(atom(dialect, interval, columns[interval.feature]) for interval in clause.atoms) or ALWAYS
+    return (
+        " AND ".join(atom(dialect, interval, columns[interval.feature]) for interval in intervals_in(clause)) or ALWAYS
+    )
 
 
 def clause_fails(dialect: Dialect, clause: Clause, columns: Mapping[int, str]) -> str:
     """At least one atom of a clause fails."""
-    return " OR ".join(atom_fails(dialect, interval, columns[interval.feature]) for interval in clause.atoms) or NEVER
+    return (
+        " OR ".join(atom_fails(dialect, interval, columns[interval.feature]) for interval in intervals_in(clause))
+        or NEVER
+    )

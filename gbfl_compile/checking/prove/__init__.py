@@ -32,10 +32,11 @@ from gbfl_compile.checking.prove.labels import Adder, Side, Walker, adder_of, fi
 from gbfl_compile.checking.prove.points import Sum, against_first, combine, minus, nonzero_row, sum_of
 from gbfl_compile.checking.prove.trees import find_difference
 from gbfl_compile.checking.reading.evaluate import run_reading
-from gbfl_compile.checking.reading.from_program import as_reading
+from gbfl_compile.checking.reading.from_program import as_reading, in_book
 from gbfl_compile.checking.reading.nodes import Outcome, PointDecision, Reading, StepDecision
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
+from gbfl_compile.ir.kinds import Codebook, codebook, decode_rows
 from gbfl_compile.ir.nodes import Program, Scorecard
 
 BUDGET_SECONDS = 10.0
@@ -56,16 +57,22 @@ class Case:
     cells: Cells
     clock: Clock
     budget_seconds: float
+    book: Codebook
+    """The codes of the texts that either side mentions."""
 
 
 def prove(program: Program, reading: Reading, budget_seconds: float = BUDGET_SECONDS) -> Proof:
     """Decide whether `reading` answers as `program` does, within a budget of time."""
     began = time.monotonic()
     _check_names(program, reading)
-    source = as_reading(program)
+    book = codebook(program)
+    if program.kinds:
+        book = book.with_texts(reading.book)
+        reading = in_book(reading, program, book)
+    source = as_reading(program, book)
     try:
         cells = cells_of((source, reading), reading.dtype)
-        case = Case(program, source, reading, cells, clock_of(budget_seconds), budget_seconds)
+        case = Case(program, source, reading, cells, clock_of(budget_seconds), budget_seconds, book)
         findings = _decide(case)
     except RecursionError:
         findings = {"labels": NoDecision("the artifact's conditions are nested too deep")}
@@ -79,7 +86,7 @@ def prove(program: Program, reading: Reading, budget_seconds: float = BUDGET_SEC
 
 def _check_names(program: Program, reading: Reading) -> None:
     where = reading.place or "the artifact"
-    if reading.features != program.features:
+    if reading.features != program.features or reading.kinds != program.kinds:
         raise BadInput(
             f"{where}: its features are not the program's; match them by name with checking.reading.from_program.align"
         )
@@ -148,7 +155,9 @@ def _confirm(case: Case, aspects: Collection[Aspect], box: Box) -> Counterexampl
 
 def _example(case: Case, box: Box) -> Counterexample:
     row = row_in(case.cells, box)
-    return Counterexample(tuple(row), evaluate(case.program, row), run_reading(case.reading, row))
+    (values,) = decode_rows(case.program, [row], case.book)
+    answers = evaluate(case.program, values), run_reading(case.reading, row)
+    return Counterexample(tuple(row), *answers, values=tuple(values) if case.program.kinds else None)
 
 
 def _shows(case: Case, aspect: Aspect, finding: Finding) -> bool:

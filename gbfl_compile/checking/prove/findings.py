@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias, assert_never
 from gbfl_compile.checking.reading.evaluate import ReaderAnswer
 from gbfl_compile.checking.reading.nodes import PointDecision, Reading
 from gbfl_compile.ir.evaluate import Answer
+from gbfl_compile.ir.kinds import Value
 from gbfl_compile.ir.nodes import Program, Scorecard
 
 PROBABILITY_BOUND = 1e-12
@@ -32,8 +33,11 @@ class Counterexample:
     """A row on which they differ, and what each said when it was run. NaN is missing."""
 
     row: tuple[float, ...]
+    """As doubles: texts by their codes, dates by days."""
     source: Answer
     target: ReaderAnswer
+    values: tuple[Value, ...] | None = None
+    """The row as Python has it, where features are words or dates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +84,23 @@ def _finding_form(finding: Finding, features: tuple[str, ...]) -> dict[str, Any]
     match finding:
         case ProvedEqual():
             return {"answer": "proved"}
-        case Counterexample(row, source, target):
-            values = [None if math.isnan(value) else value.hex() for value in row]
+        case Counterexample(row, source, target, native):
+            values = [_value_form(value) for value in (row if native is None else native)]
             sides = {"source": _answer_form(source), "target": _answer_form(target)}
             return {"answer": "counterexample", "row": dict(zip(features, values, strict=True)), **sides}
         case NoDecision(why):
             return {"answer": "undecided", "why": why}
         case _:
             assert_never(finding)
+
+
+def _value_form(value: Value) -> str | bool | None:
+    """A number as hexadecimal, so that no bit is lost; a word as it is, a date in full."""
+    if isinstance(value, str | bool):
+        return value
+    if isinstance(value, int | float):
+        return None if math.isnan(value) else float(value).hex()
+    return None if value is None else str(value)
 
 
 def _answer_form(answer: Answer | ReaderAnswer) -> dict[str, Any]:

@@ -18,7 +18,8 @@ from gbfl_compile.checking.prove.graph import Graph, add_decision
 from gbfl_compile.checking.prove.trees import find_difference
 from gbfl_compile.checking.reading.from_program import as_reading, condition_of
 from gbfl_compile.checking.reading.nodes import Ask, Condition, Outcome, PointDecision, Reading, StepDecision
-from gbfl_compile.ir.nodes import Clause, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.kinds import codebook
+from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.reasons import leaf_reasons, reasons_of, rule_reasons
 from gbfl_compile.ir.text import clause_text
 from gbfl_compile.ir.trees import leaf_numbers, paths
@@ -123,12 +124,13 @@ def _rule_reasons(
     if len(held) != len(program.clauses):
         return WrongReason(f"names {len(held)} rules, there are {len(program.clauses)}")
     end = time.monotonic() + budget_seconds
+    book = codebook(program)
     for number, (clause, condition) in enumerate(zip(program.clauses, held, strict=True)):
-        if condition == condition_of(clause):
+        if condition == condition_of(program, clause, book):
             continue
         if time.monotonic() > end:
             return NoDecision(f"rule {number} was not reached within {budget_seconds:g} seconds")
-        difference = _same_clause(program, reading, clause, condition, end - time.monotonic())
+        difference = _same_clause(program, reading, number, condition, end - time.monotonic())
         if isinstance(difference, Counterexample):
             return WrongReason(f"rule {number} is reported wrongly on the row {difference.row}")
         if isinstance(difference, NoDecision):
@@ -136,10 +138,13 @@ def _rule_reasons(
     return ProvedEqual()
 
 
-def _same_clause(program: Program, reading: Reading, clause: Clause, condition: Condition, seconds: float) -> Finding:
-    """A clause and a condition as two trees of one split, which the prover compares."""
-    tree = Tree((Split(0, 1, 2), Leaf((0.0, 1.0)), Leaf((1.0, 0.0))))
-    question = Program(program.features, (FAILS, HOLDS), (clause,), tree)
+def _same_clause(program: Program, reading: Reading, clause: int, condition: Condition, seconds: float) -> Finding:
+    """A clause and a condition as two trees of one split, which the prover compares.
+
+    The other clauses stay where they are: the codes of texts are those of the whole program.
+    """
+    tree = Tree((Split(clause, 1, 2), Leaf((0.0, 1.0)), Leaf((1.0, 0.0))))
+    question = replace(program, classes=(FAILS, HOLDS), decision=tree, metadata={})
     steps = (Ask(condition, 1, 2), Outcome(1), Outcome(0))
     claim = replace(reading, classes=question.classes, decision=StepDecision(steps))
     finding: Finding = prove(question, claim, max(seconds, 0.1)).labels

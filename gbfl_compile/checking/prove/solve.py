@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gbfl_compile.checking.prove.budget import Budget
-from gbfl_compile.checking.prove.cells import Atoms, Box, Cells, cell_at, ends_of
-from gbfl_compile.ir.intervals import values_of
-from gbfl_compile.ir.nodes import Clause, Interval, Split, Tree
+from gbfl_compile.checking.prove.cells import Atoms, Box, Cells, mask_of
+from gbfl_compile.checking.reading.from_program import test_of
+from gbfl_compile.ir.kinds import Codebook
+from gbfl_compile.ir.nodes import Clause, Program, Split, Tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,17 +24,10 @@ class Way:
     failed: Sequence[Atoms]
 
 
-def atoms_of(cells: Cells, clause: Clause) -> Atoms:
-    """A clause as atoms over cells that its bounds cut."""
-    return tuple(sorted((atom.feature, _mask(cells, atom)) for atom in clause.atoms))
-
-
-def _mask(cells: Cells, atom: Interval) -> int:
-    values = values_of(atom)
-    least, most = ends_of(values, cells.dtype)
-    first, last = cell_at(cells, atom.feature, least), cell_at(cells, atom.feature, most)
-    mask = (last << 1) - first if least <= most else 0
-    return mask | cells.missing(atom.feature) if values.missing else mask
+def atoms_of(cells: Cells, program: Program, clause: Clause, book: Codebook) -> Atoms:
+    """A clause as atoms over cells that its bounds cut, texts by their codes."""
+    tests = (test_of(program, atom, book) for atom in clause.atoms)
+    return tuple(sorted((test.feature, mask_of(cells, test)) for test in tests))
 
 
 def way_to(cells: Cells, tree: Tree, atoms: Sequence[Atoms], steps: Sequence[tuple[int, bool]]) -> Way | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import assert_never
 
@@ -20,31 +21,42 @@ from gbfl_compile.checking.reading.nodes import (
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.evaluate import winner
-from gbfl_compile.ir.intervals import values_of
-from gbfl_compile.ir.nodes import Clause, Label, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.intervals import Texts, code_values, tested_values, whole_values
+from gbfl_compile.ir.kinds import Codebook, codebook
+from gbfl_compile.ir.nodes import Atom, Clause, Label, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.trees import leaf_numbers
 
 
-def as_reading(program: Program) -> Reading:
-    """The program in the form of a reading: each split a step, each leaf an outcome."""
+def as_reading(program: Program, book: Codebook | None = None) -> Reading:
+    """The program in the form of a reading: each split a step, each leaf an outcome; texts by the codes of `book`."""
+    book = codebook(program) if book is None else book
     match program.decision:
         case Tree():
-            decision: StepDecision | PointDecision = StepDecision(tuple(_steps(program, program.decision)))
+            decision: StepDecision | PointDecision = StepDecision(tuple(_steps(program, program.decision, book)))
         case Scorecard(bias, points, scale):
-            conditions = (condition_of(clause) for clause in program.clauses)
+            conditions = (condition_of(program, clause, book) for clause in program.clauses)
             decision = PointDecision(bias, tuple(zip(conditions, points, strict=True)), scale)
         case _:
             assert_never(program.decision)
-    return Reading(program.features, program.classes, decision, place="the program itself", digest=digest(program))
+    place = "the program itself"
+    return Reading(
+        program.features,
+        program.classes,
+        decision,
+        place=place,
+        digest=digest(program),
+        kinds=program.kinds,
+        book=book.texts if program.kinds else (),
+    )
 
 
-def _steps(program: Program, tree: Tree) -> list[Ask | Outcome]:
+def _steps(program: Program, tree: Tree, book: Codebook) -> list[Ask | Outcome]:
     numbers = leaf_numbers(tree)
     steps: list[Ask | Outcome] = []
     for index, node in enumerate(tree.nodes):
         match node:
             case Split(clause, then, otherwise):
-                steps.append(Ask(condition_of(program.clauses[clause]), then, otherwise))
+                steps.append(Ask(condition_of(program, program.clauses[clause], book), then, otherwise))
             case Leaf(probabilities):
                 steps.append(Outcome(winner(probabilities), probabilities, numbers[index]))
             case _:
@@ -52,9 +64,67 @@ def _steps(program: Program, tree: Tree) -> list[Ask | Outcome]:
     return steps
 
 
-def condition_of(clause: Clause) -> And:
-    """A clause as a condition: all of its intervals."""
-    return And(tuple(Test(atom.feature, (values_of(atom),)) for atom in clause.atoms))
+def condition_of(program: Program, clause: Clause, book: Codebook) -> And:
+    """A clause as a condition: all of its atoms, texts by their codes."""
+    return And(tuple(test_of(program, atom, book) for atom in clause.atoms))
+
+
+def test_of(program: Program, atom: Atom, book: Codebook) -> Test:
+    """An atom as a test."""
+    return Test(atom.feature, tested_values(atom, program.kind(atom.feature), book))
+
+
+def in_book(reading: Reading, program: Program, book: Codebook) -> Reading:
+    """The reading with texts by the codes of `book`, which lists all of its texts, and dates by whole days."""
+
+    def test(asked: Test) -> Test:
+        kind = program.kind(asked.feature)
+        if kind == "number":
+            return asked
+        if kind in ("date", "timestamp"):
+            return Test(asked.feature, tuple(whole_values(piece) for piece in asked.values))
+        own = reading.book[asked.feature]
+        texts = frozenset(text for code, text in enumerate(own, start=1) if _has(asked, code))
+        negated, missing = _has(asked, 0), any(piece.missing for piece in asked.values)
+        listed = frozenset(own) - texts if negated else texts
+        return Test(asked.feature, code_values(Texts(listed, negated, missing), asked.feature, book))
+
+    return replace(map_tests(reading, test), book=book.texts)
+
+
+def _has(test: Test, code: int) -> bool:
+    return any(piece.least <= code <= piece.most for piece in test.values)
+
+
+def map_tests(reading: Reading, change: Callable[[Test], Test]) -> Reading:
+    """The reading with every test replaced."""
+
+    def condition(part: Condition) -> Condition:
+        match part:
+            case Test():
+                return change(part)
+            case And(parts):
+                return And(tuple(map(condition, parts)))
+            case Or(parts):
+                return Or(tuple(map(condition, parts)))
+            case Not(inner):
+                return Not(condition(inner))
+            case _:
+                assert_never(part)
+
+    match reading.decision:
+        case StepDecision(steps):
+            moved = (replace(s, condition=condition(s.condition)) if isinstance(s, Ask) else s for s in steps)
+            return replace(reading, decision=StepDecision(tuple(moved)))
+        case PointDecision(_, terms, held=held):
+            decision = replace(
+                reading.decision,
+                terms=tuple((condition(each), points) for each, points in terms),
+                held=None if held is None else tuple(map(condition, held)),
+            )
+            return replace(reading, decision=decision)
+        case _:
+            assert_never(reading.decision)
 
 
 def align(reading: Reading, features: tuple[str, ...], classes: tuple[Label, ...]) -> Reading:

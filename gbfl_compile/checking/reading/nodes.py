@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from gbfl_compile.errors import in_short
 from gbfl_compile.ir.intervals import Values
-from gbfl_compile.ir.nodes import Label
+from gbfl_compile.ir.nodes import Kind, Label
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +117,10 @@ class Reading:
     """How the artifact words its clauses, where it does."""
     reasons: tuple[tuple[int, str], ...] | None = None
     """The user's reasons, (clause, text), where the artifact keeps a table of them."""
+    kinds: tuple[Kind, ...] = ()
+    """The kind of each feature; `()` where all are numbers."""
+    book: tuple[tuple[str, ...], ...] = ()
+    """Per feature the texts that tests on it mean by the codes 1, 2, …; every other code is any other text."""
     nan_features: frozenset[int] | None = None
     """The features whose missing value is NaN here, and NULL for the others; None where both are treated alike."""
 

@@ -19,9 +19,11 @@ import numpy as np
 
 from gbfl_compile.checking.prove.cells import Dtype, after, before
 from gbfl_compile.checking.witnesses.rule_set import rule_set_rows
-from gbfl_compile.checking.witnesses.search import cells_around, tree_rows, values_of_rows
+from gbfl_compile.checking.witnesses.search import bounds_of, cells_around, tree_rows, values_of_rows
+from gbfl_compile.checking.witnesses.words import possible_rows, with_lookalikes
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.float32 import LARGEST, narrow
+from gbfl_compile.ir.kinds import Codebook, codebook
 from gbfl_compile.ir.nodes import Program, Scorecard, Tree
 
 NEGATIVE_NAN = math.copysign(math.nan, -1.0)
@@ -49,6 +51,8 @@ class WitnessSet:
     """Places that no row reaches: this was shown."""
     given_up: tuple[str, ...]
     """Places where the search stopped early: a slip there may go unseen."""
+    book: Codebook
+    """The texts of the codes in the rows: the program's own, and others that are easily mistaken for them."""
 
 
 def witnesses(program: Program, seed: int = 0) -> Matrix:
@@ -79,20 +83,24 @@ def find_witnesses(program: Program, seed: int = 0, dtype: Dtype = "float64") ->
     pools = value_pools(program, dtype)
     rows += _edge_rows(pools, dtype)
     rows += [[choose.choice(pool) for pool in pools] for _ in range(MIXTURES)]
+    book = codebook(program)
+    if program.kinds:
+        book = with_lookalikes(program)
+        rows = possible_rows(program, rows, book)
     unique = {np.array(row).tobytes(): row for row in rows}
     matrix = np.array(list(unique.values()), dtype=np.float64).reshape(-1, len(program.features))
     matrix.setflags(write=False)  # shared by all that ask for it
-    return WitnessSet(matrix, tuple(search.unreachable), tuple(search.given_up))
+    return WitnessSet(matrix, tuple(search.unreachable), tuple(search.given_up), book)
 
 
 def value_pools(program: Program, dtype: Dtype = "float64") -> list[list[float]]:
     """For each feature the values worth trying: each bound and its neighbours, and the extremes."""
     pools: list[list[float]] = [list(_extremes(dtype)) for _ in program.features]
+    book = codebook(program)
     for clause in program.clauses:
         for atom in clause.atoms:
-            for bound in (atom.lo, atom.hi):
-                if bound is not None:
-                    pools[atom.feature] += (before(bound, dtype), bound, after(bound, dtype))
+            for bound in bounds_of(atom, book):
+                pools[atom.feature] += (before(bound, dtype), bound, after(bound, dtype))
     return pools
 
 

@@ -11,8 +11,11 @@ import numpy as np
 from gbfl_compile.checking.prove.cells import Dtype, after, before, cells_of
 from gbfl_compile.checking.reading.nodes import Reading
 from gbfl_compile.checking.witnesses import WitnessSet, find_witnesses
+from gbfl_compile.checking.witnesses.search import bounds_of
+from gbfl_compile.checking.witnesses.words import possible_rows
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.float32 import float32_at_or_below
+from gbfl_compile.ir.kinds import codebook
 from gbfl_compile.ir.nodes import Leaf, Program, Tree
 
 ROWS_FOR_CONSTANTS = 2_000
@@ -53,10 +56,14 @@ def rows_to_run(
         given_up += (f"{len(left_out)} constants of the artifact were not tried",)
         strange, shared = strange[:MOST_CONSTANTS], shared[: max(0, MOST_CONSTANTS - len(strange))]
     at_constants = [_rows_at(_values_around(constants, dtype), base.rows) for constants in (strange, shared)]
+    if program.kinds:
+        at_constants = [
+            np.array(possible_rows(program, rows.tolist(), base.book)).reshape(rows.shape) for rows in at_constants
+        ]
     rows = np.concatenate([base.rows, *at_constants, *own])
     if dtype == "float32":
         rows = np.concatenate([find_witnesses(program, dtype=dtype).rows, as_float32(rows)])
-    return WitnessSet(rows if holds_infinity else without_infinities(rows), base.unreachable, given_up)
+    return WitnessSet(rows if holds_infinity else without_infinities(rows), base.unreachable, given_up, base.book)
 
 
 def artifact_constants(files: Mapping[str, bytes], readings: Iterable[Reading] = ()) -> frozenset[float]:
@@ -84,12 +91,13 @@ def without_infinities(rows: Matrix) -> Matrix:
 
 def _numbers_of(program: Program) -> set[float]:
     """The numbers that an artifact has from its program."""
-    bounds = {bound for clause in program.clauses for atom in clause.atoms for bound in (atom.lo, atom.hi)}
+    book = codebook(program)
+    bounds = {bound for clause in program.clauses for atom in clause.atoms for bound in bounds_of(atom, book)}
     if isinstance(program.decision, Tree):
         answers = {p for node in program.decision.nodes if isinstance(node, Leaf) for p in node.probabilities}
     else:
         answers = {float(p) for points in (program.decision.bias, *program.decision.points) for p in points}
-    return answers | {bound for bound in bounds if bound is not None}
+    return answers | bounds
 
 
 def _literals(content: bytes) -> Iterator[float]:

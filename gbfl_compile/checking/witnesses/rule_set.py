@@ -21,6 +21,7 @@ from gbfl_compile.checking.prove.labels import EXACT_IN_DOUBLES, Adder, Column, 
 from gbfl_compile.checking.prove.solve import atoms_of
 from gbfl_compile.checking.witnesses.search import PINS, Row, WitnessSearch, any_row, turning_cells, values_of_rows
 from gbfl_compile.ir.batch import evaluate_many
+from gbfl_compile.ir.kinds import codebook
 from gbfl_compile.ir.nodes import Program, Scorecard
 
 MOVES, VALUES = 8, 40
@@ -179,18 +180,20 @@ def _move_to_ties(
     rows = [_row_in(turn.box, cells, choose) for turn in turns]
     start = np.array([[row[feature].bit_length() - 1 for feature in width] for row in rows], dtype=np.int64)
     pinned = [(turn.clause, turn.holds, frozenset(turn.box)) for turn in turns]
-    atoms = [atoms_of(cells, clause) for clause in program.clauses]
+    book = codebook(program)
+    atoms = [atoms_of(cells, program, clause, book) for clause in program.clauses]
     moved, seen = move_to_ties(cells, card, atoms, start, pinned, choose)
     search.rows += [{feature: 1 << int(row[feature]) for feature in width} for row in moved[seen]]
     return [turn for turn, yes in zip(turns, seen, strict=True) if not yes]
 
 
 def _turns(program: Program, cells: Cells) -> Iterator[Turn]:
+    book = codebook(program)
     for number, clause in enumerate(program.clauses):
-        box = dict(atoms_of(cells, clause))
+        box = dict(atoms_of(cells, program, clause, book))
         for atom in clause.atoms:
             if all(mask for feature, mask in box.items() if feature != atom.feature):
-                for masks in turning_cells(cells, atom):
+                for masks in turning_cells(cells, atom, book):
                     pinned = {**box, atom.feature: masks[0]}
                     yield Turn(number, atom.feature, pinned, bool(masks[0] & box[atom.feature]))
 
@@ -213,7 +216,8 @@ def _seen_in_label(
 
 def _search(program: Program, card: Scorecard, cells: Cells, turns: list[Turn], search: WitnessSearch) -> None:
     """Boxes in which the points of a clause decide who wins, for turns that no tried row showed."""
-    atoms = [atoms_of(cells, clause) for clause in program.clauses]
+    book = codebook(program)
+    atoms = [atoms_of(cells, program, clause, book) for clause in program.clauses]
     in_all = WORK_IN_ALL // (len(atoms) + 1)
     for turn in turns:
         if in_all <= 0:
@@ -240,8 +244,9 @@ def _label_of(turn: Turn) -> str:
 
 
 def _pinned_rows(program: Program, cells: Cells, choose: random.Random) -> Iterator[Row]:
+    book = codebook(program)
     for clause in program.clauses:
-        box = dict(atoms_of(cells, clause))
+        box = dict(atoms_of(cells, program, clause, book))
         for atom in clause.atoms:
             for value in PINS:
                 pinned = {**box, atom.feature: cell_at(cells, atom.feature, value)}
@@ -251,7 +256,8 @@ def _pinned_rows(program: Program, cells: Cells, choose: random.Random) -> Itera
 
 def _mixed_rows(program: Program, cells: Cells, choose: random.Random) -> Iterator[Row]:
     """For a rule set: as many clauses held as fit together, in one order after another, and none at all."""
-    listed = [atoms_of(cells, clause) for clause in program.clauses]
+    book = codebook(program)
+    listed = [atoms_of(cells, program, clause, book) for clause in program.clauses]
     yield {feature: cells.missing(feature) for feature in range(len(cells.starts))}
     for number in range(SUBSETS):
         order = listed if number == 0 else choose.sample(listed, choose.randrange(len(listed) + 1))

@@ -12,6 +12,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from typing import assert_never
 
 from gbfl_compile.checking.prove.budget import OutOfTime, Steps
 from gbfl_compile.checking.prove.cells import Atoms, Cells, Dtype, after, before, cell_at, ends_of, value_in
@@ -21,7 +22,8 @@ from gbfl_compile.checking.prove.trees import find_difference_within
 from gbfl_compile.checking.reading.from_program import as_reading
 from gbfl_compile.checking.reading.nodes import StepDecision
 from gbfl_compile.ir.intervals import values_of
-from gbfl_compile.ir.nodes import Interval, Leaf, Program, Split, Tree
+from gbfl_compile.ir.kinds import Codebook, codebook
+from gbfl_compile.ir.nodes import Atom, Interval, Leaf, OneOf, Program, Split, Tree
 from gbfl_compile.ir.trees import paths
 
 STEPS_TO_GET_THERE = 2_000
@@ -71,20 +73,37 @@ def cells_around(program: Program, dtype: Dtype = "float64") -> Cells:
     For float32 the bounds are float32s, as `narrow` makes them.
     """
     up, down = partial(after, dtype=dtype), partial(before, dtype=dtype)
+    book = codebook(program)
     starts: list[set[float]] = [{0.0, up(0.0), math.inf, up(-math.inf)} for _ in program.features]
     for clause in program.clauses:
         for atom in clause.atoms:
-            for bound in (atom.lo, atom.hi):
-                if bound is not None:
-                    starts[atom.feature].update((down(bound), bound, up(bound), up(up(bound))))
+            for bound in bounds_of(atom, book):
+                starts[atom.feature].update((down(bound), bound, up(bound), up(up(bound))))
     return Cells(tuple(tuple(sorted(bounds - {-math.inf})) for bounds in starts), dtype)
 
 
-def turning_cells(cells: Cells, atom: Interval) -> Iterator[tuple[int, ...]]:
+def bounds_of(atom: Atom, book: Codebook) -> list[float]:
+    """The bounds of an interval, the codes of a set."""
+    match atom:
+        case Interval(_, lo, hi):
+            return [bound for bound in (lo, hi) if bound is not None]
+        case OneOf(feature, texts):
+            return [book.code(feature, text) for text in texts]
+        case _:
+            assert_never(atom)
+
+
+def turning_cells(cells: Cells, atom: Atom, book: Codebook) -> Iterator[tuple[int, ...]]:
     """Where a slip turns the atom over, one kind of slip after another.
 
-    The second of two is all of one side, for a bound that is lost: a row from the first shows that slip too.
+    The second of two is all of one side, for a bound that is lost: a row from the first shows that slip too. A set
+    turns over at each text it lists, at any other text and at those that the rest of the program lists.
     """
+    if isinstance(atom, OneOf):
+        yield (cells.missing(atom.feature),)
+        for code in range(len(book.texts[atom.feature]) + 1):
+            yield (cell_at(cells, atom.feature, float(code)),)
+        return
     least, most = ends_of(values_of(atom), cells.dtype)
     yield (cells.missing(atom.feature),)
     if atom.lo is not None:
@@ -121,7 +140,8 @@ def _search_state(program: Program, tree: Tree, cells: Cells, choose: random.Ran
     labels, whole = Graph(cells, show), Graph(cells, show)
     by_label = add_steps(labels, decided, lambda outcome: outcome.winner)
     by_leaf = add_steps(whole, decided, lambda outcome: outcome)
-    atoms = [atoms_of(cells, clause) for clause in program.clauses]
+    book = codebook(program)
+    atoms = [atoms_of(cells, program, clause, book) for clause in program.clauses]
     return SearchState(program, tree, cells, atoms, choose, labels, by_label, whole, by_leaf, show, in_all)
 
 
@@ -163,7 +183,7 @@ def _asking(failed: Sequence[Atoms], features: set[int]) -> dict[int, list[Atoms
 def _atom_rows(
     state: SearchState,
     split: Split,
-    atom: Interval,
+    atom: Atom,
     way: Way,
     near: Row,
     asking: list[Atoms],
@@ -180,7 +200,7 @@ def _atom_rows(
     for value in PINS:
         moved = _move(near, atom.feature, free & cell_at(state.cells, atom.feature, value), asking)
         search.rows += [] if moved is None else [moved]
-    for masks in turning_cells(state.cells, atom):
+    for masks in turning_cells(state.cells, atom, codebook(state.program)):
         for pin in (free & mask for mask in masks if free & mask):
             there = Way({**way.box, atom.feature: pin}, way.failed)
             first = _move(near, atom.feature, pin, asking) or _row_there(state, there, search, where)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.kinds import intervals_in
 from gbfl_compile.ir.nodes import Clause, Interval
 from gbfl_compile.learning.black_box.ask import Bools, Ints, Matrix
 
@@ -81,7 +82,7 @@ def count(words: Words) -> int:
 
 def _clause_words(clause: Clause, block: Matrix, comparisons: Comparisons) -> Words:
     holds = pack(np.ones(block.shape[1], dtype=bool))
-    for atom in clause.atoms:
+    for atom in intervals_in(clause):
         holds &= _atom_words(atom, block[atom.feature], comparisons)
     return holds
 

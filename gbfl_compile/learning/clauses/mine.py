@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias, assert_never
 import numpy as np
 
 from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.kinds import intervals_in
 from gbfl_compile.ir.nodes import Clause, Interval
 from gbfl_compile.learning.black_box.ask import Bools, Ints, Matrix
 from gbfl_compile.learning.clauses.grid import Grid
@@ -283,7 +284,7 @@ def single_bounds(clauses: Iterable[Clause]) -> tuple[Clause, ...]:
     """
     singles: dict[Clause, None] = {}
     for clause in clauses:
-        for atom in clause.atoms:
+        for atom in intervals_in(clause):
             if atom.lo is not None:
                 closed: Literal["left", "neither"] = "left" if atom.lo_closed else "neither"
                 singles[Clause((Interval(atom.feature, atom.lo, None, closed, atom.if_missing),))] = None

@@ -19,6 +19,7 @@ from gbfl_compile.checking.witnesses.search import any_row, cells_around, values
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.intervals import above, below
+from gbfl_compile.ir.kinds import codebook
 from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Split, Tree
 from gbfl_compile.ir.trees import leaf_numbers
 from gbfl_compile.ir.validate import validate
@@ -189,7 +190,7 @@ def test_nearly_every_clause_of_a_large_rule_set_has_a_row_that_its_label_shows(
 def test_a_row_moved_to_a_tie_shows_its_clause_in_the_label():
     program = rule_set(random.Random(2), 60, 3)
     cells = cells_around(program)
-    clauses = [atoms_of(cells, clause) for clause in program.clauses]
+    clauses = [atoms_of(cells, program, clause, codebook(program)) for clause in program.clauses]
     choose = random.Random(0)
     boxes = [dict(atoms) for atoms in clauses]
     rows = [{**any_row(cells, choose), **{f: mask & -mask for f, mask in box.items()}} for box in boxes]

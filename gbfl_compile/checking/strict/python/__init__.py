@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 from gbfl_compile.checking.reading.choices import FALL, decision_of
 from gbfl_compile.checking.reading.nodes import Outcome, PointDecision, Reading, StepDecision, Unread
@@ -29,8 +30,12 @@ from gbfl_compile.checking.reading.tables import (
     way_to,
 )
 from gbfl_compile.checking.strict.python.rules import Known, Locals, Row, answer, condition, refuse
+from gbfl_compile.ir.kinds import Codebook
+from gbfl_compile.ir.nodes import TRUE, Kind
 
 RULES = ("_leaf", "_held")
+
+IMPORTS = ("_math", "_datetime")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +75,21 @@ def _module(tree: ast.Module) -> Module:
         match node:
             case ast.Expr(ast.Constant(str())) if node is tree.body[0]:
                 continue
-            case ast.Import([ast.alias("math", "_math")]):
-                name = "_math"
+            case ast.Import([ast.alias("math" | "datetime" as imported, str() as name)]) if name == f"_{imported}":
+                pass
             case ast.FunctionDef(name):
                 functions[name] = node
-            case ast.Assign([ast.Name(name)], value) if name != "_math":
+            case ast.Assign([ast.Name(name)], value) if name not in IMPORTS:
                 values[name] = _numbered_texts(value) if name == "REASONS" else literal(value)
             case _:
                 refuse(node, "a statement that is not understood")
         if name in bound or hasattr(builtins, name) or name.startswith("__"):
             refuse(node, f"{name} means something else already")
         bound.add(name)
-    if "_math" not in bound or "_math" in functions:
-        raise Unread("does not import math as _math")
+    needed = IMPORTS if "KINDS" in values else ("_math",)
+    for name in IMPORTS:
+        if (name in bound) != (name in needed) or name in functions:
+            raise Unread(f"imports are not those of such a module: {name}")
     return Module(functions, values)
 
 
@@ -123,7 +130,8 @@ def _reading(module: Module) -> Reading:
         raise Unread(f"a module has one of {' and '.join(RULES)}, this one has {len(rules)}")
     is_tree = rules[0] == "_leaf"
     kind = "tree" if is_tree else "rule_set"
-    parts = ["rows", kind] + [f"{kind}_with_reasons"] * ("REASONS" in module.values)
+    kinds = _kinds(module)
+    parts = ["rows_of_kinds" if kinds else "rows", kind] + [f"{kind}_with_reasons"] * ("REASONS" in module.values)
     around = {name: function for part in parts for name, function in known_functions(part).items()}
     _recognise(module, around, rules[0])
     features = feature_names(_value(module, "FEATURES"))
@@ -132,14 +140,38 @@ def _reading(module: Module) -> Reading:
     if not isinstance(clauses, tuple) or not all(isinstance(text, str) for text in clauses):
         raise Unread("CLAUSES is not a tuple of texts")
     tables = {"_LEAVES", "_STEPS"} if is_tree else {"_BIAS", "_POINTS", "_SCALE"}
+    if kinds and len(kinds) != len(features):
+        raise Unread("KINDS does not have one kind per feature")
+    texts = {"category": _texts_in(module.functions[rules[0]]), "boolean": (TRUE,)}
+    row = Row(len(features), kinds, Codebook(tuple(texts.get(kind, ()) for kind in kinds)))
     known = _initial_locals(
-        module, tables | {"FEATURES", "CLASSES", "CLAUSES", "DIGEST", "REASONS"}, rules[0], len(features)
+        module, tables | {"FEATURES", "KINDS", "CLASSES", "CLAUSES", "DIGEST", "REASONS"}, rules[0], row
     )
     read = _tree if is_tree else _rule_set
     decision = read(module, known, len(classes), len(clauses))
     place = "_leaf" if is_tree else "_held and _score"
     reasons = reasons_by_clause(module.values.get("REASONS", {}), len(clauses))
-    return Reading(features, classes, decision, "float64", place, _digest(module), clauses, reasons)
+    book = row.book.texts if kinds else ()
+    return Reading(
+        features, classes, decision, "float64", place, _digest(module), clauses, reasons, kinds=kinds, book=book
+    )
+
+
+def _kinds(module: Module) -> tuple[Kind, ...]:
+    kinds = module.values.get("KINDS", ())
+    if not isinstance(kinds, tuple) or not all(kind in get_args(Kind) for kind in kinds):
+        raise Unread("KINDS is not a tuple of kinds")
+    if "KINDS" in module.values and not kinds:
+        raise Unread("KINDS is empty")
+    return kinds
+
+
+def _texts_in(function: ast.FunctionDef) -> tuple[str, ...]:
+    """The texts that the rules mention."""
+    nodes = (node for statement in without_docstring(function) for node in ast.walk(statement))
+    return tuple(
+        dict.fromkeys(node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    )
 
 
 def _recognise(module: Module, forms: Mapping[str, ast.FunctionDef], rules: str) -> None:
@@ -168,7 +200,7 @@ def _digest(module: Module) -> str:
     return digest
 
 
-def _initial_locals(module: Module, tables: set[str], rules: str, width: int) -> Locals:
+def _initial_locals(module: Module, tables: set[str], rules: str, values: Row) -> Locals:
     """What the rules start from: the row, and numbers that have a name."""
     function = module.functions[rules]
     known: dict[str, Known] = {}
@@ -185,9 +217,9 @@ def _initial_locals(module: Module, tables: set[str], rules: str, width: int) ->
             own = {
                 node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
             }
-            if "_math" in own or row == "_math":
-                refuse(function, "_math is not the module here")
-            return {**{name: value for name, value in known.items() if name not in own}, row: Row(width)}
+            if row in IMPORTS or own & set(IMPORTS):
+                refuse(function, f"{' or '.join(IMPORTS)} is not the module here")
+            return {**{name: value for name, value in known.items() if name not in own}, row: values}
         case _:
             refuse(function, f"{rules} takes one row and nothing else")
 

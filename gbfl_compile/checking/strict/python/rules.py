@@ -1,8 +1,9 @@
 """The rules of an emitted Python module: what `_leaf` and `_held` do, followed statement by statement.
 
 A row arrives as a list of floats (`_values` has seen to that), so comparisons are IEEE 754's and NaN is the missing
-value. What is followed: assignments to locals, if and elif, return, and, or, not, conditional expressions, chained
-comparisons, `isnan`. Anything else is refused with its line.
+value; a category arrives as a str, or as None where it is missing. What is followed: assignments to locals, if and
+elif, return, and, or, not, conditional expressions, chained comparisons, `isnan`, and for categories `==`, `!=`, `in`
+and `not in` with texts, `is None` and `is not None`. Anything else is refused with its line.
 """
 
 from __future__ import annotations
@@ -27,6 +28,11 @@ from gbfl_compile.checking.reading.conditions import (
     negate,
 )
 from gbfl_compile.checking.reading.nodes import And, Condition, Not, Or, Test, Unread
+from gbfl_compile.ir.intervals import Texts, code_values
+from gbfl_compile.ir.kinds import Codebook
+from gbfl_compile.ir.nodes import Kind
+
+NO_TEXTS = Codebook(())
 
 SIGNS: Mapping[type[ast.cmpop], Comparison] = {
     ast.Lt: "<",
@@ -43,6 +49,9 @@ class Row:
     """The list of a row's values."""
 
     width: int
+    kinds: tuple[Kind, ...] = ()
+    book: Codebook = NO_TEXTS
+    """The codes of the texts that the rules mention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +62,23 @@ class Feature:
 
 
 @dataclass(frozen=True, slots=True)
+class Word:
+    """One value of the row that is a text, or None."""
+
+    index: int
+    book: Codebook
+
+
+@dataclass(frozen=True, slots=True)
 class Unclear:
     """A local that is not the same kind of thing, or not there at all, on every way to here."""
 
 
-Known: TypeAlias = Row | Feature | float | Condition | Choice | Unclear
-"""What an expression can be: a number (int or float), a feature, a truth value, a number that depends on the row."""
+Listed: TypeAlias = tuple[str, ...]
+"""Texts that a category is compared with."""
+
+Known: TypeAlias = Row | Feature | Word | Listed | float | Condition | Choice | Unclear
+"""What an expression can be: a number (int or float), a feature, texts, a truth value, a number by the row."""
 
 Locals: TypeAlias = Mapping[str, Known]
 
@@ -95,7 +115,7 @@ def _either(condition: Condition, then: Known | None, otherwise: Known | None) -
             return choose(condition, then, otherwise)
         case int() | Choice(), int() | Choice():
             return _has_value(choice(condition, then, otherwise))
-        case Feature(), Feature() if then == otherwise:
+        case Feature() | Word(), Feature() | Word() if then == otherwise:
             return then
         case _:
             return Unclear()
@@ -140,8 +160,14 @@ def expression(node: ast.expr, known: Locals) -> Known:
             return all_of((condition(left, known), condition(right, known)))
         case ast.BinOp(left, ast.BitOr(), right):
             return any_of((condition(left, known), condition(right, known)))
+        case ast.Compare(left, [ast.Is() | ast.IsNot() as sign], [ast.Constant(None)]):
+            return _is_none(node, expression(left, known), isinstance(sign, ast.Is))
         case ast.Compare():
             return _comparison(node, known)
+        case ast.Constant(str() as text):
+            return (text,)
+        case ast.Tuple([*items]) if items and all(isinstance(item, ast.Constant) for item in items):
+            return _listed(node, items)
         case ast.IfExp(test, then, otherwise):
             found = _either(condition(test, known), expression(then, known), expression(otherwise, known))
             return found if not isinstance(found, Unclear) else refuse(node, f"is not understood: {_text(node)}")
@@ -152,9 +178,28 @@ def expression(node: ast.expr, known: Locals) -> Known:
         case ast.Call(ast.Attribute(ast.Name("_math"), "isnan"), [value], []) if "_math" not in known:
             return missing(_feature(value, known).index)
         case ast.Subscript(ast.Name(name), index) if isinstance(row := known.get(name), Row):
-            return Feature(_place(index, row.width, known))
+            return _value_at(row, _place(index, row.width, known))
         case _:
             refuse(node, f"is not understood: {_text(node)}")
+
+
+def _value_at(row: Row, place: int) -> Feature | Word:
+    is_word = bool(row.kinds) and row.kinds[place] == "category"
+    return Word(place, row.book) if is_word else Feature(place)
+
+
+def _listed(node: ast.expr, items: Sequence[ast.expr]) -> Listed:
+    texts = [item.value for item in items if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+    if len(texts) < len(items):
+        refuse(node, f"lists something other than texts: {_text(node)}")
+    return tuple(texts)
+
+
+def _is_none(node: ast.expr, value: Known, holds: bool) -> Condition:
+    """Only a category is None where it is missing; a number is NaN."""
+    if not isinstance(value, Word):
+        refuse(node, f"is not a category: {_text(node)}")
+    return missing(value.index) if holds else negate(missing(value.index))
 
 
 def _looked_up(node: ast.expr, value: Known) -> Known:
@@ -179,11 +224,25 @@ def _place(node: ast.expr, width: int, known: Locals) -> int:
 def _comparison(node: ast.Compare, known: Locals) -> Condition:
     """A chain: every link holds. Operands have no side effects, so asking one twice is the same."""
     operands = [expression(operand, known) for operand in (node.left, *node.comparators)]
+    if any(isinstance(operand, Word) for operand in operands) and len(operands) != 2:
+        refuse(node, f"a chain of comparisons with a category: {_text(node)}")
     links = zip(operands, node.ops, operands[1:], strict=False)
     return all_of([_link(node, left, sign, right) for left, sign, right in links])
 
 
+def _word_link(node: ast.Compare, word: Word, sign: ast.cmpop, texts: Listed, is_text: bool) -> Condition:
+    """A category in a set of texts, or equal to one. None is equal to no text and in no set."""
+    wanted: Mapping[type[ast.cmpop], bool] = {ast.Eq: True, ast.NotEq: True, ast.In: False, ast.NotIn: False}
+    if wanted.get(type(sign)) is not is_text:
+        refuse(node, f"a comparison that is not understood: {_text(node)}")
+    negated = isinstance(sign, ast.NotEq | ast.NotIn)
+    allowed = Texts(frozenset(texts), negated, negated)
+    return Test(word.index, code_values(allowed, word.index, word.book))
+
+
 def _link(node: ast.Compare, left: Known, sign: ast.cmpop, right: Known) -> Condition:
+    if isinstance(left, Word) and isinstance(right, tuple):
+        return _word_link(node, left, sign, right, isinstance(node.comparators[-1], ast.Constant))
     comparison = SIGNS.get(type(sign))
     if comparison is None:
         refuse(node, f"a comparison that is not understood: {_text(node)}")
