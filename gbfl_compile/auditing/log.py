@@ -75,7 +75,8 @@ def verify(log: Path, expect: str | None = None) -> str | None:
 
 
 def _audited_form(each: DeployedVerdict) -> dict[str, Any]:
-    return {
+    labels = {"class_labels": dict(each.class_labels)} if each.class_labels else {}
+    return labels | {
         "what": each.what,
         "kind": each.kind,
         "verdict": each.verdict,

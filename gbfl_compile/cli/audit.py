@@ -40,6 +40,13 @@ if TYPE_CHECKING:
 )
 @click.option("--view", multiple=True, help="A view in the database; may be repeated.")
 @click.option("--column", "columns", multiple=True, metavar="FEATURE=COLUMN", help="Where a table has another name.")
+@click.option(
+    "--class",
+    "classes",
+    multiple=True,
+    metavar="NAME=LABEL",
+    help="How a class is deployed, where not by its name: name each. 1 is a number, true a truth value, '1' a text.",
+)
 @click.option("--scored", help="A table of rows and predictions: CSV, Parquet, or a table of the database.")
 @click.option("--label", help="The column of labels of a view or scored table; `label` when left out.")
 @click.option("--probabilities", is_flag=True, help="Compare the scored table's columns p_<class> too.")
@@ -78,6 +85,7 @@ if TYPE_CHECKING:
 def audit(
     program: Path,
     columns: tuple[str, ...],
+    classes: tuple[str, ...],
     require: str | None,
     log: Path | None,
     html: Path | None,
@@ -96,7 +104,7 @@ def audit(
     mapping = column_mapping(columns)
     from gbfl_compile.auditing.audit import audit as run_audit
 
-    report = run_audit(program, columns=mapping, **options)
+    report = run_audit(program, columns=mapping, classes=_class_labels(program, classes), **options)
     code = (
         DIFFERENT
         if report.verdict == "different"
@@ -107,6 +115,16 @@ def audit(
     text = () if as_json else report.lines()
     _publish(report, text, log, html, program)
     return code
+
+
+def _class_labels(program: Path, pairs: Sequence[str]) -> dict[Any, Any] | None:
+    """`--class NAME=LABEL`, each time it was given."""
+    if not pairs:
+        return None
+    from gbfl_compile.auditing.answers import read_labels
+    from gbfl_compile.ir.json import as_program
+
+    return read_labels(pairs, as_program(program).classes)
 
 
 def _publish(report: AuditReport, text: Sequence[str], log: Path | None, html: Path | None, program: Path) -> None:
