@@ -169,14 +169,16 @@ def audit_log() -> None:
 
 @audit_log.command()
 @click.argument("log", type=FILE)
-@click.option("--expect", metavar="HASH", help="A hash that some line must have: a cut-off end shows only so.")
+@click.option(
+    "--expect", metavar="HASH", help="A hash that some line must have: a log replaced as a whole shows only so."
+)
 @as_json
 @output_options
 def verify(log: Path, expect: str | None, as_json: bool) -> int:
-    """Find the first line of LOG that was changed, removed or put in.
+    """Find the first line of LOG that was changed, removed, put in or cut off.
 
-    Lines cut off at the end leave a log that is whole as far as it goes. Keep the hash of the last line elsewhere, as
-    this command and `gbfl audit --log` print it, and give it with --expect.
+    How many lines there are is in LOG.end. Where both files could be replaced together, keep the hash of the last line
+    elsewhere, as this command and `gbfl audit --log` print it, and give it with --expect.
 
     Example: gbfl audit-log verify audits.jsonl --expect 3f0a…
     """
@@ -187,11 +189,21 @@ def verify(log: Path, expect: str | None, as_json: bool) -> int:
     if as_json:
         verdict = "whole" if state.problem is None else "broken"
         screen.print_lines(
-            json.dumps({"verdict": verdict, "problem": state.problem, "lines": state.lines, "last": state.last})
+            json.dumps(
+                {
+                    "verdict": verdict,
+                    "problem": state.problem,
+                    "note": state.note,
+                    "lines": state.lines,
+                    "last": state.last,
+                }
+            )
         )
     elif state.problem is not None:
         screen.print_lines(f"broken: {state.problem}")
     else:
         lines = f"{state.lines} line{'' if state.lines == 1 else 's'}"
         screen.print_lines(f"whole: {lines}, each following from the one before; the last has the hash {state.last}")
+        if state.note is not None:
+            screen.print_lines(f"note: {state.note}")
     return EQUAL if state.problem is None else DIFFERENT
