@@ -20,14 +20,18 @@ from gbfl_compile.checking.strict.onnx import read_onnx
 from gbfl_compile.checking.strict.python import read_python
 from gbfl_compile.checking.strict.sql import read_strict_files
 from gbfl_compile.errors import BadInput, GbflError
-from gbfl_compile.ir.nodes import Leaf, Program, Tree
+from gbfl_compile.ir.nodes import Label, Leaf, Program, Tree
 
 Tier: TypeAlias = Literal["proved", "read as equal"]
 """What an artifact that turns out equal is called: by what the strict reader read, or by what the general one did."""
 
-Reader: TypeAlias = Callable[[Mapping[str, bytes]], tuple[Reading, ...]]
-StrictReader: TypeAlias = Callable[[Mapping[str, bytes], Program, Mapping[str, str]], tuple[Reading, ...]]
-"""It is told what to expect: the program, and the options that the artifact should have been emitted with."""
+Labels: TypeAlias = tuple[Label, ...] | None
+"""How the classes are written, where that is not by their names. Only SQL is told: other artifacts name them."""
+
+FileReader: TypeAlias = Callable[[Mapping[str, bytes]], tuple[Reading, ...]]
+GeneralReader: TypeAlias = Callable[[Mapping[str, bytes], Labels], tuple[Reading, ...]]
+StrictReader: TypeAlias = Callable[[Mapping[str, bytes], Program, Mapping[str, str], Labels], tuple[Reading, ...]]
+"""It is told what to expect: the program, the options that the artifact should have been emitted with, the labels."""
 
 ENGINES_RUN = frozenset({"clickhouse", "datafusion", "duckdb", "mariadb", "postgres", "spark", "sqlite"})
 """The databases whose reading of SQL was tried out. What is written for any other is never `proved`."""
@@ -38,7 +42,7 @@ class Readers:
     """The readers of one target; the general one is asked where the strict one refuses."""
 
     strict: StrictReader | None
-    general: Reader | None = None
+    general: GeneralReader | None = None
 
 
 def was_run(target: str) -> bool:
@@ -51,13 +55,13 @@ NO_PROGRAM = Program((), (), (), Tree((Leaf(()),)))
 """For strict readers that need not be told what to expect."""
 
 
-def _by_files(reader: Reader) -> StrictReader:
+def _by_files(reader: FileReader) -> StrictReader:
     """A reader of a target whose files say all that there is to expect."""
-    return lambda files, program, options: reader(files)
+    return lambda files, program, options, labels: reader(files)
 
 
 def _strict_sql(dialect: str) -> StrictReader:
-    return lambda files, program, options: read_strict_files(dialect, files, program, options)
+    return lambda files, program, options, labels: read_strict_files(dialect, files, program, options, labels)
 
 
 READERS: Mapping[str, Readers] = {
@@ -89,14 +93,18 @@ def read(target: str, files: Mapping[str, bytes]) -> tuple[Reading, ...]:
     readers = _readers_of(target, files)
     if readers.general is not None:
         general = readers.general
-        return _guard(lambda: general(files))
+        return _guard(lambda: general(files, None))
     strict = readers.strict
     assert strict is not None  # noqa: S101 - a target has one of the two
-    return _guard(lambda: strict(files, NO_PROGRAM, {}))
+    return _guard(lambda: strict(files, NO_PROGRAM, {}, None))
 
 
 def read_artifact(
-    target: str, files: Mapping[str, bytes], program: Program, options: Mapping[str, str] | None = None
+    target: str,
+    files: Mapping[str, bytes],
+    program: Program,
+    options: Mapping[str, str] | None = None,
+    labels: Labels = None,
 ) -> ReadArtifact:
     """The artifact by the strict reader or, where that refuses and there is one, by the general reader.
 
@@ -107,14 +115,14 @@ def read_artifact(
     if readers.strict is not None:
         strict = readers.strict
         try:
-            return ReadArtifact("proved", _guard(lambda: strict(files, program, options or {})))
+            return ReadArtifact("proved", _guard(lambda: strict(files, program, options or {}, labels)))
         except Unread as error:
             if readers.general is None:
                 raise
             not_strict = f"not in the strict form: {error}"
     general = readers.general
     assert general is not None  # noqa: S101 - a target has one of the two
-    return ReadArtifact("read as equal", _guard(lambda: general(files)), not_strict)
+    return ReadArtifact("read as equal", _guard(lambda: general(files, labels)), not_strict)
 
 
 def _readers_of(target: str, files: Mapping[str, bytes]) -> Readers:

@@ -40,6 +40,13 @@ if TYPE_CHECKING:
 )
 @click.option("--view", multiple=True, help="A view in the database; may be repeated.")
 @click.option("--column", "columns", multiple=True, metavar="FEATURE=COLUMN", help="Where a table has another name.")
+@click.option(
+    "--class",
+    "classes",
+    multiple=True,
+    metavar="NAME=LABEL",
+    help="How a class is deployed, where not by its name: name each. 1 is a number, true a truth value, '1' a text.",
+)
 @click.option("--scored", help="A table of rows and predictions: CSV, Parquet, or a table of the database.")
 @click.option("--label", help="The column of labels of a view or scored table; `label` when left out.")
 @click.option("--probabilities", is_flag=True, help="Compare the scored table's columns p_<class> too.")
@@ -78,6 +85,7 @@ if TYPE_CHECKING:
 def audit(
     program: Path,
     columns: tuple[str, ...],
+    classes: tuple[str, ...],
     require: str | None,
     log: Path | None,
     html: Path | None,
@@ -96,7 +104,7 @@ def audit(
     mapping = column_mapping(columns)
     from gbfl_compile.auditing.audit import audit as run_audit
 
-    report = run_audit(program, columns=mapping, **options)
+    report = run_audit(program, columns=mapping, classes=_class_labels(program, classes), **options)
     code = (
         DIFFERENT
         if report.verdict == "different"
@@ -107,6 +115,16 @@ def audit(
     text = () if as_json else report.lines()
     _publish(report, text, log, html, program)
     return code
+
+
+def _class_labels(program: Path, pairs: Sequence[str]) -> dict[Any, Any] | None:
+    """`--class NAME=LABEL`, each time it was given."""
+    if not pairs:
+        return None
+    from gbfl_compile.auditing.answers import read_labels
+    from gbfl_compile.ir.json import as_program
+
+    return read_labels(pairs, as_program(program).classes)
 
 
 def _publish(report: AuditReport, text: Sequence[str], log: Path | None, html: Path | None, program: Path) -> None:
@@ -151,14 +169,16 @@ def audit_log() -> None:
 
 @audit_log.command()
 @click.argument("log", type=FILE)
-@click.option("--expect", metavar="HASH", help="A hash that some line must have: a cut-off end shows only so.")
+@click.option(
+    "--expect", metavar="HASH", help="A hash that some line must have: a log replaced as a whole shows only so."
+)
 @as_json
 @output_options
 def verify(log: Path, expect: str | None, as_json: bool) -> int:
-    """Find the first line of LOG that was changed, removed or put in.
+    """Find the first line of LOG that was changed, removed, put in or cut off.
 
-    Lines cut off at the end leave a log that is whole as far as it goes. Keep the hash of the last line elsewhere, as
-    this command and `gbfl audit --log` print it, and give it with --expect.
+    How many lines there are is in LOG.end. Where both files could be replaced together, keep the hash of the last line
+    elsewhere, as this command and `gbfl audit --log` print it, and give it with --expect.
 
     Example: gbfl audit-log verify audits.jsonl --expect 3f0a…
     """
@@ -169,11 +189,21 @@ def verify(log: Path, expect: str | None, as_json: bool) -> int:
     if as_json:
         verdict = "whole" if state.problem is None else "broken"
         screen.print_lines(
-            json.dumps({"verdict": verdict, "problem": state.problem, "lines": state.lines, "last": state.last})
+            json.dumps(
+                {
+                    "verdict": verdict,
+                    "problem": state.problem,
+                    "note": state.note,
+                    "lines": state.lines,
+                    "last": state.last,
+                }
+            )
         )
     elif state.problem is not None:
         screen.print_lines(f"broken: {state.problem}")
     else:
         lines = f"{state.lines} line{'' if state.lines == 1 else 's'}"
         screen.print_lines(f"whole: {lines}, each following from the one before; the last has the hash {state.last}")
+        if state.note is not None:
+            screen.print_lines(f"note: {state.note}")
     return EQUAL if state.problem is None else DIFFERENT

@@ -87,7 +87,7 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
 def _run_first(inputs: AuditInput, view: View, label: str) -> ViewAudit:
     """The run comes before the reading, because it shows which columns are answers of the program."""
     try:
-        run = run_view(inputs, view, outputs_of(inputs.program, view, label))
+        run = run_view(inputs, view, outputs_of(inputs, view, label))
     except (BadInput, CannotRun, Unread, OtherRowCount) as error:
         return ViewAudit(inputs, view, label, None, error)
     return ViewAudit(inputs, view, label, run, None)
@@ -125,7 +125,7 @@ def view_readings(audit: ViewAudit) -> tuple[ReadArtifact, tuple[str, ...], Outp
     if view.columns is not None and not view.has_column(audit.label):
         raise Unread(f"the view has no column {audit.label!r}: say which holds the labels with --label COLUMN")
     columns = tuple((i, audit.inputs.columns.get(name, name)) for i, name in enumerate(program.features))
-    every = outputs_of(program, view, audit.label)
+    every = outputs_of(audit.inputs, view, audit.label)
     if audit.run is not None:
         every = list(audit.run.outputs)
     elif any(kind in ("leaf", "reason") for kind, _ in every):

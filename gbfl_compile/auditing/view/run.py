@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from gbfl_compile.auditing.answers import clauses_held, json_number
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.view.table_copy import COPY, StagedRows, TableCopy, copied_table
 from gbfl_compile.auditing.view.view import View, other_inputs, query_over, stored_answer
+from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.backends.sql.options import class_names
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.run import PROBABILITY_BOUND, Execution
@@ -87,22 +89,26 @@ def expected_answers(program: Program, rows: Matrix, outputs: Outputs) -> Expect
     """What the program answers on the rows."""
     answers = evaluate_many(program, rows)
     is_tree = isinstance(program.decision, Tree)
-    columns = [[_value(kind, value) for value in _column(program, rows, answers, kind, name)] for kind, name in outputs]
+    columns = [[_value(kind, value) for value in column] for kind, column in _columns(program, rows, answers, outputs)]
     near = tuple(kind == "probabilities" and not is_tree for kind, _ in outputs)
     return ExpectedAnswers(outputs, near, rows, tuple(zip(*columns, strict=True)), tuple(range(len(rows))))
 
 
-def _column(program: Program, rows: Matrix, answers: Answers, kind: str, name: str) -> Sequence[Any]:
-    if kind == "label":
-        return list(answers.labels)
-    if kind == "leaf" and answers.leaves is not None:
-        return list(answers.leaves.tolist())
-    if kind == "reason":
-        return _reasons(program, rows, answers)
-    if kind == "probabilities":
-        return list(answers.probabilities[:, class_names("p", program.classes).index(name)].tolist())
-    assert answers.scores is not None  # noqa: S101 - outputs a tree does not have were left out
-    return list(answers.scores[:, class_names("score", program.classes).index(name)].tolist())
+def _columns(program: Program, rows: Matrix, answers: Answers, outputs: Outputs) -> Iterator[tuple[str, Sequence[Any]]]:
+    """The answers, output by output; those with one column per class are in the order of the classes."""
+    seen: Counter[str] = Counter()
+    for kind, _ in outputs:
+        if kind == "label":
+            yield kind, list(answers.labels)
+        elif kind == "leaf" and answers.leaves is not None:
+            yield kind, list(answers.leaves.tolist())
+        elif kind == "reason":
+            yield kind, _reasons(program, rows, answers)
+        else:
+            table = answers.probabilities if kind == "probabilities" else answers.scores
+            assert table is not None  # noqa: S101 - outputs a tree does not have were left out
+            yield kind, list(table[:, seen[kind]].tolist())
+            seen[kind] += 1
 
 
 def _reasons(program: Program, rows: Matrix, answers: Answers) -> list[str]:
@@ -114,10 +120,19 @@ def _reasons(program: Program, rows: Matrix, answers: Answers) -> list[str]:
     return ["".join(words[clause] for clause in np.flatnonzero(held)) for held in clauses_held(program, rows)]
 
 
+class TruthLabel(Enum):
+    """A truth value as a label. In Python True equals 1; in a database that has truth values it does not."""
+
+    NO = False
+    YES = True
+
+
 def _value(kind: str, value: Any) -> Any:
-    """Databases have no one type for truth values and whole numbers: 1 and True are the same column there."""
+    """A value as it is compared: whole numbers, decimals and doubles of one size are equal."""
     if value is None or isinstance(value, str):
         return value
+    if kind == "label" and isinstance(value, bool | np.bool_):
+        return TruthLabel(bool(value))
     try:
         return float(value) if kind in ("label", "probabilities") or value != int(value) else int(value)
     except (TypeError, ValueError, ArithmeticError):
@@ -155,7 +170,7 @@ def run_view(inputs: AuditInput, view: View, outputs: Outputs) -> ViewRun:
 
     The number of differences is a lower bound: see `ExpectedAnswers.parts`.
     """
-    program = inputs.program
+    program = _as_held(inputs.program, view)
     if view.table is None:
         raise Unread(f"the view reads {len({table.sql() for table in view.require_query().tables})} tables")
     if (name := stored_answer(view, outputs)) is not None:
@@ -184,6 +199,13 @@ def run_view(inputs: AuditInput, view: View, outputs: Outputs) -> ViewRun:
         words += f"; answers come back in no order, so at least {tally.different} are different"
     execution = Execution(view.database.version, tally.rows, tally.different, tally.first)
     return ViewRun(execution, tally.outputs, tuple(tally.own_columns or ()), words)
+
+
+def _as_held(program: Program, view: View) -> Program:
+    """The program with truth values as 1 and 0, where the database has no truth values."""
+    has_truths = DIALECTS[view.database.dialect].booleans
+    is_truth = isinstance(program.classes[0], bool)
+    return replace(program, classes=tuple(map(int, program.classes))) if is_truth and not has_truths else program
 
 
 @dataclass(slots=True)
@@ -266,13 +288,13 @@ def _leaf_count(program: Program) -> int:
     return len(leaf_numbers(program.decision)) if isinstance(program.decision, Tree) else 0
 
 
-def outputs_of(program: Program, view: View, label: str) -> list[tuple[str, str]]:
+def outputs_of(inputs: AuditInput, view: View, label: str) -> list[tuple[str, str]]:
     """The columns of the view that are answers of the program, by the names that our own views give them."""
-    named = [("probabilities", name) for name in class_names("p", program.classes)]
-    if isinstance(program.decision, Tree):
+    named = [("probabilities", name) for name in class_names("p", inputs.class_names)]
+    if isinstance(inputs.program.decision, Tree):
         named.append(("leaf", "leaf"))
     else:
-        named += [("score", name) for name in class_names("score", program.classes)]
+        named += [("score", name) for name in class_names("score", inputs.class_names)]
     named.append(("reason", "reason"))
     present = {kind for kind, _ in named if all(view.has_column(name) for each, name in named if each == kind)}
     return [("label", label), *(output for output in named if output[0] in present and output[1] != label)]
@@ -296,7 +318,8 @@ def _first(
 
 
 def _as_json(names: list[str], answer: tuple[Any, ...]) -> dict[str, Any]:
-    values = [json_number(value) if isinstance(value, float) else value for value in answer]
+    values = [value.value if isinstance(value, TruthLabel) else value for value in answer]
+    values = [json_number(value) if isinstance(value, float) else value for value in values]
     return dict(zip(names, values, strict=True))
 
 
