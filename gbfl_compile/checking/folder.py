@@ -93,7 +93,7 @@ def _run(expected: Expectation, target: str, path: Path, proof: ArtifactProof) -
     if target == "c" and proof.answer == "unread":
         return TargetVerdict(target, "not run", "it could crash this process: build it and audit it with --library")
     try:
-        return compare(expected, backend(target).load(path), proof.constants)
+        return compare(expected, backend(target).load(path), proof.constants())
     except CannotRun as error:
         return TargetVerdict(target, "not run", str(error))
     except BadInput as error:
