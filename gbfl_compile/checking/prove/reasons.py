@@ -14,7 +14,7 @@ from gbfl_compile.checking.prove import BUDGET_SECONDS, prove
 from gbfl_compile.checking.prove.budget import OutOfTime, clock_of
 from gbfl_compile.checking.prove.cells import cells_of, row_in
 from gbfl_compile.checking.prove.findings import Counterexample, Finding, NoDecision, ProvedEqual
-from gbfl_compile.checking.prove.graph import Graph, add_decision
+from gbfl_compile.checking.prove.graph import Graph, add_decision, take_apart
 from gbfl_compile.checking.prove.trees import find_difference
 from gbfl_compile.checking.reading.from_program import as_reading, condition_of
 from gbfl_compile.checking.reading.nodes import Ask, Condition, Outcome, PointDecision, Reading, StepDecision
@@ -62,14 +62,12 @@ def _wrong_words(program: Program, reading: Reading) -> WrongReason | None:
         told_of = dict(reading.reasons)
         clause = min(number for number in {*told_of, *own} if told_of.get(number) != own.get(number))
         return WrongReason(f"gives clause {clause} the reason {told_of.get(clause)!r}, it has {own.get(clause)!r}")
-    tables: list[tuple[Sequence[str | None] | None, list[str]]] = [
-        (reading.texts, [clause_text(clause, program.features) for clause in program.clauses]),
-    ]
-    if isinstance(reading.decision, PointDecision):
+    tables: list[tuple[Sequence[str | None], list[str]]] = []
+    if reading.texts is not None:
+        tables.append((reading.texts, [clause_text(clause, program.features) for clause in program.clauses]))
+    if isinstance(reading.decision, PointDecision) and reading.decision.words is not None:
         tables.append((reading.decision.words, rule_reasons(program)))
     for theirs, ours in tables:
-        if theirs is None:
-            continue
         for number, (one, other) in enumerate(zip(theirs, ours, strict=False)):
             if one not in (None, other):
                 return WrongReason(f"words clause {number} as {one!r}, it is {other!r}")
@@ -123,8 +121,10 @@ def _rule_reasons(
     if len(held) != len(program.clauses):
         return WrongReason(f"names {len(held)} rules, there are {len(program.clauses)}")
     end = time.monotonic() + budget_seconds
+    claims = replace(reading, decision=PointDecision((), tuple((condition, ()) for condition in held)))
+    cells = cells_of((as_reading(program), claims), reading.dtype)
     for number, (clause, condition) in enumerate(zip(program.clauses, held, strict=True)):
-        if condition == condition_of(clause):
+        if take_apart(cells, condition, True) == take_apart(cells, condition_of(clause), True):
             continue
         if time.monotonic() > end:
             return NoDecision(f"rule {number} was not reached within {budget_seconds:g} seconds")
