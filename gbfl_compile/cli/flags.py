@@ -58,34 +58,21 @@ def refuse_overwriting(written: Path | None, *read: Path | tuple[Path, ...] | No
 
 def output_options(command: Command) -> Command:
     """`--quiet` and `--out` for a command whose only results are its printed text and its exit code."""
+    out = click.option("--out", "-o", "printed_to", type=WRITTEN, help="Write what would be printed to this file.")
+    return out(quiet_option(command))
+
+
+def quiet_option(command: Command) -> Command:
+    """`--quiet`, which prints nothing but errors."""
 
     @wraps(command)
-    def run(*arguments: Any, print_nothing: bool, printed_to: Path | None, **options: Any) -> int:
+    def run(*arguments: Any, print_nothing: bool, printed_to: Path | None = None, **options: Any) -> int:
         from gbfl_compile.cli import screen
 
         with screen.output_to(printed_to, quiet=print_nothing):
             return command(*arguments, **options)
 
-    for option in (
-        click.option("--quiet", "-q", "print_nothing", is_flag=True, help="Print nothing but errors."),
-        click.option("--out", "-o", "printed_to", type=WRITTEN, help="Write what would be printed to this file."),
-    ):
-        run = option(run)
-    return run
-
-
-def quiet_option(command: Command) -> Command:
-    """`--quiet` for a command with its own `--out`."""
-
-    @wraps(command)
-    def run(*arguments: Any, print_nothing: bool, **options: Any) -> int:
-        from gbfl_compile.cli import screen
-
-        with screen.output_to(None, quiet=print_nothing):
-            return command(*arguments, **options)
-
-    option = click.option("--quiet", "-q", "print_nothing", is_flag=True, help="Print nothing but errors.")
-    return option(run)
+    return click.option("--quiet", "-q", "print_nothing", is_flag=True, help="Print nothing but errors.")(run)
 
 
 def column_mapping(pairs: tuple[str, ...]) -> dict[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from gbfl_compile.cli.flags import EQUAL, FILE, as_json, quiet
+from gbfl_compile.cli.flags import EQUAL, FILE, as_json, quiet_option
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files import resource_folder
 from gbfl_compile.files.atomic import make_folder, write_whole
@@ -86,8 +86,8 @@ def _risk(loan: dict[str, float]) -> float:
 @click.command()
 @click.argument("folder", type=FILE, default=Path("gbfl-start"))
 @as_json
-@quiet
-def init(folder: Path, as_json: bool, quiet: bool) -> int:
+@quiet_option
+def init(folder: Path, as_json: bool) -> int:
     """Make a small example to start from: invented loans, new ones to score, and a README with the commands.
 
     Nothing is overwritten. FOLDER is gbfl-start where it is left out.
@@ -99,6 +99,6 @@ def init(folder: Path, as_json: bool, quiet: bool) -> int:
     written = write_starter(folder)
     if as_json:
         screen.print_json({"folder": str(folder), "files": [str(path) for path in written]})
-    elif not quiet:
+    else:
         screen.print_lines(*(str(path) for path in written), f"next: cd {folder}, and what README.md says")
     return EQUAL

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gbfl_compile.cli.flags import COULD_NOT_RUN, DIFFERENT, EQUAL, FILE, WRITTEN, as_json, output_options, quiet
+from gbfl_compile.cli.flags import COULD_NOT_RUN, DIFFERENT, EQUAL, FILE, WRITTEN, as_json, output_options, quiet_option
 from gbfl_compile.errors import BadInput
 
 
@@ -55,8 +55,8 @@ def show(program: Path, table: Path | None, row_number: int, triplets: Path | No
 @click.argument("table", type=FILE, required=False)
 @click.option("--out", "-o", type=FILE, help="Where the program with its reasons goes.")
 @as_json
-@quiet
-def reasons(program: Path, table: Path | None, out: Path | None, as_json: bool, quiet: bool) -> int:
+@quiet_option
+def reasons(program: Path, table: Path | None, out: Path | None, as_json: bool) -> int:
     """List a program's clauses by number with their reasons; with TABLE (columns clause, text) and --out, set them.
 
     A reason is told wherever its clause is: by show --row, and in what is compiled. It changes no answer.
@@ -82,7 +82,7 @@ def reasons(program: Path, table: Path | None, out: Path | None, as_json: bool, 
     ]
     if as_json:
         screen.print_json({"program": digest(loaded), "reasons": listing})
-    elif not quiet:
+    else:
         for one in listing:
             screen.print_lines(f"{one['clause']}: {one['rule']}")
             if one["text"] is not None:
@@ -153,8 +153,8 @@ def diff(old: Path, new: Path, data: Path | None, budget: float, as_json: bool) 
 @click.option("--triplets", type=FILE, help="An NPZ file of x, PP and PN: show those of the row.")
 @click.option("--sizes", type=FILE, metavar="MODEL.c", help="An emitted C file: build it and report its size.")
 @as_json
-@quiet
-def report(program: Path, out: Path, as_json: bool, quiet: bool, **sections: Any) -> int:
+@quiet_option
+def report(program: Path, out: Path, as_json: bool, **sections: Any) -> int:
     """Write a report on a program: verdict, rules, features, reasons, figures, and what is not known.
 
     One file that needs no network and no scripts; it reads on a phone, on paper and with a screen reader.
@@ -170,6 +170,6 @@ def report(program: Path, out: Path, as_json: bool, quiet: bool, **sections: Any
     size = write_page(source, out, **sections)
     if as_json:
         screen.print_json({"program": digest(source), "out": str(out), "bytes": size})
-    elif not quiet:
+    else:
         screen.print_lines(f"{out}: {size:,} bytes")
     return EQUAL
