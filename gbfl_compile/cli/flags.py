@@ -12,8 +12,8 @@ import click
 from gbfl_compile.errors import BadInput
 
 EQUAL, DIFFERENT, BAD_USAGE, COULD_NOT_RUN, INTERRUPTED, NOBODY_READS = 0, 1, 2, 3, 130, 141
-"""Exit codes. After a signal it is 128 plus the signal's number, whatever the command returns; likewise, as in other
-programs, when the reader of a pipe closed it early."""
+"""Exit codes. After a signal it is 128 plus the signal's number; so it is, as in other programs, when the reader of a
+pipe closed it early."""
 
 FILE = click.Path(path_type=Path, readable=False)
 """A path. Whether it can be read or written is found out, and reported, by the code that does so."""
@@ -50,7 +50,7 @@ def spare_what_is_read(command: click.Command) -> None:
 
 
 def refuse_overwriting(written: Path | None, *read: Path | tuple[Path, ...] | None) -> None:
-    """Refuse to write to a file that is read, whatever name it goes by."""
+    """Refuse to write to a file that is read, also under another name."""
     every = [path for each in read if each is not None for path in (each if isinstance(each, tuple) else (each,))]
     if written is not None and written.is_file() and any(each.is_file() and written.samefile(each) for each in every):
         raise BadInput(f"{written}: is read by this command and would be lost: name another file to write")

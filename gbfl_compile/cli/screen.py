@@ -118,7 +118,7 @@ def output_to(path: Path | None, *, quiet: bool) -> Iterator[None]:
     try:
         with contextlib.redirect_stdout(text):
             yield
-    finally:  # results are kept, whatever else went wrong
+    finally:  # results are kept even after an error
         if path is not None and text.getvalue():
             write_whole(path, text.getvalue().encode("utf-8", "backslashreplace"))
 

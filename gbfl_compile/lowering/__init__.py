@@ -162,7 +162,7 @@ def _fingerprint(model: Any) -> str | None:
 
     try:
         return f"joblib-sha1:{joblib.hash(model, hash_name='sha1')}"
-    except Exception:  # whatever cannot be pickled has no fingerprint
+    except Exception:  # what cannot be pickled has no fingerprint
         return None
 
 

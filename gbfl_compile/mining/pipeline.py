@@ -1,7 +1,7 @@
 """The way from a table to a program: read, train or load a black box, explain, fit, lower, measure on rows held out.
 
-Explained rows are kept in a folder chunk by chunk, so that whatever stops the run, the same call resumes from there
-and ends in the same program.
+Explained rows are kept in a folder chunk by chunk, so that after an interruption of any kind the same call resumes
+from there and ends in the same program.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from gbfl_compile.passes import optimise
 BLOCK_ROWS = 65_536
 
 HEADS: dict[str, HeadKind] = {"rules": "rules", "tree": "tree", "list": "rule_list", "rule_list": "rule_list"}
-"""Head, as it is asked for -> as the classifier calls it."""
+"""Name of a head for users -> for the classifier."""
 
 
 class Progress(Protocol):

@@ -123,7 +123,7 @@ LETTERS = 17
 WIDEST_STREAM = 24.0
 
 COLOURED_CLASSES = 6
-"""Only the first classes have distinct colours; the others share one and are told apart by name."""
+"""Only the first classes have distinct colours; the others share one and differ by name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def test_a_server_is_opened_with_its_password(server):
     database.close()
 
 
-def test_a_wrong_password_is_said_and_not_shown(server):
+def test_a_wrong_password_is_reported_and_not_shown(server):
     _, host, name, _ = server
     with pytest.raises(CannotRun, match=r"postgresql: cannot connect: .*password authentication failed") as raised:
         connect(f"postgresql://careful:wrong-{ENCODED}@/{name}{host}")

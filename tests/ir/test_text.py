@@ -76,7 +76,7 @@ def test_a_rule_list_of_thousands_of_rules_prints_flat():
     assert not any(line.startswith(" ") for line in lines)
 
 
-def test_leaves_and_clauses_that_no_training_row_knows_are_told():
+def test_leaves_and_clauses_that_no_training_row_reaches_are_reported():
     def tree(*rows):
         first, second, third = (leaf(1.0, 0.0, rows=count) for count in rows)
         return Program(("a", "b"), (0, 1), CLAUSES, split(0, first, split(1, second, third)))

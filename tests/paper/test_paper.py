@@ -166,7 +166,7 @@ def test_an_interrupted_experiment_continues_from_what_is_finished(tmp_path, mon
         assert main(arguments) == 130
     output = capsys.readouterr()
     assert output.out == ""
-    assert "interrupted: 1 finished units are kept in gbfl-paper.parts" in output.err
+    assert "interrupted: finished runs are kept in gbfl-paper.parts (1)" in output.err
     runs = []
     monkeypatch.setattr(experiment, "_run_and_keep", lambda one: runs.append(one) or run(one))
     assert main(arguments) == 0

@@ -36,8 +36,8 @@ def test_a_bound_that_the_strict_reader_misses_is_found(monkeypatch):
 
 
 def test_a_missing_value_that_the_general_reader_takes_for_a_number_is_found(monkeypatch):
-    def read(text, dialect, told):
-        return tuple(replace(each, nan_features=None) for each in read_sql(text, dialect, told)[:1])
+    def read(text, dialect, layout):
+        return tuple(replace(each, nan_features=None) for each in read_sql(text, dialect, layout)[:1])
 
     if reason := availability("duckdb"):
         pytest.skip(reason)
