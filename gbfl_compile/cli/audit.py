@@ -40,19 +40,13 @@ if TYPE_CHECKING:
 )
 @click.option("--view", multiple=True, help="A view in the database; may be repeated.")
 @click.option(
-    "--column",
-    "columns",
-    multiple=True,
-    metavar="FEATURE=COLUMN",
-    help="The column that holds a feature, if its name differs; may be repeated.",
+    "--column", "columns", multiple=True, metavar="FEATURE=COLUMN", help="A feature's column, if its name differs."
 )
 @click.option("--scored", help="A table of rows and predictions: CSV, Parquet, or a table of the database.")
 @click.option("--label", help="The column of labels in a view or scored table.  [default: label]")
 @click.option("--probabilities", is_flag=True, help="Also compare the scored table's columns p_<class>.")
 @click.option("--drift", is_flag=True, help="Compare the scored table's distributions with those of training.")
-@click.option(
-    "--call", multiple=True, metavar="WHAT", help="A scorer: module:function, or an http URL; may be repeated."
-)
+@click.option("--call", multiple=True, metavar="WHAT", help="A scorer: module:function, or an http URL.")
 @click.option(
     "--call-form",
     type=click.Choice(["dicts", "matrix"]),

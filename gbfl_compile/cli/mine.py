@@ -15,33 +15,14 @@ from gbfl_compile.errors import BadInput
 @click.command()
 @click.argument("data", type=FILE, required=False)
 @click.option("--target", required=True, metavar="COLUMN", help="The column that holds the class.")
-@click.option(
-    "--out", "-o", type=WRITTEN, default=Path("model.gbfl.json"), show_default=True, help="The file for the program."
-)
-@click.option(
-    "--train", type=click.Choice(["mlp", "gbm", "forest"]), help="Train a black box of this kind on the data."
-)
-@click.option(
-    "--black-box", metavar="MODEL", help="Or use this black box: a .onnx, .skops or .pkl file, or module:callable."
-)
+@click.option("--out", "-o", type=WRITTEN, default=Path("model.gbfl.json"), show_default=True, help="File to write.")
+@click.option("--train", type=click.Choice(["mlp", "gbm", "forest"]), help="Train a black box of this kind.")
+@click.option("--black-box", metavar="MODEL", help="Or use this one: a .onnx, .skops or .pkl file, or module:callable.")
 @click.option("--trust-pickle", is_flag=True, help="Open a pickle, which can run any code its author put into it.")
-@click.option(
-    "--trust-type",
-    "trust_types",
-    multiple=True,
-    metavar="TYPE",
-    help="A type to allow in a skops file; may be repeated.",
-)
+@click.option("--trust-type", "trust_types", multiple=True, metavar="TYPE", help="A type to allow in a skops file.")
 @click.option("--drop", multiple=True, metavar="COLUMN", help="A column that is not a feature; may be repeated.")
-@click.option(
-    "--codes",
-    multiple=True,
-    metavar="COLUMN",
-    help="A feature whose values are codes: explanations use only values that occur; may be repeated.",
-)
-@click.option(
-    "--immutable", multiple=True, metavar="COLUMN", help="A feature that no explanation may change; may be repeated."
-)
+@click.option("--codes", multiple=True, metavar="COLUMN", help="A feature of codes: only values that occur are tried.")
+@click.option("--immutable", multiple=True, metavar="COLUMN", help="A feature that explanations never change.")
 @click.option(
     "--missing",
     type=click.Choice(["refuse", "drop"]),
@@ -50,29 +31,19 @@ from gbfl_compile.errors import BadInput
     help="What to do about rows with a missing feature.",
 )
 @click.option(
-    "--head",
-    type=click.Choice(["rules", "tree", "list"]),
-    default="rules",
-    show_default=True,
-    help="The kind of model to fit.",
+    "--head", type=click.Choice(["rules", "tree", "list"]), default="rules", show_default=True, help="Kind of model."
 )
-@click.option(
-    "--clauses", type=click.IntRange(1, 1000), help="Maximum number of clauses (rules and list only).  [default: 32]"
-)
+@click.option("--clauses", type=click.IntRange(1, 1000), help="Maximum clauses (rules and list only).  [default: 32]")
 @click.option("--depth", type=click.IntRange(1, 5), help="Maximum depth (tree only).  [default: 5]")
 @click.option(
     "--explainer",
     type=click.Choice(["greedy", "macem"]),
     default="greedy",
     show_default=True,
-    help="How rows are explained.",
+    help="How PPs and PNs are found.",
 )
 @click.option(
-    "--rows",
-    type=click.IntRange(1),
-    default=20_000,
-    show_default=True,
-    help="Maximum number of rows to use, drawn at random.",
+    "--rows", type=click.IntRange(1), default=20_000, show_default=True, help="Maximum number of rows, drawn at random."
 )
 @seed
 @click.option(
@@ -80,7 +51,7 @@ from gbfl_compile.errors import BadInput
     type=click.IntRange(1, 1024),
     default=1,
     show_default=True,
-    help="Number of processes that explain rows and of threads that fit.",
+    help="Processes that explain rows and threads that fit.",
 )
 @click.option("--memory", metavar="SIZE", help="Memory limit for all processes together, such as 2GB.")
 @click.option(
@@ -90,21 +61,13 @@ from gbfl_compile.errors import BadInput
     help="Time limit for the black box, per block of rows.",
 )
 @click.option(
-    "--checkpoint",
-    type=FILE,
-    metavar="FOLDER",
-    help="Folder that keeps explained rows.  [default: OUT.parts, until the program is written]",
+    "--checkpoint", type=FILE, metavar="FOLDER", help="Folder that keeps explained rows.  [default: OUT.parts]"
 )
 @click.option(
-    "--baselines/--no-baselines",
-    default=True,
-    show_default=True,
-    help="Whether to fit three plain trees for comparison.",
+    "--baselines/--no-baselines", default=True, show_default=True, help="Fit three plain trees for comparison."
 )
 @click.option(
-    "--triplets",
-    type=WRITTEN,
-    help="Write the held-out rows with their PPs and PNs to this NPZ file, for check and show.",
+    "--triplets", type=WRITTEN, help="Write held-out rows with PPs and PNs to this NPZ file, for check and show."
 )
 @click.option("--database", metavar="URL", help="Read a table of this database instead of a file.")
 @click.option("--table", help="The table, with --database.")

@@ -22,13 +22,9 @@ from gbfl_compile.cli.flags import EQUAL, FILE, WRITTEN, as_json, column_mapping
 @click.option("--to-table", help="The table to create for the scores.")
 @click.option("--schema", default="", help="The schema of both tables.")
 @click.option(
-    "--column",
-    "columns",
-    multiple=True,
-    metavar="FEATURE=COLUMN",
-    help="The column that holds a feature, if its name differs; may be repeated.",
+    "--column", "columns", multiple=True, metavar="FEATURE=COLUMN", help="A feature's column, if its name differs."
 )
-@click.option("--replace", is_flag=True, help="Replace the table if it exists, once the new one is complete.")
+@click.option("--replace", is_flag=True, help="Replace an existing table once the new one is complete.")
 @as_json
 @quiet_option
 def score(

@@ -212,7 +212,7 @@ def _exactly(program: Program, row: Sequence[float]) -> tuple[tuple[str, tuple[s
     names = distinct(program.features)
     plain = [None if math.isnan(value) else value for value in row]
     enough, other = sufficient(program, plain), changes(program, plain)
-    fewest = "no smaller set does" if enough.smallest else "a smaller set may do; this was not decided"
+    fewest = "no smaller set suffices" if enough.smallest else "a smaller set may suffice; not decided"
     suffices = tuple(values_text(feature, values, names) for feature, values in enough.conditions)
     moves = tuple(change_text(program, change, plain, names).replace("->", "→") for change in other.nearest)
     none = f"no change of {'one feature' if other.searched == 1 else 'one or two features'} does"
@@ -221,7 +221,7 @@ def _exactly(program: Program, row: Sequence[float]) -> tuple[tuple[str, tuple[s
         suffices = (*suffices[:MOST_CONDITIONS], f"and {len(suffices) - MOST_CONDITIONS} more features")
     return (
         (
-            f"Enough for the class, whatever the other values ({fewest})",
+            f"Enough for the class, with any other values ({fewest})",
             suffices or ("nothing: every row gets this class",),
         ),
         (what, moves[:MOST_CHANGES] or (none,)),

@@ -213,12 +213,12 @@ def _sufficient_lines(account: Account, label: str, features: tuple[str, ...]) -
     enough = account.sufficient
     if not enough.conditions:
         return [f"Sufficient: nothing is needed, every row is {label}"]
-    how = "no smaller set of features does" if enough.smallest else "a smaller set may do; this was not decided"
+    how = "no smaller set of features suffices" if enough.smallest else "a smaller set may suffice; not decided"
     rows = [
         f"  {values_text(feature, values, features)}, here {value_text(account.row[feature])}"
         for feature, values in enough.conditions
     ]
-    return [f"Sufficient: whatever the other values, the class is {label} as long as ({how})", *rows]
+    return [f"Sufficient ({how}): {label} for any values of the other features, as long as", *rows]
 
 
 def _change_lines(account: Account, features: tuple[str, ...]) -> list[str]:

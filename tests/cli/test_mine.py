@@ -451,12 +451,10 @@ def test_rules_that_no_training_row_meets_are_reported(folder, capsys, head):
     if head == "tree":
         leaves = sum(isinstance(node, Leaf) for node in program.decision.nodes)
         unseen = leaves - len(np.unique(evaluate_many(program, x).leaves))
-        assert re.search(
-            rf"^{unseen} of {leaves} leaves ha(s|ve) 0 rows: no row learned from ends there", message, re.M
-        )
+        assert re.search(rf"^{unseen} of {leaves} leaves ha(s|ve) 0 rows: no training row ends there", message, re.M)
     else:
         numbers = [str(n) for n, clause in enumerate(program.clauses) if not clause_column(clause, x).any()]
-        form = rf"^{len(numbers)} of 32 clauses holds? for no row learned from, numbers? {', '.join(numbers)} in gbfl"
+        form = rf"^{len(numbers)} of 32 clauses holds? for no training row, numbers? {', '.join(numbers)} in gbfl"
         assert re.search(form, message, re.M)
         assert main(["reasons", "model.gbfl.json"]) == 0
         assert re.search(rf"^{numbers[0]}: ", capsys.readouterr().out, re.M)

@@ -52,7 +52,7 @@ def test_a_tree_tells_the_way_to_the_leaf(folder, capsys):
         "Why: the questions on the path to it and their answers, in order\n"
         "  18 <= age < 65 AND the income >= 0.1\n"
         "\n"
-        "Sufficient: whatever the other values, the class is yes as long as (no smaller set of features does)\n"
+        "Sufficient (no smaller set of features suffices): yes for any values of the other features, as long as\n"
         "  18 <= age < 65, here 30\n"
         "  the income >= 0.1, here 5\n"
         "\n"
@@ -74,9 +74,7 @@ def test_a_rule_set_tells_its_points_largest_first(folder, capsys):
     out = shown(capsys, "card.json", "--row", "rows.csv")
     assert "Why: points for yes against no, the largest first\n  +20  income >= 30000\n   +4  age >= 18\n" in out
     assert "  -10  to start with\n  +14  in all\n" in out
-    assert (
-        "as long as (no smaller set of features does)\n  income >= 30000, here 40000\n" in out
-    )  # 20 - 10 - 5 is enough
+    assert "other features, as long as\n  income >= 30000, here 40000\n" in out  # 20 - 10 - 5 is enough
     assert "  income 40000 -> just below 30000 gives no\n" in out
 
 

@@ -83,9 +83,9 @@ def test_leaves_and_clauses_that_no_training_row_reaches_are_reported():
 
     assert unseen_text(tree(1, 2, 3), ()) is None
     assert unseen_text(tree(None, None, None), ()) is None
-    assert unseen_text(tree(0, 2, 3), ()).startswith("1 of 3 leaves has 0 rows: no row learned from ends there")
+    assert unseen_text(tree(0, 2, 3), ()).startswith("1 of 3 leaves has 0 rows: no training row ends there")
     assert unseen_text(tree(0, 0, 3), ()).startswith("2 of 3 leaves have 0 rows")
     card = Program(("a", "b"), (0, 1), CLAUSES, Scorecard((0, 0), ((0, 1), (1, 0)), 0))
     assert unseen_text(card, (5, 1)) is None
-    assert unseen_text(card, (5, 0)) == "1 of 2 clauses holds for no row learned from, number 1 in gbfl reasons"
-    assert unseen_text(card, (0, 0)) == "2 of 2 clauses hold for no row learned from, numbers 0, 1 in gbfl reasons"
+    assert unseen_text(card, (5, 0)) == "1 of 2 clauses holds for no training row, number 1 in gbfl reasons"
+    assert unseen_text(card, (0, 0)) == "2 of 2 clauses hold for no training row, numbers 0, 1 in gbfl reasons"
