@@ -171,7 +171,7 @@ def mine(
 
 def _refuse_unknown(name: str, value: str | None, known: tuple[str | None, ...]) -> None:
     if value not in known:
-        raise BadInput(f"{name}={value!r} is none of {', '.join(each for each in known if each is not None)}")
+        raise BadInput(f"{name}={value!r} is not one of {', '.join(each for each in known if each is not None)}")
 
 
 def _checked_head(head: str, clauses: int | None, depth: int | None) -> tuple[HeadKind, int, int]:

@@ -1,4 +1,4 @@
-"""A tree as a picture, read from the left: up where a clause holds, down where it does not, as wide as the rows."""
+"""Pictures as shapes; and a tree as one, read from the left: up where a clause holds, down where it does not."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def test_openml_is_asked_for_what_the_folder_lacks(monkeypatch, tmp_path):
 
 
 def test_a_broken_file_is_refused_by_name(tmp_path):
-    with pytest.raises(BadInput, match="is none of wdbc"):
+    with pytest.raises(BadInput, match="is not one of wdbc"):
         load_dataset("iris")
     with pytest.raises(BadInput, match="is not a folder"):
         load_dataset("wdbc", tmp_path / "absent")

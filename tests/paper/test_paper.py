@@ -193,9 +193,9 @@ def test_the_command_writes_json_and_document(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--sets", "wdbc,iris"], "'iris' is none of"),
-        (["--sets", "wdbc,wdbc"], "name each set once"),
-        (["--seeds", "0"], "1 at least"),
+        (["--sets", "wdbc,iris"], "'iris' is not one of"),
+        (["--sets", "wdbc,wdbc"], "name at least one set, and each once"),
+        (["--seeds", "0"], "at least 1"),
         (["--data", "/nowhere/at/all"], "is not a folder"),
         (["--sets", "wdbc", "--rows", "10", "--workers", "1"], "too few"),
     ],
