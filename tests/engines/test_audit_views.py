@@ -44,7 +44,7 @@ def fresh(catalog):
 
 
 @pytest.mark.parametrize("kind", ["INTEGER", "BIGINT", "DECIMAL(10, 2)", "DOUBLE"])
-def test_a_view_with_a_key_is_equal_whatever_the_type_of_its_numbers(fresh, kind):
+def test_a_view_with_a_key_is_equal_for_every_type_of_number(fresh, kind):
     """MariaDB writes every column with its name again: id AS id."""
     table(fresh, f"Nullable({kind})" if fresh.dialect == "clickhouse" else kind)
     fresh.execute(f"CREATE VIEW scores AS SELECT id, {LABEL} FROM loans")
