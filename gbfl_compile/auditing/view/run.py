@@ -165,10 +165,11 @@ class ViewRun:
     """What was run, for people."""
 
 
-def run_view(inputs: AuditInput, view: View, outputs: Outputs) -> ViewRun:
+def run_view(inputs: AuditInput, view: View, outputs: Outputs, are_answers: bool = False) -> ViewRun:
     """Run the view's query for these columns.
 
-    The number of differences is a lower bound: see `ExpectedAnswers.parts`.
+    Whether a column `leaf` or `reason` is an answer of the program or the owner's own is seen from what it holds, where
+    it is not known already (`are_answers`). The number of differences is a lower bound: see `ExpectedAnswers.parts`.
     """
     program = _as_held(inputs.program, view)
     if view.table is None:
@@ -183,7 +184,7 @@ def run_view(inputs: AuditInput, view: View, outputs: Outputs) -> ViewRun:
         time_limit(view.database, view.catalog, inputs.time_limit) as database,
         copied_table(database, view, features) as copy,
     ):
-        tally = _Tally(list(outputs))
+        tally = _Tally(list(outputs), [] if are_answers else None)
         for batch in _witness_batches(inputs, copy) if not others else ():
             _run_batch(program, view, copy, batch, tally)
         own = copy.stage_own_rows()

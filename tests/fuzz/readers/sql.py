@@ -7,13 +7,13 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from gbfl_compile.databases.catalogs import CATALOGS
 
 from gbfl_compile.checking.general.sql import TextLayout, read_sql
 from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.strict.sql import ExpectedText, read_strict, read_strict_view
 from gbfl_compile.databases import scratch
-from gbfl_compile.databases.catalogs import CATALOGS
 from gbfl_compile.errors import CannotRun
 from tests.fuzz.readers.conditions import commented, condition
 from tests.fuzz.readers.known import known
