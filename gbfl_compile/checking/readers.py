@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, TypeAlias
 
-from gbfl_compile.checking.general.sql import SQL_READERS
+from gbfl_compile.checking.general.sql import read_sql_files
+from gbfl_compile.checking.general.sql.engines import ENGINES
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.checking.reading.work_limit import limit_work
 from gbfl_compile.checking.strict.c import read_strict_c
@@ -25,13 +27,9 @@ from gbfl_compile.ir.nodes import Label, Leaf, Program, Tree
 Tier: TypeAlias = Literal["proved", "read as equal"]
 """What an artifact that turns out equal is called: by what the strict reader read, or by what the general one did."""
 
-Labels: TypeAlias = tuple[Label, ...] | None
-"""How the classes are written, where that is not by their names. Only SQL is told: other artifacts name them."""
-
-FileReader: TypeAlias = Callable[[Mapping[str, bytes]], tuple[Reading, ...]]
-GeneralReader: TypeAlias = Callable[[Mapping[str, bytes], Labels], tuple[Reading, ...]]
-StrictReader: TypeAlias = Callable[[Mapping[str, bytes], Program, Mapping[str, str], Labels], tuple[Reading, ...]]
-"""It is told what to expect: the program, the options that the artifact should have been emitted with, the labels."""
+Reader: TypeAlias = Callable[[Mapping[str, bytes]], tuple[Reading, ...]]
+StrictReader: TypeAlias = Callable[[Mapping[str, bytes], Program, Mapping[str, str]], tuple[Reading, ...]]
+"""It is told what to expect: the program, and the options that the artifact should have been emitted with."""
 
 ENGINES_RUN = frozenset({"clickhouse", "datafusion", "duckdb", "mariadb", "postgres", "spark", "sqlite"})
 """The databases whose reading of SQL was tried out. What is written for any other is never `proved`."""
@@ -42,7 +40,7 @@ class Readers:
     """The readers of one target; the general one is asked where the strict one refuses."""
 
     strict: StrictReader | None
-    general: GeneralReader | None = None
+    general: Reader | None = None
 
 
 def was_run(target: str) -> bool:
@@ -55,23 +53,25 @@ NO_PROGRAM = Program((), (), (), Tree((Leaf(()),)))
 """For strict readers that need not be told what to expect."""
 
 
-def _by_files(reader: FileReader) -> StrictReader:
+def _by_files(reader: Reader) -> StrictReader:
     """A reader of a target whose files say all that there is to expect."""
-    return lambda files, program, options, labels: reader(files)
+    return lambda files, program, options: reader(files)
 
 
-def _strict_sql(dialect: str) -> StrictReader:
-    return lambda files, program, options, labels: read_strict_files(dialect, files, program, options, labels)
+def _strict_sql(dialect: str, labels: tuple[Label, ...] | None = None) -> StrictReader:
+    return lambda files, program, options: read_strict_files(dialect, files, program, options, labels)
+
+
+def _sql_readers(dialect: str, labels: tuple[Label, ...] | None = None) -> Readers:
+    general = partial(read_sql_files, dialect, labels=labels)
+    return Readers(_strict_sql(dialect, labels) if was_run(f"sql:{dialect}") else None, general)
 
 
 READERS: Mapping[str, Readers] = {
     "python": Readers(_by_files(read_python)),
     "c": Readers(_by_files(read_strict_c)),
     "onnx": Readers(_by_files(read_onnx)),
-    **{
-        target: Readers(_strict_sql(target.partition(":")[2]) if was_run(target) else None, general)
-        for target, general in SQL_READERS.items()
-    },
+    **{f"sql:{dialect}": _sql_readers(dialect) for dialect in ENGINES},
 }
 
 LARGEST = 64 * 2**20
@@ -93,10 +93,10 @@ def read(target: str, files: Mapping[str, bytes]) -> tuple[Reading, ...]:
     readers = _readers_of(target, files)
     if readers.general is not None:
         general = readers.general
-        return _guard(lambda: general(files, None))
+        return _guard(lambda: general(files))
     strict = readers.strict
     assert strict is not None  # noqa: S101 - a target has one of the two
-    return _guard(lambda: strict(files, NO_PROGRAM, {}, None))
+    return _guard(lambda: strict(files, NO_PROGRAM, {}))
 
 
 def read_artifact(
@@ -104,25 +104,28 @@ def read_artifact(
     files: Mapping[str, bytes],
     program: Program,
     options: Mapping[str, str] | None = None,
-    labels: Labels = None,
+    labels: tuple[Label, ...] | None = None,
 ) -> ReadArtifact:
     """The artifact by the strict reader or, where that refuses and there is one, by the general reader.
 
-    Unread names the place that is not understood.
+    Unread names the place that is not understood. `labels` is how SQL should write the classes, where that is not by
+    their names; other artifacts name their labels themselves.
     """
     readers = _readers_of(target, files)
+    if labels is not None and target.startswith("sql:"):
+        readers = _sql_readers(target.removeprefix("sql:"), labels)
     not_strict = f"no database of {target} was ever run: its SQL is read as documented"
     if readers.strict is not None:
         strict = readers.strict
         try:
-            return ReadArtifact("proved", _guard(lambda: strict(files, program, options or {}, labels)))
+            return ReadArtifact("proved", _guard(lambda: strict(files, program, options or {})))
         except Unread as error:
             if readers.general is None:
                 raise
             not_strict = f"not in the strict form: {error}"
     general = readers.general
     assert general is not None  # noqa: S101 - a target has one of the two
-    return ReadArtifact("read as equal", _guard(lambda: general(files, labels)), not_strict)
+    return ReadArtifact("read as equal", _guard(lambda: general(files)), not_strict)
 
 
 def _readers_of(target: str, files: Mapping[str, bytes]) -> Readers:

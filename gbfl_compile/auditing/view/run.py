@@ -23,7 +23,7 @@ from gbfl_compile.checking.witnesses.rows import rows_to_run
 from gbfl_compile.databases.base import Missing
 from gbfl_compile.databases.catalog import Column, time_limit
 from gbfl_compile.ir.batch import Answers, Matrix, evaluate_many
-from gbfl_compile.ir.nodes import Program, Tree
+from gbfl_compile.ir.nodes import Label, Program, Tree
 from gbfl_compile.ir.reasons import leaf_reasons, rule_reasons
 from gbfl_compile.ir.text import printable
 from gbfl_compile.ir.trees import leaf_numbers
@@ -85,30 +85,34 @@ class ExpectedAnswers:
         return tuple(value for value, near in pairs if not near), tuple(value for value, near in pairs if near)
 
 
-def expected_answers(program: Program, rows: Matrix, outputs: Outputs) -> ExpectedAnswers:
-    """What the program answers on the rows."""
+def expected_answers(
+    program: Program, rows: Matrix, outputs: Outputs, names: tuple[Label, ...] | None = None
+) -> ExpectedAnswers:
+    """What the program answers on the rows; columns such as `p_yes` are called by `names`, or by its own classes."""
     answers = evaluate_many(program, rows)
     is_tree = isinstance(program.decision, Tree)
-    columns = [[_value(kind, value) for value in column] for kind, column in _columns(program, rows, answers, outputs)]
+    classes = names or program.classes
+    columns = [
+        [_value(kind, value) for value in _column(program, rows, answers, kind, name, classes)]
+        for kind, name in outputs
+    ]
     near = tuple(kind == "probabilities" and not is_tree for kind, _ in outputs)
     return ExpectedAnswers(outputs, near, rows, tuple(zip(*columns, strict=True)), tuple(range(len(rows))))
 
 
-def _columns(program: Program, rows: Matrix, answers: Answers, outputs: Outputs) -> Iterator[tuple[str, Sequence[Any]]]:
-    """The answers, output by output; those with one column per class are in the order of the classes."""
-    seen: Counter[str] = Counter()
-    for kind, _ in outputs:
-        if kind == "label":
-            yield kind, list(answers.labels)
-        elif kind == "leaf" and answers.leaves is not None:
-            yield kind, list(answers.leaves.tolist())
-        elif kind == "reason":
-            yield kind, _reasons(program, rows, answers)
-        else:
-            table = answers.probabilities if kind == "probabilities" else answers.scores
-            assert table is not None  # noqa: S101 - outputs a tree does not have were left out
-            yield kind, list(table[:, seen[kind]].tolist())
-            seen[kind] += 1
+def _column(
+    program: Program, rows: Matrix, answers: Answers, kind: str, name: str, classes: tuple[Label, ...]
+) -> Sequence[Any]:
+    if kind == "label":
+        return list(answers.labels)
+    if kind == "leaf" and answers.leaves is not None:
+        return list(answers.leaves.tolist())
+    if kind == "reason":
+        return _reasons(program, rows, answers)
+    if kind == "probabilities":
+        return list(answers.probabilities[:, class_names("p", classes).index(name)].tolist())
+    assert answers.scores is not None  # noqa: S101 - outputs a tree does not have were left out
+    return list(answers.scores[:, class_names("score", classes).index(name)].tolist())
 
 
 def _reasons(program: Program, rows: Matrix, answers: Answers) -> list[str]:
@@ -171,7 +175,7 @@ def run_view(inputs: AuditInput, view: View, outputs: Outputs, are_answers: bool
     Whether a column `leaf` or `reason` is an answer of the program or the owner's own is seen from what it holds, where
     it is not known already (`are_answers`). The number of differences is a lower bound: see `ExpectedAnswers.parts`.
     """
-    program = _as_held(inputs.program, view)
+    program = inputs.program
     if view.table is None:
         raise Unread(f"the view reads {len({table.sql() for table in view.require_query().tables})} tables")
     if (name := stored_answer(view, outputs)) is not None:
@@ -186,10 +190,10 @@ def run_view(inputs: AuditInput, view: View, outputs: Outputs, are_answers: bool
     ):
         tally = _Tally(list(outputs), [] if are_answers else None)
         for batch in _witness_batches(inputs, copy) if not others else ():
-            _run_batch(program, view, copy, batch, tally)
+            _run_batch(inputs, view, copy, batch, tally)
         own = copy.stage_own_rows()
         own_rows = len(own.numbers)
-        _run_batch(program, view, copy, own, tally)
+        _run_batch(inputs, view, copy, own, tally)
     if not tally.rows:
         raise Unread(f"no row could be run: {_why_no_rows(view, others, tally)}")
     words = f"the view's query on {tally.rows - own_rows:,} witnesses and {own_rows:,} of its table's own rows"
@@ -238,7 +242,8 @@ def _witness_batches(inputs: AuditInput, copy: TableCopy) -> Iterator[StagedRows
         yield copy.stage_witnesses(rows[np.isnan(rows).any(axis=1)], missing)
 
 
-def _run_batch(program: Program, view: View, copy: TableCopy, staged: StagedRows, tally: _Tally) -> None:
+def _run_batch(inputs: AuditInput, view: View, copy: TableCopy, staged: StagedRows, tally: _Tally) -> None:
+    program = _as_held(inputs.program, view)
     tally.refusal = staged.refusal or tally.refusal
     if not len(staged.numbers):
         return
@@ -259,7 +264,7 @@ def _run_batch(program: Program, view: View, copy: TableCopy, staged: StagedRows
         tally.outputs = [output for output in tally.outputs if output[1] not in tally.own_columns]
     tally.rows += len(staged.numbers)
     most = 0
-    for parts in expected_answers(program, staged.rows, tally.outputs).parts():
+    for parts in expected_answers(program, staged.rows, tally.outputs, inputs.class_names).parts():
         counts = [part.wrong(answers(part)) for part in parts]
         most = max(most, sum(counts))
         if tally.first is None and any(counts):

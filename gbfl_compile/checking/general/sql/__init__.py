@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from gbfl_compile.checking.general.sql.decisions import Answers, decision
 from gbfl_compile.checking.general.sql.engines import ENGINES, Engine
@@ -187,6 +186,3 @@ def _answers(engine: Engine, found: Sequence[Answer], layout: TextLayout) -> Ans
         next(iter(columns_by_kind["leaf"]), None),
         next(iter(columns_by_kind["reason"]), None),
     )
-
-
-SQL_READERS = {f"sql:{name}": partial(read_sql_files, name) for name in ENGINES}

@@ -29,7 +29,7 @@ from gbfl_compile.checking.general.sql.engines import number
 from gbfl_compile.checking.general.sql.logic import Truth, choose, negate, unknown
 from gbfl_compile.checking.general.sql.parsing import ParsedNode, Scope, kind, only, operands, refuse, snippet
 from gbfl_compile.checking.general.sql.types import as_together, cast_to, kinds_together, named_type
-from gbfl_compile.checking.general.sql.values import Constant, Value, kinds_of, map_ends, pick
+from gbfl_compile.checking.general.sql.values import Constant, Value, kinds_of, map_ends, pick, same
 from gbfl_compile.checking.reading.nodes import Unread
 
 
@@ -232,11 +232,8 @@ def _look_up(node: Any, scope: Scope) -> Value:
     is_alone = len(node.expressions) == 1 and kind(node.this) == "Array" and scope.engine.name == "duckdb"
     if not is_alone or kind(place) != "Add" or place.type is None or place.type.this.name != "UNKNOWN":
         refuse(node, "an element of something other than a list, or at another place than a column + 1")
-    if (
-        kind(place.this) != "Column"
-        or kind(place.expression) != "Literal"
-        or expression(place.expression, scope) != Constant(1)
-    ):
+    one = expression(place.expression, scope)
+    if kind(place.this) != "Column" or not isinstance(one, Constant) or not same(one, Constant(1)):
         refuse(node, "an element at another place than a column + 1")
     only(node.this, "expressions", "value_constructor", "bracket_notation")
     items = [expression(item, scope) for item in node.this.expressions]
