@@ -21,6 +21,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import label_array
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.json import as_program
+from gbfl_compile.ir.kinds import require_numbers
 
 if TYPE_CHECKING:
     from gbfl_compile.databases.base import Database
@@ -83,6 +84,7 @@ def audit(
     if library is None:
         _refuse_idle("--library", {"--name": name is not None, "--source": source is not None, "--float32": float32})
     approved = as_program(program)
+    require_numbers(approved, "an audit")
     rows = points = None
     if data is not None:
         from gbfl_compile.tables.read import feature_rows

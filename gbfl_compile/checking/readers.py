@@ -120,9 +120,11 @@ def read_artifact(
         try:
             return ReadArtifact("proved", _guard(lambda: strict(files, program, options or {})))
         except Unread as error:
-            if readers.general is None:
+            if readers.general is None or program.kinds:  # the general reader knows numbers alone
                 raise
             not_strict = f"not in the strict form: {error}"
+    if program.kinds:
+        raise Unread(f"{not_strict}; words and dates are read in the strict form alone")
     general = readers.general
     assert general is not None  # noqa: S101 - a target has one of the two
     return ReadArtifact("read as equal", _guard(lambda: general(files)), not_strict)
