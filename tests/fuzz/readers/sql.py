@@ -7,13 +7,12 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from gbfl_compile.databases.catalogs import CATALOGS
 
 from gbfl_compile.checking.general.sql import TextLayout, read_sql
 from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.strict.sql import ExpectedText, read_strict, read_strict_view
-from gbfl_compile.databases import scratch
+from gbfl_compile.databases import ENGINES, catalog_of, scratch
 from gbfl_compile.errors import CannotRun
 from tests.fuzz.readers.conditions import commented, condition
 from tests.fuzz.readers.known import known
@@ -110,7 +109,7 @@ def _batch(database, choose, readers, result, count):
             read[kind == "type"].append((trial, readings))
     _judge(database, pool, rows, read[False], result)
     _judge(database, pool, typed, read[True], result)
-    for trial in views if "strict" in readers and database.dialect in CATALOGS else ():
+    for trial in views if "strict" in readers and ENGINES[database.dialect].catalog is not None else ():
         _judge_view(database, pool, rows, trial, result)
 
 
@@ -250,7 +249,7 @@ def _judge_view(database, pool, rows, trial, result):
         result.counts["not taken by the engine"] += 1
         return
     try:
-        stored = CATALOGS[pool.dialect].view(database, "scored")
+        stored = catalog_of(database).view(database, "scored")
         schema = str(database.fetch(SCHEMA[pool.dialect])[0][0]) if pool.dialect in SCHEMA else ""
         expected = replace(_expected(pool, trial), form="view", made="scored", schema=schema)
         ways = read_strict_view(stored.statement or stored.definition, pool.dialect, expected)
