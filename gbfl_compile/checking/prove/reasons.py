@@ -18,6 +18,7 @@ from gbfl_compile.checking.prove.graph import Graph, add_decision, take_apart
 from gbfl_compile.checking.prove.trees import find_difference
 from gbfl_compile.checking.reading.from_program import as_reading, condition_of
 from gbfl_compile.checking.reading.nodes import Ask, Condition, Outcome, PointDecision, Reading, StepDecision
+from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.nodes import Clause, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.reasons import leaf_reasons, reasons_of, rule_reasons
 from gbfl_compile.ir.text import clause_text
@@ -41,7 +42,7 @@ def prove_reasons(program: Program, reading: Reading, budget_seconds: float = BU
 
     A tree's reasons are compared leaf by leaf, so they say something only where the leaf was proved too.
     """
-    if (wrong := _wrong_words(program, reading)) is not None:
+    if (wrong := _wrong_words(program, reading) or _wrong_example(program, reading)) is not None:
         return wrong
     match program.decision, reading.decision:
         case Tree() as tree, StepDecision(steps) as told:
@@ -73,6 +74,16 @@ def _wrong_words(program: Program, reading: Reading) -> WrongReason | None:
                 return WrongReason(f"words clause {number} as {one!r}, it is {other!r}")
         if len(theirs) != len(ours):
             return WrongReason(f"words {len(theirs)} clauses, there are {len(ours)}")
+    return None
+
+
+def _wrong_example(program: Program, reading: Reading) -> WrongReason | None:
+    """The rows of a self-test, which would fail on an artifact that is right."""
+    for example in reading.examples:
+        answer = evaluate(program, example.row)
+        said = (example.winner, example.leaf, example.scores)
+        if said != (program.classes.index(answer.label), answer.leaf, answer.scores):
+            return WrongReason(f"its self-test expects {said} on the row {example.row}")
     return None
 
 
