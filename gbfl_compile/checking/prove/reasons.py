@@ -16,6 +16,7 @@ from gbfl_compile.checking.prove.cells import cells_of, row_in
 from gbfl_compile.checking.prove.findings import Counterexample, Finding, NoDecision, ProvedEqual
 from gbfl_compile.checking.prove.graph import Graph, add_decision, take_apart
 from gbfl_compile.checking.prove.trees import find_difference
+from gbfl_compile.checking.reading.conditions import same_parts
 from gbfl_compile.checking.reading.from_program import as_reading, condition_of
 from gbfl_compile.checking.reading.nodes import Ask, Condition, Outcome, PointDecision, Reading, StepDecision
 from gbfl_compile.ir.evaluate import evaluate
@@ -131,10 +132,14 @@ def _rule_reasons(
 ) -> ReasonFinding:
     if len(held) != len(program.clauses):
         return WrongReason(f"names {len(held)} rules, there are {len(program.clauses)}")
+    pairs = enumerate(zip(program.clauses, held, strict=True))
+    written_otherwise = [(number, pair) for number, pair in pairs if not same_parts(condition_of(pair[0]), pair[1])]
+    if not written_otherwise:
+        return ProvedEqual()
     end = time.monotonic() + budget_seconds
     claims = replace(reading, decision=PointDecision((), tuple((condition, ()) for condition in held)))
     cells = cells_of((as_reading(program), claims), reading.dtype)
-    for number, (clause, condition) in enumerate(zip(program.clauses, held, strict=True)):
+    for number, (clause, condition) in written_otherwise:
         if take_apart(cells, condition, True) == take_apart(cells, condition_of(clause), True):
             continue
         if time.monotonic() > end:
