@@ -16,8 +16,10 @@ from gbfl_compile.checking.prove.cells import cells_of, row_in
 from gbfl_compile.checking.prove.findings import Counterexample, Finding, NoDecision, ProvedEqual
 from gbfl_compile.checking.prove.graph import Graph, add_decision, take_apart
 from gbfl_compile.checking.prove.trees import find_difference
+from gbfl_compile.checking.reading.conditions import same_parts
 from gbfl_compile.checking.reading.from_program import as_reading, condition_of
 from gbfl_compile.checking.reading.nodes import Ask, Condition, Outcome, PointDecision, Reading, StepDecision
+from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.nodes import Clause, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.reasons import leaf_reasons, reasons_of, rule_reasons
 from gbfl_compile.ir.text import clause_text
@@ -41,7 +43,7 @@ def prove_reasons(program: Program, reading: Reading, budget_seconds: float = BU
 
     A tree's reasons are compared leaf by leaf, so they say something only where the leaf was proved too.
     """
-    if (wrong := _wrong_words(program, reading)) is not None:
+    if (wrong := _wrong_words(program, reading) or _wrong_example(program, reading)) is not None:
         return wrong
     match program.decision, reading.decision:
         case Tree() as tree, StepDecision(steps) as told:
@@ -73,6 +75,16 @@ def _wrong_words(program: Program, reading: Reading) -> WrongReason | None:
                 return WrongReason(f"words clause {number} as {one!r}, it is {other!r}")
         if len(theirs) != len(ours):
             return WrongReason(f"words {len(theirs)} clauses, there are {len(ours)}")
+    return None
+
+
+def _wrong_example(program: Program, reading: Reading) -> WrongReason | None:
+    """The rows of a self-test, which would fail on an artifact that is right."""
+    for example in reading.examples:
+        answer = evaluate(program, example.row)
+        said = (example.winner, example.leaf, example.scores)
+        if said != (program.classes.index(answer.label), answer.leaf, answer.scores):
+            return WrongReason(f"its self-test expects {said} on the row {example.row}")
     return None
 
 
@@ -120,10 +132,14 @@ def _rule_reasons(
 ) -> ReasonFinding:
     if len(held) != len(program.clauses):
         return WrongReason(f"names {len(held)} rules, there are {len(program.clauses)}")
+    pairs = enumerate(zip(program.clauses, held, strict=True))
+    written_otherwise = [(number, pair) for number, pair in pairs if not same_parts(condition_of(pair[0]), pair[1])]
+    if not written_otherwise:
+        return ProvedEqual()
     end = time.monotonic() + budget_seconds
     claims = replace(reading, decision=PointDecision((), tuple((condition, ()) for condition in held)))
     cells = cells_of((as_reading(program), claims), reading.dtype)
-    for number, (clause, condition) in enumerate(zip(program.clauses, held, strict=True)):
+    for number, (clause, condition) in written_otherwise:
         if take_apart(cells, condition, True) == take_apart(cells, condition_of(clause), True):
             continue
         if time.monotonic() > end:

@@ -101,6 +101,16 @@ class PointDecision:
 
 
 @dataclass(frozen=True, slots=True)
+class Example:
+    """A row and what the artifact says that it answers there, as a self-test does."""
+
+    row: tuple[float, ...]
+    winner: int
+    leaf: int | None = None
+    scores: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """One way an artifact answers, read back. An artifact with several entry points has several."""
 
@@ -119,6 +129,8 @@ class Reading:
     """The user's reasons, (clause, text), where the artifact keeps a table of them."""
     nan_features: frozenset[int] | None = None
     """The features whose missing value is NaN here, and NULL for the others; None where both are treated alike."""
+    examples: tuple[Example, ...] = ()
+    """The rows of its self-test, where it has one."""
 
 
 class Unread(Exception):
