@@ -155,7 +155,7 @@ def _read_strictly(audit: ViewAudit, columns: tuple[tuple[int, str], ...], outpu
         if feature in used and (column is None or column.type.kind not in NUMBER_KINDS):
             kind = "is not a column of its table" if column is None else f"is {column.declared}"
             raise Unread(f"{printable(name)} {kind}: only numbers are made doubles in a way that was tried out")
-    expected = _expected(audit, columns, outputs)
+    expected = _expected_text(audit, columns, outputs)
     try:
         with limit_work():
             return read_strict_view(view.statement or view.definition, view.database.dialect, expected)
@@ -165,7 +165,7 @@ def _read_strictly(audit: ViewAudit, columns: tuple[tuple[int, str], ...], outpu
         raise Unread(f"the reader gave up on it: {type(error).__name__}") from error
 
 
-def _expected(audit: ViewAudit, columns: tuple[tuple[int, str], ...], outputs: Outputs) -> ExpectedText:
+def _expected_text(audit: ViewAudit, columns: tuple[tuple[int, str], ...], outputs: Outputs) -> ExpectedText:
     """What the view should read and answer."""
     view, program = audit.view, audit.inputs.program
     used = {atom.feature for clause in program.clauses for atom in clause.atoms}
@@ -193,7 +193,7 @@ def _read_generally(
     text = without_exact_casts(view)
 
     def read(outputs: Outputs) -> tuple[tuple[Reading, ...], tuple[str, ...], Outputs]:
-        refuse_conversions(view.statement or "", view.database.dialect, _expected(audit, columns, outputs))
+        refuse_conversions(view.statement or "", view.database.dialect, _expected_text(audit, columns, outputs))
         naming = TextLayout(program.features, program.classes, columns, tuple(outputs))
         dialect = view.database.dialect
         return read_sql(text, dialect, naming), other_columns(text, dialect, naming), outputs
