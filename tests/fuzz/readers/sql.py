@@ -137,7 +137,7 @@ def _trial(choose, pool, kind):
 
 def _readings(pool, trial, readers, counts):
     """What each reader makes of a text, by the reader's name. Only the strict one knows of types."""
-    expected = _expected(pool, trial)
+    expected = _expected_text(pool, trial)
     layout = TextLayout(pool.columns, trial.classes, expected.columns, expected.outputs)
     read = {
         "strict": lambda: read_strict(trial.text, pool.dialect, expected),
@@ -155,7 +155,7 @@ def _readings(pool, trial, readers, counts):
     return found
 
 
-def _expected(pool, trial):
+def _expected_text(pool, trial):
     doubles = frozenset() if trial.kind == "type" else frozenset(pool.columns)
     columns, outputs = tuple(enumerate(pool.columns)), (("label", "label"),)
     return ExpectedText(pool.columns, trial.classes, columns, outputs, keys=("gbfl_row",), doubles=doubles)
@@ -251,7 +251,7 @@ def _judge_view(database, pool, rows, trial, result):
     try:
         stored = catalog_of(database).view(database, "scored")
         schema = str(database.fetch(SCHEMA[pool.dialect])[0][0]) if pool.dialect in SCHEMA else ""
-        expected = replace(_expected(pool, trial), form="view", made="scored", schema=schema)
+        expected = replace(_expected_text(pool, trial), form="view", made="scored", schema=schema)
         ways = read_strict_view(stored.statement or stored.definition, pool.dialect, expected)
         answers = [answer for _, answer in sorted(database.fetch(f"SELECT * FROM {view}"), key=lambda each: each[0])]
     except Unread:
