@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,7 +34,6 @@ from gbfl_compile.checking.strict.sql import ExpectedText, read_strict_view, ref
 from gbfl_compile.databases.base import Database
 from gbfl_compile.databases.catalog import Column
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
-from gbfl_compile.ir.nodes import Tree
 from gbfl_compile.ir.text import printable
 
 LABEL = "label"
@@ -142,11 +140,6 @@ def view_readings(audit: ViewAudit) -> tuple[ReadArtifact, tuple[str, ...], Outp
     columns = _feature_columns(audit.inputs)
     every = outputs_of(audit.inputs, view, audit.label)
     if audit.run is not None:
-        if audit.run.own_columns and not isinstance(program.decision, Tree):
-            with suppress(
-                Unread
-            ):  # nobody but us writes the reasons of a rule set in the strict form: these are others
-                return ReadArtifact("proved", _read_strictly(audit, columns, every)), (), every
         every = list(audit.run.outputs)
     elif any(kind in ("leaf", "reason") for kind, _ in every):
         every = [output for output in every if output[0] not in ("leaf", "reason")]
