@@ -82,9 +82,9 @@ def _wrong_example(program: Program, reading: Reading) -> WrongReason | None:
     """The rows of a self-test, which would fail on an artifact that is right."""
     for example in reading.examples:
         answer = evaluate(program, example.row)
-        said = (example.winner, example.leaf, example.scores)
-        if said != (program.classes.index(answer.label), answer.leaf, answer.scores):
-            return WrongReason(f"its self-test expects {said} on the row {example.row}")
+        claim = (example.winner, example.leaf, example.scores)
+        if claim != (program.classes.index(answer.label), answer.leaf, answer.scores):
+            return WrongReason(f"its self-test expects {claim} on the row {example.row}")
     return None
 
 
