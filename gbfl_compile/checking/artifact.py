@@ -14,6 +14,7 @@ from gbfl_compile.checking.prove import BUDGET_SECONDS, prove
 from gbfl_compile.checking.prove.findings import Counterexample, NoDecision, Proof
 from gbfl_compile.checking.prove.reasons import WrongReason, prove_reasons
 from gbfl_compile.checking.readers import LARGEST, Tier, read_artifact
+from gbfl_compile.checking.reading.from_program import as_reading
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.checking.strict.c import is_model_header
 from gbfl_compile.checking.witnesses.rows import artifact_constants
@@ -125,7 +126,8 @@ def prove_readings(
         if (reading.features, reading.kinds) != (program.features, program.kinds) or not same:
             return ArtifactProof("other names", OTHER_NAMES)
     try:
-        places = tuple((reading.place, prove(program, reading, budget_seconds)) for reading in readings)
+        source = as_reading(program)
+        places = tuple((reading.place, prove(program, reading, budget_seconds, source)) for reading in readings)
     except (ArithmeticError, ValueError, RuntimeError) as error:  # numbers no artifact has, or a fault of the prover
         return ArtifactProof("undecided", f"the prover gave up on it: {type(error).__name__}: {error}"[:300])
     answers = {proof.answer for _, proof in places}

@@ -2,6 +2,8 @@
 
 import json
 import re
+import shutil
+import subprocess
 
 import numpy as np
 import pandas as pd
@@ -17,6 +19,7 @@ from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.json import save
 from gbfl_compile.ir.nodes import Clause, Interval, Program
 from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.learning.explain.triplets import Triplets
 
 APPROVED = Program(
     ("age",), ("deny", "approve"), (Clause((Interval(0, 18.0),)),), split(0, leaf(0.25, 0.75), leaf(1.0, 0.0))
@@ -237,3 +240,29 @@ def test_labels_are_read_with_their_types():
         with_labels(APPROVED, {"approve": 1, "deny": float("nan")})
     with pytest.raises(BadInput):
         with_labels(APPROVED, {"approve": 1, "deny": None})
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_a_library_in_other_labels(tmp_path):
+    for name, content in emit(with_labels(APPROVED, WORDS), "c", "model").files.items():
+        (tmp_path / name).write_bytes(content)
+    library = tmp_path / "libmodel.so"
+    subprocess.run(["cc", "-shared", "-fPIC", str(tmp_path / "model.c"), "-o", str(library)], check=True)
+    (found,) = audit(APPROVED, library=library, classes=WORDS).verdicts
+    assert (found.verdict, found.execution.different) == ("equal", 0), found
+    assert audit(APPROVED, library=library, classes={"approve": "DENY", "deny": "APPROVE"}).verdict == "different"
+    assert audit(APPROVED, library=library, classes=NUMBERS).verdict == "different"
+    assert audit(APPROVED, library=library).verdict == "different"
+
+
+def test_local_consistency_is_counted_by_class_whatever_the_labels(tmp_path):
+    other = with_labels(
+        Program(APPROVED.features, APPROVED.classes, (Clause((Interval(0, 30.0),)),), APPROVED.decision), WORDS
+    )
+    (tmp_path / "m.py").write_bytes(emit(other, "python", "m").files["m.py"])
+    x = np.array([[3.0], [20.0], [40.0]])
+    flags = np.ones(3, dtype=bool)
+    label = np.array(["deny", "approve", "approve"], dtype=object)
+    triplets = Triplets(x, x, np.array([[40.0], [3.0], [3.0]]), flags, flags, label, APPROVED.features)
+    (found,) = audit(APPROVED, file=tmp_path / "m.py", classes=WORDS, triplets=triplets).verdicts
+    assert (found.consistency.source.c_tb_right, found.consistency.target.c_tb_right) == (3, 2)

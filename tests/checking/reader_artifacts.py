@@ -10,6 +10,7 @@ import numpy as np
 from gbfl_compile.backends import emit
 from gbfl_compile.checking.prove import prove
 from gbfl_compile.checking.prove.findings import Counterexample
+from gbfl_compile.checking.prove.reasons import WrongReason, prove_reasons
 from gbfl_compile.checking.readers import read_artifact
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.errors import BadInput
@@ -49,7 +50,8 @@ def random_artifact(choose, target, options=None):
 def findings(program, target, files):
     """What is found of each reading: "proved", a Counterexample, "undecided"; "names" or "unread" where it ends before.
 
-    Features or labels that are not the program's are a difference too, and one that is said by name.
+    Features or labels that are not the program's are a difference too, and one that is said by name. So are reasons,
+    and what a self-test expects ("reasons").
     """
     try:
         readings = read_artifact(target, files, program).readings
@@ -63,6 +65,9 @@ def findings(program, target, files):
             found.append("names")
             continue
         different = [finding for finding in proof.findings.values() if isinstance(finding, Counterexample)]
+        if not different and isinstance(prove_reasons(program, reading), WrongReason):
+            found.append("reasons")
+            continue
         found.append((reading, different[0]) if different else proof.answer)
     return found
 

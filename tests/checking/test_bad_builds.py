@@ -28,9 +28,9 @@ CARD = Program(TREE.features, TREE.classes, CLAUSES, Scorecard((0, -1), ((0, 2),
 PROGRAMS = pytest.mark.parametrize("program", [TREE, CARD], ids=["tree", "rule set"])
 
 
-def proved(program, target, change):
+def proved(program, target, change, **options):
     """The answer for an artifact whose text was changed."""
-    files = dict(emit(program, target).files)
+    files = dict(emit(program, target, **options).files)
     (name,) = [name for name in files if name.endswith((".py", ".c", ".sql")) and name.startswith("model.")]
     before = files[name].decode()
     after = change(before)
@@ -52,7 +52,7 @@ def decimals(pattern, parse, start="\n\n", ending=""):
 @PROGRAMS
 def test_fifteen_digits_are_not_enough(program):
     in_c = decimals(r"-?0x1[0-9a-f.]*p[+-]\d+", float.fromhex)
-    assert proved(program, "c", in_c).answer in ("counterexample", "unread")
+    assert proved(program, "c", in_c).answer == "unread"  # 0.3 is no double: compilers may round it differently
     in_python = decimals(r"\b\d+\.\d{16,}\b", float)
     assert proved(program, "python", in_python).answer == "counterexample"
     in_sql = decimals(r"\b\d+\.\d{15,}e0\b", float, "\nWITH ", "e0")
@@ -70,12 +70,17 @@ def test_float32_thresholds_are_not_the_float64_program(program):
 @PROGRAMS
 @pytest.mark.parametrize("dialect", ["duckdb", "postgres", "spark", "datafusion"])
 def test_a_missing_nan_guard_shows(program, dialect):
-    """By a row or, in stages that only the strict form is read in, by a refusal."""
+    """A comparison without its guard is not in the strict form. The general reader shows a row where it reads the rest.
+
+    It reads no probabilities, and in DataFusion it reads no comparison that depends on the sign of a NaN.
+    """
 
     def unguarded(text):
         return re.sub(r" AND (\S+ <> CAST\('NaN' AS [A-Z ]+\)|NOT isnan\(\S+\))", "", text)
 
     assert proved(program, f"sql:{dialect}", unguarded).answer in ("counterexample", "unread")
+    by_label = proved(program, f"sql:{dialect}", unguarded, outputs="label").answer
+    assert by_label == ("unread" if dialect == "datafusion" else "counterexample")
 
 
 @PROGRAMS

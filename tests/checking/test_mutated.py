@@ -45,7 +45,9 @@ def verdict(found):
     for kind in ("unread", "names", "undecided"):
         if kind in found:
             return kind
-    return "proved" if set(found) == {"proved"} else "different"
+    if any(isinstance(one, tuple) for one in found):
+        return "different"
+    return "reasons" if "reasons" in found else "proved"
 
 
 def as_given(rows, predictor):
@@ -124,8 +126,9 @@ def test_a_slip_is_refused_or_shown_or_makes_no_difference(target, tmp_path):
         folder.mkdir()
         seen[fate(mutant(choose, target), folder)] += 1
     report(f"{target}: {dict(seen)}")
-    assert seen["different"] > (0 if target == "c" else tries // 20), seen  # strict C refuses most slips outright
-    assert seen["proved"] > tries // 20, seen
+    assert seen["different"] > tries // 10, seen  # a slip in the sign or number of a rule is read, and shown
+    assert seen["unread"] > tries // 4, seen  # one in the code around the rules is refused
+    assert seen["proved"] >= tries // 50, seen  # some change nothing: a bound that another rule makes idle
     assert not seen["undecided"], seen
 
 
@@ -136,5 +139,6 @@ def test_a_slip_in_sql_is_refused_or_shown_or_makes_no_difference(database, tmp_
     for _ in range(tries):
         seen[fate(mutant(choose, f"sql:{database.dialect}"), tmp_path, database)] += 1
     report(f"sql:{database.dialect}: {dict(seen)}")
-    assert min(seen["different"], seen["proved"]) > 0, seen  # what is not in the strict form may be unread
+    assert seen["different"] > tries // 5, seen  # slips are in the rules and answers, and those are read
+    assert seen["proved"] >= tries // 20, seen  # some change nothing
     assert not seen["undecided"], seen

@@ -1,12 +1,14 @@
 """What is emitted is read back and proved equal, with every option; the same rules said otherwise too."""
 
 import random
+from collections import Counter
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gbfl_compile.backends import emit
+from gbfl_compile.checking.artifact import prove_artifact
 from gbfl_compile.checking.prove import prove
 from gbfl_compile.checking.prove.findings import ProvedEqual
 from gbfl_compile.checking.prove.reasons import prove_reasons
@@ -15,7 +17,8 @@ from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.nodes import Scorecard
-from tests.checking.reader_artifacts import OPTIONS, findings, random_artifact
+from tests.checking.reader_artifacts import KINDS, OPTIONS, findings, random_artifact
+from tests.checking.respelling import random_program
 from tests.checking.strict.c import slips as c_edits
 from tests.checking.strict.onnx import edits as onnx_edits
 from tests.checking.strict.python import edits as python_edits
@@ -24,6 +27,11 @@ from tests.programs import programs
 
 EDITS = {"python": python_edits, "c": c_edits, "onnx": onnx_edits}
 TARGETS = tuple(EDITS)
+SQL_OPTIONS = [
+    {"outputs": outputs, "form": form}
+    for outputs in ("label", "label,probabilities", "label,reason", "label,probabilities,reason")
+    for form in ("select", "view")
+]
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -41,6 +49,24 @@ def test_what_is_emitted_is_read_back_and_proved(target, data):
         assert reading.dtype == options.get("dtype", "float64")
         assert prove(program, reading).answer == "proved", reading.place
         assert isinstance(prove_reasons(program, reading), ProvedEqual | None)
+
+
+@pytest.mark.parametrize("target", [*TARGETS, "sql:sqlite", "sql:duckdb"])
+def test_random_programs_are_proved(target):
+    """Trees, rule lists and rule sets of up to a dozen rules, in every option: GBFL_PROGRAMS=500 for more of them."""
+    choose = random.Random(f"programs for {target}")
+    wanted, answers = count("GBFL_PROGRAMS", 60), Counter()
+    while answers.total() < wanted:
+        kind = KINDS[answers.total() % len(KINDS)]
+        program = random_program(choose, kind, choose.randint(1, 6), choose.randint(1, 12))
+        options = choose.choice(OPTIONS.get(target) or SQL_OPTIONS)
+        try:
+            artifact = emit(program, target, "model", options)
+        except BadInput:  # an option that this program cannot have
+            continue
+        proof = prove_artifact(program, target, artifact.files, options=artifact.options)
+        answers[proof.answer] += 1
+        assert proof.answer == "proved", (options, proof.reason)
 
 
 @pytest.mark.parametrize("target", TARGETS)

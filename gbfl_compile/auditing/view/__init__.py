@@ -30,7 +30,7 @@ from gbfl_compile.checking.general.sql import TextLayout, other_columns, read_sq
 from gbfl_compile.checking.readers import ReadArtifact
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.checking.reading.work_limit import limit_work
-from gbfl_compile.checking.strict.sql import ExpectedText, read_strict_view
+from gbfl_compile.checking.strict.sql import ExpectedText, read_strict_view, refuse_conversions
 from gbfl_compile.databases.base import Database
 from gbfl_compile.databases.catalog import Column
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
@@ -170,19 +170,7 @@ def _read_strictly(inputs: AuditInput, view: View, outputs: Outputs) -> tuple[Re
         if feature in used and (column is None or column.type.kind not in NUMBER_KINDS):
             kind = "is not a column of its table" if column is None else f"is {column.declared}"
             raise Unread(f"{printable(name)} {kind}: only numbers are made doubles in a way that was tried out")
-    answers = {name for _, name in outputs}
-    expected = ExpectedText(
-        program.features,
-        program.classes,
-        tuple((feature, column) for feature, column in columns if feature in used),
-        tuple(outputs),
-        view.table.name,
-        view.table.schema,
-        "view",
-        view.name,
-        tuple(column for column in view.columns if column not in answers),
-        frozenset(column.name for column in view.table_columns if column.type.kind == "double"),
-    )
+    expected = _expected_text(inputs, view, outputs)
     try:
         with limit_work():
             return read_strict_view(view.statement or view.definition, view.database.dialect, expected)
@@ -190,6 +178,26 @@ def _read_strictly(inputs: AuditInput, view: View, outputs: Outputs) -> tuple[Re
         raise
     except Exception as error:  # what a reader trips over, it did not read
         raise Unread(f"the reader gave up on it: {type(error).__name__}") from error
+
+
+def _expected_text(inputs: AuditInput, view: View, outputs: Outputs) -> ExpectedText:
+    """What the view should read and answer."""
+    program = inputs.program
+    used = {atom.feature for clause in program.clauses for atom in clause.atoms}
+    answers = {name for _, name in outputs}
+    return ExpectedText(
+        program.features,
+        program.classes,
+        tuple((feature, column) for feature, column in _feature_columns(inputs) if feature in used),
+        tuple(outputs),
+        "" if view.table is None else view.table.name,
+        "" if view.table is None else view.table.schema,
+        "view",
+        view.name,
+        tuple(column for column in view.columns or () if column not in answers),
+        frozenset(column.name for column in view.table_columns if column.type.kind == "double"),
+        tuple((column.name, column.declared) for column in view.table_columns),
+    )
 
 
 def _feature_columns(inputs: AuditInput) -> tuple[tuple[int, str], ...]:
@@ -205,6 +213,7 @@ def _read_generally(
     text = without_exact_casts(view)
 
     def read(outputs: Outputs) -> tuple[tuple[Reading, ...], tuple[str, ...], Outputs]:
+        refuse_conversions(view.statement or "", view.database.dialect, _expected_text(audit.inputs, view, outputs))
         naming = TextLayout(program.features, program.classes, columns, tuple(outputs))
         dialect = view.database.dialect
         return read_sql(text, dialect, naming), other_columns(text, dialect, naming), outputs

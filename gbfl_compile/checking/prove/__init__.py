@@ -31,6 +31,7 @@ from gbfl_compile.checking.prove.graph import Graph, Key, add_decision
 from gbfl_compile.checking.prove.labels import Adder, Side, Walker, adder_of, find_other_label, walk_to_other_label
 from gbfl_compile.checking.prove.points import Sum, against_first, combine, minus, nonzero_row, sum_of
 from gbfl_compile.checking.prove.trees import find_difference
+from gbfl_compile.checking.reading.conditions import same_parts
 from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.checking.reading.from_program import as_reading, in_book
 from gbfl_compile.checking.reading.nodes import Outcome, PointDecision, Reading, StepDecision
@@ -61,15 +62,20 @@ class Case:
     """The codes of the texts that either side mentions."""
 
 
-def prove(program: Program, reading: Reading, budget_seconds: float = BUDGET_SECONDS) -> Proof:
-    """Decide whether `reading` answers as `program` does, within a budget of time."""
+def prove(
+    program: Program, reading: Reading, budget_seconds: float = BUDGET_SECONDS, source: Reading | None = None
+) -> Proof:
+    """Decide whether `reading` answers as `program` does, within a budget of time.
+
+    `source` is `as_reading(program)`, for those who have it already.
+    """
     began = time.monotonic()
     _check_names(program, reading)
     book = codebook(program)
     if program.kinds:
-        book = book.with_texts(reading.book)
+        book, source = book.with_texts(reading.book), None
         reading = in_book(reading, program, book)
-    source = as_reading(program, book)
+    source = source or as_reading(program, book)
     try:
         cells = cells_of((source, reading), reading.dtype)
         case = Case(program, source, reading, cells, clock_of(budget_seconds), budget_seconds, book)
@@ -211,10 +217,12 @@ def _whole_row(case: Case, row: Box) -> Box:
 
 def _decide_rule_sets(case: Case, a: PointDecision, b: PointDecision) -> dict[Aspect, Finding]:
     """Sums of points, compared exactly; labels follow where the sums differ by the same for all classes."""
-    try:
-        sums = sum_of(case.cells, case.clock, a), sum_of(case.cells, case.clock, b)
-    except (OutOfTime, RecursionError):
-        return {"labels": NoDecision(f"the points were not written out within {case.budget_seconds:g} seconds")}
+    sums: tuple[Sum, Sum] = {}, {}
+    if not _same_terms(a, b):  # the same points for the same conditions differ by nothing
+        try:
+            sums = sum_of(case.cells, case.clock, a), sum_of(case.cells, case.clock, b)
+        except (OutOfTime, RecursionError):
+            return {"labels": NoDecision(f"the points were not written out within {case.budget_seconds:g} seconds")}
     left = minus(*sums)
     findings: dict[Aspect, Finding] = {}
     if b.says_scores:
@@ -234,6 +242,14 @@ def _decide_rule_sets(case: Case, a: PointDecision, b: PointDecision) -> dict[As
         **findings,
         **_decide_written(case, a, b),
     }
+
+
+def _same_terms(a: PointDecision, b: PointDecision) -> bool:
+    """Whether two rule sets are written alike, term by term, and their points are worth the same."""
+    if a.bias != b.bias or a.scale != b.scale or len(a.terms) != len(b.terms):
+        return False
+    pairs = zip(a.terms, b.terms, strict=True)
+    return all(points == others and same_parts(one, other) for (one, points), (other, others) in pairs)
 
 
 def _times(rows: list[tuple[int, ...]], factor: int) -> list[tuple[int, ...]]:

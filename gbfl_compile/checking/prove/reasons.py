@@ -16,9 +16,11 @@ from gbfl_compile.checking.prove.cells import cells_of, row_in
 from gbfl_compile.checking.prove.findings import Counterexample, Finding, NoDecision, ProvedEqual
 from gbfl_compile.checking.prove.graph import Graph, add_decision, take_apart
 from gbfl_compile.checking.prove.trees import find_difference
+from gbfl_compile.checking.reading.conditions import same_parts
 from gbfl_compile.checking.reading.from_program import as_reading, condition_of, in_book
 from gbfl_compile.checking.reading.nodes import Ask, Condition, Outcome, PointDecision, Reading, StepDecision
-from gbfl_compile.ir.kinds import Codebook, codebook
+from gbfl_compile.ir.evaluate import evaluate
+from gbfl_compile.ir.kinds import Codebook, codebook, decode_rows
 from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.reasons import leaf_reasons, reasons_of, rule_reasons
 from gbfl_compile.ir.text import clause_text
@@ -42,7 +44,7 @@ def prove_reasons(program: Program, reading: Reading, budget_seconds: float = BU
 
     A tree's reasons are compared leaf by leaf, so they say something only where the leaf was proved too.
     """
-    if (wrong := _wrong_words(program, reading)) is not None:
+    if (wrong := _wrong_words(program, reading) or _wrong_example(program, reading)) is not None:
         return wrong
     if program.kinds:
         reading = in_book(reading, program, codebook(program).with_texts(reading.book))
@@ -80,8 +82,19 @@ def _wrong_words(program: Program, reading: Reading) -> WrongReason | None:
     return None
 
 
+def _wrong_example(program: Program, reading: Reading) -> WrongReason | None:
+    """The rows of a self-test, which would fail on an artifact that is right."""
+    for example in reading.examples:
+        (values,) = decode_rows(program, [example.row], _book(program, reading))
+        answer = evaluate(program, values)
+        claim = (example.winner, example.leaf, example.scores)
+        if claim != (program.classes.index(answer.label), answer.leaf, answer.scores):
+            return WrongReason(f"its self-test expects {claim} on the row {example.row}")
+    return None
+
+
 def _book(program: Program, reading: Reading) -> Codebook:
-    """The codes of a reading that `prove_reasons` has brought to one book with the program."""
+    """The codes of a reading's texts, which are the program's too once `prove_reasons` has recoded it."""
     return Codebook(reading.book) if program.kinds else codebook(program)
 
 
@@ -129,11 +142,18 @@ def _rule_reasons(
 ) -> ReasonFinding:
     if len(held) != len(program.clauses):
         return WrongReason(f"names {len(held)} rules, there are {len(program.clauses)}")
-    end = time.monotonic() + budget_seconds
     book = _book(program, reading)
+    written_otherwise = [
+        (number, (clause, condition))
+        for number, (clause, condition) in enumerate(zip(program.clauses, held, strict=True))
+        if not same_parts(condition_of(program, clause, book), condition)
+    ]
+    if not written_otherwise:
+        return ProvedEqual()
+    end = time.monotonic() + budget_seconds
     claims = replace(reading, decision=PointDecision((), tuple((condition, ()) for condition in held)))
     cells = cells_of((as_reading(program, book), claims), reading.dtype)
-    for number, (clause, condition) in enumerate(zip(program.clauses, held, strict=True)):
+    for number, (clause, condition) in written_otherwise:
         if take_apart(cells, condition, True) == take_apart(cells, condition_of(program, clause, book), True):
             continue
         if time.monotonic() > end:

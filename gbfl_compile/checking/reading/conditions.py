@@ -142,6 +142,12 @@ def negate(part: Condition) -> Condition:
             return Not(part)
 
 
+def same_parts(one: Condition, other: Condition) -> bool:
+    """Whether two conditions are written alike; a single part is itself."""
+    parts, others = (each.parts if isinstance(each, And) else (each,) for each in (one, other))
+    return parts == others
+
+
 def choose(condition: Condition, then: Condition, otherwise: Condition) -> Condition:
     """`then` where the condition holds, `otherwise` where it does not."""
     if then == otherwise:

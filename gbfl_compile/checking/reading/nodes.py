@@ -101,6 +101,16 @@ class PointDecision:
 
 
 @dataclass(frozen=True, slots=True)
+class Example:
+    """A row and what the artifact says that it answers there, as a self-test does."""
+
+    row: tuple[float, ...]
+    winner: int
+    leaf: int | None = None
+    scores: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """One way an artifact answers, read back. An artifact with several entry points has several."""
 
@@ -123,6 +133,8 @@ class Reading:
     """Per feature the texts that tests on it mean by the codes 1, 2, …; every other code is any other text."""
     nan_features: frozenset[int] | None = None
     """The features whose missing value is NaN here, and NULL for the others; None where both are treated alike."""
+    examples: tuple[Example, ...] = ()
+    """The rows of its self-test, where it has one."""
 
 
 class Unread(Exception):

@@ -7,13 +7,12 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from gbfl_compile.databases.catalogs import CATALOGS
 
 from gbfl_compile.checking.general.sql import TextLayout, read_sql
 from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.strict.sql import ExpectedText, read_strict, read_strict_view
-from gbfl_compile.databases import scratch
+from gbfl_compile.databases import ENGINES, catalog_of, scratch
 from gbfl_compile.errors import CannotRun
 from tests.fuzz.readers.conditions import commented, condition
 from tests.fuzz.readers.known import known
@@ -110,7 +109,7 @@ def _batch(database, choose, readers, result, count):
             read[kind == "type"].append((trial, readings))
     _judge(database, pool, rows, read[False], result)
     _judge(database, pool, typed, read[True], result)
-    for trial in views if "strict" in readers and database.dialect in CATALOGS else ():
+    for trial in views if "strict" in readers and ENGINES[database.dialect].catalog is not None else ():
         _judge_view(database, pool, rows, trial, result)
 
 
@@ -138,7 +137,7 @@ def _trial(choose, pool, kind):
 
 def _readings(pool, trial, readers, counts):
     """What each reader makes of a text, by the reader's name. Only the strict one knows of types."""
-    expected = _expected(pool, trial)
+    expected = _expected_text(pool, trial)
     layout = TextLayout(pool.columns, trial.classes, expected.columns, expected.outputs)
     read = {
         "strict": lambda: read_strict(trial.text, pool.dialect, expected),
@@ -156,7 +155,7 @@ def _readings(pool, trial, readers, counts):
     return found
 
 
-def _expected(pool, trial):
+def _expected_text(pool, trial):
     doubles = frozenset() if trial.kind == "type" else frozenset(pool.columns)
     columns, outputs = tuple(enumerate(pool.columns)), (("label", "label"),)
     return ExpectedText(pool.columns, trial.classes, columns, outputs, keys=("gbfl_row",), doubles=doubles)
@@ -250,9 +249,9 @@ def _judge_view(database, pool, rows, trial, result):
         result.counts["not taken by the engine"] += 1
         return
     try:
-        stored = CATALOGS[pool.dialect].view(database, "scored")
+        stored = catalog_of(database).view(database, "scored")
         schema = str(database.fetch(SCHEMA[pool.dialect])[0][0]) if pool.dialect in SCHEMA else ""
-        expected = replace(_expected(pool, trial), form="view", made="scored", schema=schema)
+        expected = replace(_expected_text(pool, trial), form="view", made="scored", schema=schema)
         ways = read_strict_view(stored.statement or stored.definition, pool.dialect, expected)
         answers = [answer for _, answer in sorted(database.fetch(f"SELECT * FROM {view}"), key=lambda each: each[0])]
     except Unread:

@@ -14,12 +14,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.checking.strict.c.conditions import Source
-from gbfl_compile.checking.strict.c.contents import check_golden_rows, check_uses, read_names
+from gbfl_compile.checking.strict.c.contents import check_uses, read_examples, read_names
 from gbfl_compile.checking.strict.c.layouts import check_file
 from gbfl_compile.checking.strict.c.lexer import Real, Tokens, tokens
 from gbfl_compile.checking.strict.c.rules import rule_set_places
@@ -101,12 +101,11 @@ def _readings(name: str, form: Form, contents: Contents) -> tuple[Reading, ...]:
     for _, decision in places:
         check_uses(contents, decision)
     dtype: Literal["float64", "float32"] = "float64" if form.real == "double" else "float32"
-    readings = tuple(
+    first, *others = (
         Reading(features, classes, decision, dtype, _place(name, verbs), contents["digest"], None, reasons)
         for verbs, decision in places
     )
-    check_golden_rows(contents)
-    return readings
+    return replace(first, examples=read_examples(contents, form.real)), *others
 
 
 def _place(name: str, verbs: Sequence[str]) -> str:

@@ -3,11 +3,24 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from gbfl_compile.checking.reading.nodes import And, Ask, Condition, Not, Or, PointDecision, StepDecision, Test, Unread
+from gbfl_compile.checking.reading.nodes import (
+    And,
+    Ask,
+    Condition,
+    Example,
+    Not,
+    Or,
+    PointDecision,
+    StepDecision,
+    Test,
+    Unread,
+)
 from gbfl_compile.checking.reading.tables import class_labels, feature_names
+from gbfl_compile.checking.strict.c.lexer import Real
 from gbfl_compile.checking.strict.c.template import Contents
 from gbfl_compile.ir.nodes import Label
 
@@ -20,6 +33,9 @@ LABELS: Mapping[str, tuple[str, Callable[[str], Label]]] = {
 """For each kind of label, how it is written and what it means."""
 
 LONGEST_NAME = 40
+
+MOST_EXAMPLES = 64
+"""Rows of a self-test; emitted ones have at most 16."""
 
 
 def read_names(name: str, contents: Contents) -> tuple[tuple[str, ...], tuple[Label, ...], tuple[tuple[int, str], ...]]:
@@ -72,12 +88,28 @@ def _has_shape(table: tuple[Any, ...], shape: Sequence[int]) -> bool:
     return len(shape) == 1 or all(_has_shape(row, shape[1:]) for row in table)
 
 
-def check_golden_rows(contents: Contents) -> None:
-    """Refuse a self-test whose tables do not fit together. Its values are data that no answer depends on."""
+def read_examples(contents: Contents, real: Real) -> tuple[Example, ...]:
+    """The rows of the self-test, written as bits, and what it expects there."""
     check_shape(contents, "golden_rows", "golden", "features", 1)
     check_shape(contents, "golden_class", "golden")
     tree = "golden_leaf" in contents
     check_shape(contents, *(("golden_leaf", "golden") if tree else ("golden_points", "golden", "classes")))
+    if contents["golden"] > MOST_EXAMPLES:
+        raise Unread(f"a self-test of {contents['golden']} rows, at most {MOST_EXAMPLES} are read")
+    rows = [tuple(_number(bits, real) for (bits,) in row) for row in contents["golden_rows"]]
+    details = contents["golden_leaf"] if tree else contents["golden_points"]
+    examples = zip(rows, contents["golden_class"], details, strict=True)
+    return tuple(
+        Example(row, winner, *((detail, None) if tree else (None, detail))) for row, winner, detail in examples
+    )
+
+
+def _number(bits: int, real: Real) -> float:
+    size, whole, kind = (8, "<Q", "<d") if real == "double" else (4, "<I", "<f")
+    if bits >= 256**size:
+        raise Unread(f"the self-test has {bits:#x} for a {real}")
+    (number,) = struct.unpack(kind, struct.pack(whole, bits))
+    return float(number)
 
 
 def starts(contents: Contents, key: str) -> tuple[int, ...]:

@@ -16,7 +16,8 @@ from gbfl_compile.errors import CannotRun
 OPSETS = range(13, 24)
 """Operator sets of the main domain in which every operator read here means the same."""
 
-ML_OPSETS = range(1, 6)
+ML_OPSETS = range(5, 6)
+"""TreeEnsemble is an operator of version 5."""
 
 IR_VERSIONS = range(4, 14)
 """Versions of the file format in which a constant need not be an input as well, up to the last that is known."""
@@ -40,6 +41,18 @@ LISTS = (
     "tree_roots",
 )
 """Attributes that are a tensor, and those that are a row of whole numbers; all others here are one whole number."""
+
+FIELDS: Mapping[str, frozenset[str]] = {
+    "ModelProto": frozenset(
+        {
+            *("ir_version", "producer_name", "producer_version", "domain", "model_version", "doc_string"),
+            *("graph", "opset_import", "metadata_props"),
+        }
+    ),
+    "GraphProto": frozenset({"name", "doc_string", "node", "initializer", "input", "output"}),
+    "NodeProto": frozenset({"name", "doc_string", "op_type", "domain", "input", "output", "attribute"}),
+}
+"""What a model, its graph and its nodes may have; functions, training, subgraphs and devices are not among it."""
 
 MOST_DIMENSIONS = 2
 LARGEST_CONSTANT = 50_000_000
@@ -69,18 +82,10 @@ def open_model(content: bytes) -> Model:
         model.ParseFromString(content)
     except Exception as error:  # protobuf's errors have no common base class
         raise Unread(f"is not an ONNX model: {error}") from None
+    _check_fields(model)
     graph = model.graph
     if not all(isinstance(text, str) for text in _texts(model)):
         raise Unread("a name in it is not UTF-8")
-    for what, values in (
-        ("functions", model.functions),
-        ("training", model.training_info),
-        ("sparse constants", graph.sparse_initializer),
-        ("quantisation", graph.quantization_annotation),
-        ("types of its own for what nodes give", graph.value_info),
-    ):
-        if len(values):
-            raise Unread(f"has {what}, which is not understood")
     if model.ir_version not in IR_VERSIONS:
         raise Unread(f"version {model.ir_version} of the format is not known")
     _check_opsets(model)
@@ -94,6 +99,19 @@ def open_model(content: bytes) -> Model:
     if len(outputs) != len(graph.output) or {name for name, _, _ in inputs} & set(constants):
         raise Unread("two outputs have the same name, or an input has a constant for a default")
     return Model(tuple(graph.node), constants, inputs, outputs, _metadata(model))
+
+
+def _check_fields(model: Any) -> None:
+    """Everything that is written in the file is something this reader knows of."""
+    size = model.ByteSize()
+    model.DiscardUnknownFields()
+    if model.ByteSize() != size:
+        raise Unread("has a field of a later version of the format")
+    for message in (model, model.graph, *model.graph.node):
+        known = FIELDS[message.DESCRIPTOR.name]
+        for field, _ in message.ListFields():
+            if field.name not in known:
+                raise Unread(f"has a {message.DESCRIPTOR.name} with {field.name}, which is not understood")
 
 
 def _texts(model: Any) -> Iterator[object]:
@@ -111,6 +129,8 @@ def _check_opsets(model: Any) -> None:
     versions = [(opset.domain, opset.version) for opset in model.opset_import]
     if len({domain for domain, _ in versions}) != len(versions):
         raise Unread("names an operator set twice")
+    if lacking := {"", *(node.domain for node in model.graph.node)} - {domain for domain, _ in versions}:
+        raise Unread(f"does not say which version of {min(lacking) or 'ai.onnx'} it is written for")
     for domain, version in versions:
         known = {"": OPSETS, "ai.onnx.ml": ML_OPSETS}.get(domain, range(0))
         if version not in known:

@@ -340,7 +340,7 @@ OPERATORS: Mapping[tuple[str, str], Operator] = {
 def results(node: Any, inputs: Sequence[Tensor]) -> list[Tensor]:
     """What a node gives, output by output."""
     operator = OPERATORS.get((node.domain, node.op_type))
-    if operator is None or node.overload:
+    if operator is None:
         raise Unread(f"{place(node)}: the operator {node.domain or 'ai.onnx'}.{node.op_type} is not understood")
     outputs = operator(node, inputs)
     return outputs if isinstance(outputs, list) else [outputs]

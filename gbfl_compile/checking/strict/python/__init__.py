@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ast
 import builtins
+import io
+import tokenize
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -56,7 +58,11 @@ def read_python(files: Mapping[str, bytes]) -> tuple[Reading, ...]:
 
 
 def _parse(content: bytes) -> ast.Module:
+    """The module's syntax tree. Only UTF-8 is read: in other encodings a comment may hold the end of its line."""
     try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
+        if encoding not in ("utf-8", "utf-8-sig"):
+            raise Unread(f"says that it is written in {encoding}: only UTF-8 is read")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # a doubtful escape in a string is a warning to who runs it
             tree = ast.parse(content)

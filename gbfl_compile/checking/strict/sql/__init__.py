@@ -12,7 +12,7 @@ from dataclasses import replace
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.checking.reading.tables import one_file
 from gbfl_compile.checking.strict.sql import dbt
-from gbfl_compile.checking.strict.sql.catalogs import catalog_of
+from gbfl_compile.checking.strict.sql.catalogs import catalog_of, clickhouse
 from gbfl_compile.checking.strict.sql.cursor import Cursor
 from gbfl_compile.checking.strict.sql.expected import ExpectedText as ExpectedText
 from gbfl_compile.checking.strict.sql.expected import expected_from as expected_from
@@ -65,6 +65,12 @@ def read_strict_files(
     if "schema.yml" in files:
         dbt.refuse_other_schemas(files["schema.yml"])
     return readings
+
+
+def refuse_conversions(definition: str, dialect: str, expected: ExpectedText) -> None:
+    """Refuse a view that declares other types than its query gives: ClickHouse converts what comes out."""
+    if dialect == "clickhouse":
+        clickhouse.refuse_conversions(definition, expected)
 
 
 def read_strict_view(definition: str, dialect: str, expected: ExpectedText) -> tuple[Reading, ...]:

@@ -37,6 +37,8 @@ class ExpectedText:
     """Columns of the table that come out beside the answers, before them."""
     doubles: frozenset[str] = frozenset()
     """The columns that are known to be doubles. Every other one must be made a double before it is compared."""
+    types: tuple[tuple[str, str], ...] = ()
+    """Columns of the table with their types, as its catalog prints them: some catalogs declare those of a view."""
 
     @property
     def functions(self) -> tuple[str, ...]:

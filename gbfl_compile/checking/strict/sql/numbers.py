@@ -28,7 +28,7 @@ def decimal(lexis: Lexis, text: str, negative: bool = False) -> Number | Numeric
     if (not exponent or mantissa.endswith(".")) and lexis.numbers == "exponent":
         raise Unread(f"the decimal {text} without an exponent, which is no double everywhere")
     digits = mantissa.replace(".", "").strip("0")
-    if (len(digits) > MOST_DIGITS and lexis.numbers == "exponent") or len(text) > 400:
+    if (len(digits) > MOST_DIGITS and lexis.numbers == "exponent") or len(text) > LONGEST:
         raise Unread(f"the literal {text[:40]}: more than {MOST_DIGITS} significant digits")
     found = float(text)
     if math.isinf(found) or (digits and found == 0.0):

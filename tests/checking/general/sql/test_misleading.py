@@ -170,47 +170,6 @@ def test_bytes_of_another_character_set_are_not_taken_for_letters():
         assert_refused(program, "mariadb", header + changed(query, "'größe'", f"{introducer}'größe'"))
 
 
-@pytest.mark.parametrize(
-    "config",
-    [
-        "config(materialized='table', post_hook=\"UPDATE model SET label = 'yes'\")",
-        "config(materialized='incremental')",
-        "config(materialized=var('how'))",
-        "config(pre_hook='DELETE FROM data', materialized='view')",
-    ],
-)
-def test_a_dbt_model_has_no_hooks(config):
-    files = emitted(asking(), "duckdb", form="dbt")
-    text = changed(files["model.sql"].decode(), "config(materialized='view')", config)
-    assert "files" in assert_refused(asking(), "duckdb", text, schema_yml=files["schema.yml"])
-
-
-@pytest.mark.parametrize(
-    "source", ["ref('data') ~ (' WHERE 1 = 0')", "ref('data') if true else ref('b')", "source('a', 'b') | f('c')"]
-)
-def test_a_dbt_source_is_a_name_and_nothing_more(source):
-    files = emitted(asking(), "duckdb", form="dbt")
-    text = changed(files["model.sql"].decode(), "ref('data')", source)
-    assert_refused(asking(), "duckdb", text)
-
-
-@pytest.mark.parametrize(
-    "schema",
-    [
-        b"models:\n  - name: model\n    config:\n      post_hook: \"update model set label='yes'\"\n",
-        b"{emitted}    config:\n      post_hook: drop\n",
-        b"{emitted}\n{{ run_query('DROP TABLE data') }}\n",
-        b"",
-        b"\xff",
-    ],
-)
-def test_a_schema_says_names_and_tests_alone(schema):
-    files = emitted(asking(), "duckdb", form="dbt")
-    assert prove_artifact(asking(), "sql:duckdb", files).answer in ("proved", "read as equal")
-    other = schema.replace(b"{emitted}", files["schema.yml"])
-    assert_refused(asking(), "duckdb", files["model.sql"].decode(), schema_yml=other)
-
-
 @pytest.mark.parametrize("engine", ["Null", "SummingMergeTree", "ReplacingMergeTree()", "Buffer(a, b)"])
 def test_a_clickhouse_table_keeps_its_rows(engine):
     text = text_of(asking(), "clickhouse", form="table")

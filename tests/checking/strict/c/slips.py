@@ -162,13 +162,14 @@ def literal(value, single):
 TOKEN = re.compile(
     r"0x[0-9a-f.]+p[+-]\d+f?|0x[0-9a-f]+u?|\b\d+u?\b|[<>=!]=|&&|\|\||[<>&|^!+-]|\b[a-z_][a-zA-Z0-9_]*\b", re.ASCII
 )
+RULE = re.compile(r"\bx(?:\[\d+\]|\d+) ([<>]=?) -?(0x[0-9a-f.]+p[+-]\d+f?)", re.ASCII)
 
 
 def mutated(choose, files):
     """The files with one slip in them: a token changed, a line gone, two lines exchanged; what was slipped."""
     name = "model.h" if choose.random() < 0.1 else "model.c"
     text = re.sub(r"/\*(?! gbfl api).*?\*/", "", files[name].decode(), flags=re.DOTALL)
-    way = choose.choice(("token", "token", "token", "token", "rule", "line", "lines", "literals"))
+    way = choose.choice(("token", "token", "rule", "rule", "rule", "line", "lines", "literals"))
     lines = text.split("\n")
     if way in ("line", "lines"):
         i, j = choose.randrange(len(lines)), choose.randrange(len(lines))
@@ -180,13 +181,12 @@ def mutated(choose, files):
         return {**files, name: "\n".join(lines).encode()}, what
     if way == "literals":
         return {**files, name: shorter_literals(text).encode()}, "%.15g literals"
-    found = list(TOKEN.finditer(text))
-    if way == "rule":
-        marked = [token for token in found if re.search(r"p[+-]|[<>=!]=|&&|\|\||^[<>&|!]$", token.group())]
-        found = marked or found
-    token = choose.choice(found)
-    new = slip(choose, token.group())
-    return {**files, name: (text[: token.start()] + new + text[token.end() :]).encode()}, f"{token.group()} -> {new}"
+    spans = [token.span() for token in TOKEN.finditer(text)]
+    if way == "rule":  # the sign or the number of a comparison
+        spans = [choose.choice((rule.span(1), rule.span(2))) for rule in RULE.finditer(text)] or spans
+    start, end = choose.choice(spans)
+    new = slip(choose, text[start:end])
+    return {**files, name: (text[:start] + new + text[end:]).encode()}, f"{text[start:end]} -> {new}"
 
 
 def shorter_literals(text):

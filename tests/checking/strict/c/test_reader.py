@@ -5,6 +5,7 @@ import re
 import pytest
 
 from gbfl_compile.backends import emit
+from gbfl_compile.checking.artifact import prove_artifact
 from gbfl_compile.checking.readers import read
 from gbfl_compile.checking.reading.nodes import Unread
 from tests.backends.c.programs import CARD, TREE
@@ -180,3 +181,22 @@ def test_harmless_edits_outside_the_strict_form_are_refused():
     assert set(findings(CARD, "c", edited(card, "held[0] |= 0x1u;", "held[0] |= 1;"))) == {"proved"}
     negated = edited(files, "(x[0] >= 0x1.2p+4)", "!(x[0] < 0x1.2p+4)")  # true for NaN, but the next comparison is not
     assert set(findings(TREE, "c", negated)) == {"proved"}
+
+
+@pytest.mark.parametrize(
+    ("program", "old", "new"),
+    [
+        (TREE, "model_golden_class[3] = { 0, 0, 1 }", "model_golden_class[3] = { 0, 1, 1 }"),
+        (TREE, "model_golden_leaf[3] = { 1, 2, 0 }", "model_golden_leaf[3] = { 1, 1, 0 }"),
+        (CARD, "{ 0, -2 }", "{ 0, -1 }"),
+        (TREE, "{0x7ff0000000000000u}, {0x7ff0000000000000u}", "{0x4032000000000000u}, {0x40f86a0000000000u}"),
+    ],
+)
+def test_a_self_test_that_would_fail_is_another_artifact(program, old, new):
+    files = edited(files_of(program), old, new)
+    assert prove_artifact(program, "c", files).answer == "other reasons"
+
+
+def test_a_self_test_has_bits_of_its_type():
+    files = edited(files_of(TREE, dtype="float32"), "{0x7f800000u}", "{0x17f800000u}")
+    assert prove_artifact(TREE, "c", files).answer == "unread"

@@ -253,3 +253,42 @@ def test_a_row_of_labels_in_another_order_is_refused():
     changed(constant_of(model, "label of each class"), lambda a: a.__setitem__(slice(None), a[::-1].copy()))
     with pytest.raises(Unread, match="classes in their order"):
         read("onnx", written(model))
+
+
+def _no_opsets(model):
+    del model.opset_import[:]
+
+
+def _tree_of_an_earlier_set(model):
+    next(opset for opset in model.opset_import if opset.domain).version = 3
+
+
+def _overload(model):
+    model.graph.node[0].overload = "other"
+
+
+def _node_metadata(model):
+    model.graph.node[0].metadata_props.add(key="a", value="b")
+
+
+def _value_info(model):
+    model.graph.value_info.add(name="leaf")
+
+
+def _function(model):
+    model.functions.add(name="Less", domain="")
+
+
+@pytest.mark.parametrize(
+    "change", [_no_opsets, _tree_of_an_earlier_set, _overload, _node_metadata, _value_info, _function]
+)
+def test_what_the_reader_does_not_know_of_is_refused(change):
+    model = opened(emit(TREE, "onnx", lowering="tree").files)
+    change(model)
+    assert findings(TREE, "onnx", written(model)) == ["unread"]
+
+
+def test_a_field_of_a_later_format_is_refused():
+    content = emit(TREE, "onnx").files["model.onnx"]
+    assert findings(TREE, "onnx", {"model.onnx": content}) == ["proved"]
+    assert findings(TREE, "onnx", {"model.onnx": content + b"\xba\x3e\x03abc"}) == ["unread"]

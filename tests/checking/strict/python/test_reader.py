@@ -159,3 +159,13 @@ def test_a_bad_edit_is_shown_a_row_on_which_it_answers_otherwise(program, old, n
         example.source.leaf,
         example.source.scores,
     )
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-7", "unicode_escape", "raw_unicode_escape", "hz", "shift_jis"])
+@pytest.mark.parametrize("before", [b"", b"#!/usr/bin/env python\n"])
+def test_only_utf8_is_read(encoding, before):
+    """In these a comment can hold the end of its line, or bytes that only some versions decode alike."""
+    text = emit(ONE, "python").files["model.py"]
+    for said, answer in ((encoding, ["unread"]), ("utf-8", ["proved"])):
+        content = before + f"# -*- coding: {said} -*-\n".encode() + text
+        assert findings(ONE, "python", {"model.py": content}) == answer

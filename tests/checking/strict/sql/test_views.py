@@ -10,7 +10,7 @@ import pytest
 
 from gbfl_compile.checking.artifact import prove_readings
 from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.checking.strict.sql import expected_of, read_strict_view
+from gbfl_compile.checking.strict.sql import expected_of, read_strict_view, refuse_conversions
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import BadInput, CannotRun
 from tests.backends.sql.programs import EACH, REASONED, TREE, hostile_program
@@ -74,7 +74,8 @@ def _in_its_place(database, expected, kind):
     known = kind == DOUBLE.get(database.dialect, "DOUBLE")
     schema = str(database.fetch(WHERE[database.dialect])[0][0]) if database.dialect in WHERE else ""
     doubles = frozenset(column for _, column in expected.columns) if known else frozenset()
-    return replace(expected, schema=schema, doubles=doubles)
+    types = tuple((column, kind) for column in (*(name for _, name in expected.columns), *expected.keys))
+    return replace(expected, schema=schema, doubles=doubles, types=types)
 
 
 def assert_proved(database, program, kind, **options):
@@ -203,6 +204,56 @@ def test_other_ways_to_write_a_view_of_postgres_are_refused(edit):
 
 
 CLICKHOUSE = "CREATE VIEW db.scored (`label` String, `p_no` Float64, `p_yes` Float64, `leaf` UInt8) AS SELECT multiIf(age >= 1.5, 'yes', 'no') AS label, multiIf(age >= 1.5, 0., 1.) AS p_no, multiIf(age >= 1.5, 1., 0.) AS p_yes, multiIf(age >= 1.5, 0, 1) AS leaf FROM db.people"
+
+KEYED = "CREATE VIEW db.scored (`id` {}, `label` String) AS SELECT id, multiIf(age >= 1.5, 'yes', 'no') AS label FROM db.people"
+
+
+@pytest.mark.parametrize(
+    ("declared", "own", "kept"),
+    [
+        ("Nullable(Float64)", "Nullable(Float64)", True),
+        ("DateTime64(3, 'UTC')", "DateTime64(3, 'UTC')", True),
+        ("Int8", "Int64", False),
+        ("Nullable(Int64)", "Int64", False),
+        ("Decimal(9, 2)", "Decimal(9, 3)", False),
+        ("Int64", "", False),
+    ],
+)
+def test_a_key_column_of_a_clickhouse_view_is_declared_as_in_its_table(declared, own, kept):
+    """A view that declares Int8 gives 44 where its table has 300."""
+    options = {"outputs": "label", "key": "id", "table": "people", "view": "scored", "schema": "db", "types": "double"}
+    expected = replace(expected_of(SMALL, options), types=(("id", own),) if own else ())
+    if kept:
+        assert read_strict_view(KEYED.format(declared), "clickhouse", expected)
+    else:
+        with pytest.raises(Unread, match="key column"):
+            read_strict_view(KEYED.format(declared), "clickhouse", expected)
+
+
+DECLARED = {
+    "String": True,
+    "Nullable(String)": True,
+    "FixedString(3)": False,
+    "Enum8('no' = 1, 'yes' = 2)": False,
+    "LowCardinality(String)": False,
+    "Int8": False,
+}
+
+
+@pytest.mark.parametrize("declared", DECLARED)
+def test_what_a_clickhouse_view_declares_is_read_whatever_its_query_is(declared):
+    """FixedString(3) gives 'no' and a NUL: the query alone does not show it."""
+    options = {"outputs": "label", "key": "id", "table": "people", "view": "scored", "schema": "db"}
+    expected = replace(expected_of(SMALL, options), types=(("id", "Int64"),))
+    text = (
+        f"CREATE VIEW db.scored (`id` Int64, `label` {declared}) DEFINER = me SQL SECURITY DEFINER AS SELECT % == {{}}"
+    )
+    if DECLARED[declared]:
+        refuse_conversions(text, "clickhouse", expected)
+    else:
+        with pytest.raises(Unread, match="declares 'label'"):
+            refuse_conversions(text, "clickhouse", expected)
+
 
 CLICKHOUSE_EDITS = {
     "a label of one letter": ("`label` String", "`label` FixedString(1)"),

@@ -1,25 +1,56 @@
-"""The views of each engine, as its catalog prints them: which lexis, which productions, which frame."""
+"""The views of each engine, as its catalog prints them: which lexis, which productions, which frame.
+
+SQLite keeps the text of CREATE VIEW as it was written. DuckDB prints names without quotes, `!=`, and lists as
+list_value(…). MariaDB qualifies every column, leaves CREATE VIEW out, and puts a backslash before quotes in strings.
+PostgreSQL and ClickHouse have files of their own.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TypeAlias
 
 from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.checking.strict.sql.catalogs import clickhouse, duckdb, mariadb, postgres
-from gbfl_compile.checking.strict.sql.cursor import Catalog, Cursor
-from gbfl_compile.checking.strict.sql.forms import artifact
+from gbfl_compile.checking.strict.sql.catalogs import clickhouse, postgres
+from gbfl_compile.checking.strict.sql.cursor import Catalog, Cursor, need_sign
+from gbfl_compile.checking.strict.sql.forms import artifact, finish
+from gbfl_compile.checking.strict.sql.grammar import list_of, look_up, value
 from gbfl_compile.checking.strict.sql.lexis import LEXIS, Lexis, lexis_of
-from gbfl_compile.checking.strict.sql.stages import Columns
+from gbfl_compile.checking.strict.sql.stages import Columns, query
+from gbfl_compile.checking.strict.sql.values import Value
 
 Reader: TypeAlias = tuple[Lexis, Catalog, Callable[[Cursor], Columns]]
 
+
+def _list_value(at: Cursor) -> Value:
+    """list_value(a, b)[leaf + 1]."""
+    need_sign(at, "(")
+    return look_up(at, list_of(at, value, ")"))
+
+
+def _query_alone(at: Cursor) -> Columns:
+    return finish(at, query(at), closed=False)
+
+
 CATALOGS: Mapping[str, Reader] = {
-    "sqlite": (LEXIS["sqlite"], Catalog(), artifact),  # keeps the text of CREATE VIEW as it was written
-    **{
-        each.LEXIS_OF_VIEWS.name: (each.LEXIS_OF_VIEWS, each.CATALOG, each.read_view)
-        for each in (duckdb, postgres, mariadb, clickhouse)
-    },
+    "sqlite": (LEXIS["sqlite"], Catalog(), artifact),
+    "duckdb": (
+        replace(LEXIS["duckdb"], bare_names=True, signs=("!=",)),
+        Catalog(words={"list_value": _list_value}, folds_names=True),
+        artifact,
+    ),
+    "mariadb": (
+        replace(
+            LEXIS["mariadb"],
+            string_escapes={"\\": "\\", "n": "\n", "r": "\r", "'": "'", "Z": "\x1a"},
+            doubled_quotes=False,
+        ),
+        Catalog(),
+        _query_alone,
+    ),
+    "postgres": (postgres.LEXIS_OF_VIEWS, postgres.CATALOG, postgres.read_view),
+    "clickhouse": (clickhouse.LEXIS_OF_VIEWS, clickhouse.CATALOG, clickhouse.read_view),
 }
 
 

@@ -5,6 +5,8 @@ The declared columns are read too: ClickHouse converts what the query gives to t
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gbfl_compile.checking.reading.nodes import Unread
@@ -16,9 +18,9 @@ from gbfl_compile.checking.strict.sql.cursor import (
     need_words,
     peek,
     refuse,
-    take,
     take_sign,
 )
+from gbfl_compile.checking.strict.sql.expected import ExpectedText
 from gbfl_compile.checking.strict.sql.forms import finish
 from gbfl_compile.checking.strict.sql.grammar import (
     arguments,
@@ -31,6 +33,7 @@ from gbfl_compile.checking.strict.sql.grammar import (
     name,
     value_of,
 )
+from gbfl_compile.checking.strict.sql.lexer import tokens_of
 from gbfl_compile.checking.strict.sql.lexis import LEXIS
 from gbfl_compile.checking.strict.sql.logic import Asked
 from gbfl_compile.checking.strict.sql.stages import Columns, need_name, query
@@ -84,28 +87,58 @@ def read_view(at: Cursor) -> Columns:
     declared = list_of(at, _declared_column, ")")
     need_words(at, "AS")
     found = finish(at, query(at), closed=True)
-    kinds = {called: kind for kind, called in at.expected.outputs}
-    if [called for called, _ in declared] != [*at.expected.keys, *kinds]:
+    if [called for called, _ in declared] != [*at.expected.keys, *(called for _, called in at.expected.outputs)]:
         raise Unread("the view declares other columns than it should give")
-    for called, declared_type in declared:
-        if called in kinds:
-            _check_type(at, kinds[called], called, declared_type, found[called])
+    _check_types(at, declared, found)
     return found
 
 
-def _declared_column(at: Cursor) -> tuple[str, str]:
+def refuse_conversions(definition: str, expected: ExpectedText) -> None:
+    """Refuse a view that declares other types than its query gives, whatever the query is."""
+    head = _HEAD.match(definition)
+    if head is None:
+        raise Unread("the view does not declare its columns where they are expected")
+    at = Cursor(tokens_of(head[1], LEXIS_OF_VIEWS), LEXIS_OF_VIEWS, expected, CATALOG)
+    need_sign(at, "(")
+    _check_types(at, list_of(at, _declared_column, ")"), {})
+
+
+_QUOTED = r"`(?:[^`\\]|\\.)*`|'(?:[^'\\]|\\.)*'"
+_INNER = rf"(?:{_QUOTED}|[^`'()])*"
+_NESTED = rf"(?:{_QUOTED}|[^`'()]|\({_INNER}\)|\({_INNER}\({_INNER}\){_INNER}\))*"
+_HEAD = re.compile(rf"CREATE VIEW (?:`(?:[^`\\]|\\.)*`|[\w.])+ (\({_NESTED}\))", re.DOTALL)
+"""CREATE VIEW, a name, and the declared columns in brackets."""
+
+Type = tuple[str, ...]
+"""A type, token by token."""
+
+
+def _declared_column(at: Cursor) -> tuple[str, Type]:
     called = name(at)
-    kind = take(at, "word", "a type").text
-    if kind == "Nullable":
-        need_sign(at, "(")
-        kind = take(at, "word", "a type").text
-        need_sign(at, ")")
-    if peek(at).kind == "sign" and peek(at).text == "(":
-        refuse(at, "a plain type")
-    return called, kind
+    start, depth = at.position, 0
+    while depth or peek(at).key not in (",", ")"):
+        if peek(at).kind == "end":
+            refuse(at, "a type")
+        depth += {"(": 1, ")": -1}.get(peek(at).key, 0)
+        at.position += 1
+    return called, tuple(token.text for token in at.tokens[start : at.position])
 
 
-def _check_type(at: Cursor, kind: str, called: str, declared: str, made: Value) -> None:
+def _check_types(at: Cursor, declared: Sequence[tuple[str, Type]], found: Mapping[str, Value]) -> None:
+    """Whether what the query gives comes out as it is: answers of their own types, keys of the table's."""
+    kinds = {called: kind for kind, called in at.expected.outputs}
+    types = dict(at.expected.types)
+    for called, whole in declared:
+        if called in kinds:
+            plain = whole[2] if whole[:2] == ("Nullable", "(") and len(whole) == 4 else "".join(whole)
+            _check_type(at, kinds[called], called, plain, found.get(called))
+        elif called in at.expected.keys:
+            own = tuple(token.text for token in tokens_of(types.get(called, ""), at.lexis)[:-1])
+            if whole != own:
+                raise Unread(f"the view declares the key column {called!r} as {''.join(whole)}, and not as its table")
+
+
+def _check_type(at: Cursor, kind: str, called: str, declared: str, made: Value | None) -> None:
     """Whether what the query gives comes out as it is."""
     classes = at.expected.classes
     match kind:
@@ -117,6 +150,7 @@ def _check_type(at: Cursor, kind: str, called: str, declared: str, made: Value) 
             fits = declared == "Int64"
         case "leaf":
             fits = declared in _INTEGERS and all(_fits(declared, number) for number in _integers(made))
+            fits = fits and (made is not None or not declared.endswith("8"))
         case _ if isinstance(classes[0], bool):
             fits = declared == "Bool"
         case _ if isinstance(classes[0], str):
@@ -129,7 +163,7 @@ def _check_type(at: Cursor, kind: str, called: str, declared: str, made: Value) 
         raise Unread(f"the view declares {called!r} as {declared}, which may change what the query gives")
 
 
-def _integers(made: Value) -> list[int]:
+def _integers(made: Value | None) -> list[int]:
     """The numbers a leaf can have."""
     match made:
         case Case():
