@@ -208,12 +208,12 @@ def _below_the_last_decimal(features: Sequence[Column | None], rows: Matrix) -> 
     """The rows, with less than the largest decimal of a column: as a double it may round to one that is too large.
 
     DECIMAL(18, 4) ends at 99999999999999.9999, and the double nearest to that is 1e14. PostgreSQL makes a decimal of a
-    double from its first 15 digits.
+    double from its first 15 digits, so that the largest double would be no double any more.
     """
     rows = rows.copy()
     for place, column in enumerate(features):
-        if column is not None and column.type.kind == "decimal":
-            largest = column.type.most * (1 - 1e-14)
+        if column is not None and (column.type.kind == "decimal" or column.declared.casefold() == "hugeint"):
+            largest = min(column.type.most, np.finfo(np.float64).max) * (1 - 1e-14)
             rows[:, place] = np.clip(rows[:, place], -largest, largest)
     return rows
 

@@ -1,6 +1,7 @@
 """A view is run on a copy of its own table: what the columns cannot hold is not used against it, and what they do is."""
 
 import time
+from contextlib import closing
 
 import pytest
 
@@ -77,6 +78,15 @@ def test_an_emitted_view_is_proved_and_run_whatever_numbers_its_columns_hold(dat
     make_view(database, below("age", 66.5))
     found = audit_view(AuditInput(YOUNG), database, "scores", "view scores")
     assert (found.verdict, found.execution.different > 0) == ("different", True), found
+
+
+@pytest.mark.parametrize(("dialect", "kind"), [("postgres", "NUMERIC"), ("duckdb", "HUGEINT")])
+def test_numbers_of_any_length_are_run_as_far_as_doubles_go(dialect, kind):
+    with closing(opened(dialect)) as database:
+        database.execute(f"CREATE TABLE data (age {kind})")
+        make_view(database, YOUNG)
+        found = audit_view(AuditInput(YOUNG), database, "scores", "view scores")
+        assert (found.verdict, found.is_proved, found.execution.different) == ("equal", True, 0), found
 
 
 @pytest.mark.parametrize("condition", ["age <= 65", "age < 66", "NOT age >= 66"])
