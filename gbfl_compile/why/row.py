@@ -12,10 +12,12 @@ import numpy as np
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.json import as_program
+from gbfl_compile.ir.kinds import require_numbers
 from gbfl_compile.ir.nodes import Label, Program
 from gbfl_compile.ir.text import label_text, printable
 from gbfl_compile.learning.explain.triplets import Triplets, triplets_for
 from gbfl_compile.tables.read import feature_row
+from gbfl_compile.tables.values import one_value_row
 from gbfl_compile.why.account import Account, account, as_json, lines, value_text
 
 if TYPE_CHECKING:
@@ -75,15 +77,21 @@ def explain_row(
 ) -> RowExplanation:
     """Why the program gives a row its class, which values suffice for it, and what would change it.
 
-    row: a mapping or sequence of values, or a table (file or DataFrame) of which `row_number` counts from 1.
+    row: a mapping or sequence of values, or a table (file or DataFrame) of which `row_number` counts from 1. A
+    category is a text; a date or timestamp may be an ISO 8601 text.
     triplets: rows with their PPs and PNs that include this one, to add what the black box says.
     """
     source = as_program(program)
-    values, rows = feature_row(row, source.features, row_number)
+    if source.kinds:
+        if triplets is not None:
+            require_numbers(source, "explaining a row with triplets")
+        values, rows = one_value_row(row, source, row_number)
+        return RowExplanation(account(source, values), row_number, rows)
+    numbers, rows = feature_row(row, source.features, row_number)
     own = None
     if triplets is not None:
-        own = _black_box_answer(triplets_for(source.features, triplets), values, triplets)
-    return RowExplanation(account(source, values), row_number, rows, own)
+        own = _black_box_answer(triplets_for(source.features, triplets), numbers, triplets)
+    return RowExplanation(account(source, numbers), row_number, rows, own)
 
 
 def _black_box_answer(triplets: Triplets, row: list[float], source: Any) -> BlackBoxAnswer:

@@ -16,7 +16,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard
 from gbfl_compile.ir.trees import leaf, split
-from tests.backends.onnx.word_programs import word_programs, word_programs_with_rows
+from tests.word_programs import word_programs, word_programs_with_rows
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
