@@ -34,7 +34,10 @@ TEXTS = (
 
 KINDS = ("number", "category", "category", "boolean", "date", "timestamp")
 
-DAYS = (-719162, -1, 0, 1, 19782, 19783, 2932896)
+DAYS = (-700_000, -1, 0, 1, 19782, 19783)
+FIRST, LAST = -719162, 2932896
+"""Days with which rules are bounded, and the first and the last of Python's calendar."""
+
 MICROSECONDS = (-1, 0, 1, 1_700_000_000_000_000, 1_700_000_000_000_001)
 
 
@@ -103,7 +106,7 @@ def values(program, feature):
         case "boolean":
             return [True, False, None]
         case "date":
-            return [dt.date(1970, 1, 1) + dt.timedelta(days=day) for day in DAYS] + [None]
+            return [dt.date(1970, 1, 1) + dt.timedelta(days=day) for day in (*DAYS, FIRST, LAST)] + [None]
         case "timestamp":
             return [dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=each) for each in MICROSECONDS] + [None]
 
