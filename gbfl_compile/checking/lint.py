@@ -4,11 +4,12 @@ data reaches. Every finding is proved for all inputs or counted on the data, and
 
 from __future__ import annotations
 
+import datetime
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, assert_never
 
 import numpy as np
 
@@ -23,11 +24,12 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix, clause_column, evaluate_many
 from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.json import as_program
-from gbfl_compile.ir.kinds import codebook
-from gbfl_compile.ir.nodes import Interval, Leaf, Program, Scorecard, Split, Tree
-from gbfl_compile.ir.text import clause_text
+from gbfl_compile.ir.kinds import codebook, decode_value, encode_row
+from gbfl_compile.ir.nodes import Interval, Leaf, OneOf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.text import clause_text, value_text
 from gbfl_compile.ir.trees import leaf_numbers, paths
 from gbfl_compile.tables.read import feature_rows
+from gbfl_compile.tables.values import value_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,7 @@ Kind: TypeAlias = Literal[
     "leaf without data",
     "clause without data",
     "bound outside the data",
+    "text not in the data",
     "missing in the data",
     "not decided",
 ]
@@ -107,7 +110,10 @@ Kind: TypeAlias = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Oddity:
-    """One finding: what kind, where, a sentence, and a row that shows it (NaN is missing) where there is one."""
+    """One finding: what kind, where, a sentence, and a row that shows it where there is one.
+
+    NaN is missing; words and dates are encoded as `ir.kinds` does.
+    """
 
     kind: Kind
     where: str
@@ -122,7 +128,7 @@ def lint(
 ) -> tuple[Oddity, ...]:
     """Everything odd about a program; with data (a file, DataFrame or matrix) also what its rows leave untouched."""
     program = as_program(program)
-    rows = None if data is None else feature_rows(data, program.features)
+    rows = None if data is None else _rows_of(data, program)
     cells = cells_of((as_reading(program),))
     clock = clock_of(budget_seconds)
     book = codebook(program)
@@ -141,12 +147,21 @@ def lint(
     return tuple(oddities)
 
 
+def _rows_of(data: Any, program: Program) -> Matrix:
+    """The rows of a table, words and dates encoded."""
+    if not program.kinds:
+        return feature_rows(data, program.features)
+    rows = [encode_row(program, row) for row in value_rows(data, program)]
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(program.features))
+
+
 def _clause_oddities(program: Program, cells: Cells, atoms: Sequence[Atoms]) -> Iterator[Oddity]:
     card = program.decision if isinstance(program.decision, Scorecard) else None
     for number, conjunction in enumerate(atoms):
         where = f"clause {number}"
         if any(not mask for _, mask in conjunction):
-            yield Oddity("never holds", where, "no value lies between its bounds", clauses=(number,))
+            text = "no value satisfies it" if program.kinds else "no value lies between its bounds"
+            yield Oddity("never holds", where, text, clauses=(number,))
         elif all(mask == cells.everything(feature) for feature, mask in conjunction):
             yield Oddity("always holds", where, "it holds for every row", clauses=(number,))
         if card is not None and len(set(card.points[number])) == 1 and len(program.classes) > 1:
@@ -226,6 +241,7 @@ def _data_oddities(program: Program, cells: Cells, facts: Sequence[NodeFacts], d
     if data.ndim != 2 or data.shape[1] != len(program.features) or not len(data):
         raise BadInput(f"data of shape {data.shape}: give rows of {len(program.features)} features")
     yield from _bounds_outside(program, data)
+    yield from _texts_outside(program, data)
     for feature, count in enumerate(np.isnan(data).sum(axis=0).tolist()):
         if count:
             name = program.features[feature]
@@ -257,18 +273,65 @@ def _bounds_outside(program: Program, data: Matrix) -> Iterator[Oddity]:
             for bound in (atom.lo, atom.hi) if isinstance(atom, Interval) else ():
                 if bound is not None and not least[atom.feature] <= bound <= most[atom.feature]:
                     name = program.features[atom.feature]
-                    span = f"{least[atom.feature]!r} to {most[atom.feature]!r}"
-                    text = f"bound {bound!r} of {name!r}; the data goes from {span}"
+                    ends = [
+                        _bound_text(program, atom.feature, end) for end in (least[atom.feature], most[atom.feature])
+                    ]
+                    shown = _bound_text(program, atom.feature, bound)
+                    text = f"bound {shown} of {name!r}; the data goes from {ends[0]} to {ends[1]}"
                     yield Oddity("bound outside the data", f"clause {number}", text, clauses=(number,))
+
+
+def _bound_text(program: Program, feature: int, bound: float) -> str:
+    """A bound in full: a number as Python writes it, a date or timestamp as one."""
+    kind = program.kind(feature)
+    return repr(bound) if kind == "number" or not math.isfinite(bound) else str(decode_value(kind, bound))
+
+
+def _texts_outside(program: Program, data: Matrix) -> Iterator[Oddity]:
+    """Texts of a category that a clause lists and no row has."""
+    book = codebook(program)
+    for number, clause in enumerate(program.clauses):
+        for atom in clause.atoms:
+            if not isinstance(atom, OneOf) or program.kind(atom.feature) != "category":
+                continue
+            there = set(data[:, atom.feature].tolist())
+            absent = [text for text in atom.values if book.code(atom.feature, text) not in there]
+            if absent:
+                more = f" and {len(absent) - MOST_SHOWN} more" if len(absent) > MOST_SHOWN else ""
+                texts = ", ".join(map(value_text, absent[:MOST_SHOWN])) + more
+                text = f"{texts} of {program.features[atom.feature]!r}; none of {len(data)} rows has it"
+                yield Oddity("text not in the data", f"clause {number}", text, clauses=(number,))
+
+
+MOST_SHOWN = 5
+"""Texts named in one finding."""
 
 
 def _row_text(program: Program, row: tuple[float, ...]) -> str:
     used = {atom.feature for clause in program.clauses for atom in clause.atoms}
     present = [f for f in sorted(used) if not math.isnan(row[f])]
-    values = [f"{program.features[f]!r}={row[f]!r}" for f in present]
+    values = [f"{program.features[f]!r}={_value_text(program, f, row[f])}" for f in present]
     if len(present) < len(used):
         values.append("the rest missing" if present else "all missing")
     return ", ".join(values)
+
+
+def _value_text(program: Program, feature: int, value: float) -> str:
+    kind, texts = program.kind(feature), codebook(program).texts[feature]
+    if kind == "category" and not 1 <= value < len(texts) + 1:
+        return "any other"
+    plain = decode_value(kind, value, texts)
+    match kind:
+        case "number":
+            return repr(value)
+        case "category":
+            return value_text(str(plain))
+        case "boolean":
+            return str(plain).lower()
+        case "date" | "timestamp":
+            return str(plain)
+        case _:
+            assert_never(kind)
 
 
 def as_text(program: Program, oddities: Sequence[Oddity]) -> str:
@@ -294,12 +357,24 @@ def as_text(program: Program, oddities: Sequence[Oddity]) -> str:
 
 
 def as_json(program: Program, oddities: Sequence[Oddity]) -> list[dict[str, Any]]:
-    """The stable form scripts read; a number is a float.hex() string, a missing value null."""
+    """The stable form scripts read; a number is a float.hex() string, a missing value null.
+
+    A category is its text, a boolean true or false, a date or timestamp its ISO 8601 text.
+    """
     forms = []
     for oddity in oddities:
         form: dict[str, Any] = {"kind": oddity.kind, "where": oddity.where, "text": oddity.text}
         if oddity.row is not None:
-            values = (None if math.isnan(value) else value.hex() for value in oddity.row)
+            values = (_json_value(program, feature, value) for feature, value in enumerate(oddity.row))
             form["row"] = dict(zip(program.features, values, strict=True))
         forms.append(form)
     return forms
+
+
+def _json_value(program: Program, feature: int, value: float) -> Any:
+    if math.isnan(value):
+        return None
+    plain = decode_value(program.kind(feature), value, codebook(program).texts[feature])
+    if isinstance(plain, float):
+        return plain.hex()
+    return plain.isoformat() if isinstance(plain, datetime.date) else plain

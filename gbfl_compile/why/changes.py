@@ -16,10 +16,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbfl_compile.ir.batch import Matrix, atom_column, evaluate_many
-from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.intervals import Values
+from gbfl_compile.ir.intervals import Allowed, Values
+from gbfl_compile.ir.kinds import DAY, EARLIEST, LATEST, Value, codebook, encode_row
 from gbfl_compile.ir.nodes import Label, Program, Scorecard
-from gbfl_compile.why.boxes import OutOfSteps, Steps, cells, class_of, other_class, prepare, row_in
+from gbfl_compile.why.boxes import (
+    OutOfSteps,
+    Steps,
+    cells,
+    class_of,
+    is_whole,
+    other_class,
+    plain_row,
+    prepare,
+    row_in,
+)
 
 MOST_PAIRS = 500_000
 """Limit on the rows tried on a tree; a rule set's pairs are not evaluated row by row."""
@@ -31,10 +41,10 @@ class Change:
     """New values for some features, and the class the row would then get."""
 
     values: tuple[tuple[int, float], ...]
-    """(feature, value)."""
+    """(feature, value), encoded as `ir.kinds` does: a category by its code, 0 for any text that no rule mentions."""
     label: Label
     distance: float
-    """The sum over features in widths of the training range; infinite where a missing value becomes a number."""
+    """The sum over features in widths of the training range, 1 for another text; infinite from a missing value."""
 
 
 def too_many(program: Program, options: Sequence[Matrix]) -> bool:
@@ -78,14 +88,14 @@ def _by_points(
 ) -> Iterator[Grid]:
     card = program.decision
     assert isinstance(card, Scorecard)  # noqa: S101 - called for rule sets only
-    clauses, classes = len(program.clauses), len(program.classes)
+    clauses, classes, book = len(program.clauses), len(program.classes), codebook(program)
     points = np.array(card.points, dtype=np.float64).reshape(clauses, classes)
     holds = [np.ones((len(one), clauses), dtype=np.float64) for one in options]
     fails = np.zeros((len(options), clauses), dtype=np.bool_)
     for number, clause in enumerate(program.clauses):
         for atom in clause.atoms:
-            holds[atom.feature][:, number] = atom_column(atom, options[atom.feature])
-            fails[atom.feature, number] = not atom_column(atom, row[[atom.feature]])[0]
+            holds[atom.feature][:, number] = atom_column(atom, options[atom.feature], book)
+            fails[atom.feature, number] = not atom_column(atom, row[[atom.feature]], book)[0]
     failing = fails.sum(axis=0)
     for f, g in pairs:
         undecided = np.flatnonzero(failing == fails[f].astype(np.int64) + fails[g])
@@ -143,21 +153,22 @@ class Changes:
         return all(len(change.values) <= self.searched for change in self.nearest)
 
 
-def changes(program: Program, row: Sequence[float | None]) -> Changes:
-    """For each feature the nearest change, downwards and upwards, that changes the class; else the nearest of two."""
-    plain = [math.nan if value is None else float(value) for value in row]
-    label = evaluate(program, plain).label
-    whole = _whole_numbered(program)
+def changes(program: Program, row: Sequence[Value]) -> Changes:
+    """For each feature the nearest change, downwards and upwards, that changes the class; else the nearest of two.
+
+    A category changes to another text that the program mentions, or to any other.
+    """
+    encoded = [value + 0.0 for value in encode_row(program, row)]
+    label = evaluate_many(program, np.array([encoded])).labels[0]
     options = [
-        _options(ranges, value, feature in whole)
-        for feature, (ranges, value) in enumerate(zip(cells(program), plain, strict=True))
+        _feature_options(program, feature, ranges, encoded[feature]) for feature, ranges in enumerate(cells(program))
     ]
-    widths = _widths(program, options, plain)
+    widths = _widths(program, options, encoded)
     single = [
         change
         for feature, (down, up) in enumerate(options)
-        for side in (down, up)
-        if (change := _first_flip(program, plain, feature, side, label, widths[feature])) is not None
+        for side in _sides(program, feature, down, up)
+        if (change := _first_flip(program, encoded, feature, side, label, widths[feature])) is not None
     ]
     if single:
         return Changes(tuple(sorted(single, key=lambda change: (change.distance, change.values))), 1)
@@ -165,11 +176,36 @@ def changes(program: Program, row: Sequence[float | None]) -> Changes:
     searched = 1
     if not too_many(program, every):
         searched = 2
-        far = [np.array([_distance(plain[f], v, widths[f]) for v in one.tolist()]) for f, one in enumerate(every)]
-        two = nearest_pair(program, np.array(plain), every, far, program.classes.index(label))
+        far = [np.array([_distance(encoded[f], v, widths[f]) for v in one.tolist()]) for f, one in enumerate(every)]
+        two = nearest_pair(program, np.array(encoded), every, far, program.classes.index(label))
         if two is not None:
             return Changes((two,), searched)
-    return Changes(_of_many(program, plain, label, widths), searched)
+    return Changes(_of_many(program, row, encoded, label, widths), searched)
+
+
+def _is_word(program: Program, feature: int) -> bool:
+    return program.kind(feature) in ("category", "boolean")
+
+
+def _sides(program: Program, feature: int, down: list[float], up: list[float]) -> list[list[float]]:
+    """The directions in which a feature moves: down and up, or to each of the other texts."""
+    return [[code] for code in up] if _is_word(program, feature) else [down, up]
+
+
+def _feature_options(
+    program: Program, feature: int, ranges: Sequence[Allowed], value: float
+) -> tuple[list[float], list[float]]:
+    """The values that a feature may change to, those below and those above; of a category, the other codes."""
+    if _is_word(program, feature):
+        codes = [*range(1, len(ranges)), 0]  # the last cell is any other text
+        return [], [float(code) for code in codes if code != value]
+    numbers = [cell for cell in ranges if isinstance(cell, Values)]
+    whole = is_whole(program.kind(feature))
+    down, up = _options(numbers, value, whole or feature in _whole_numbered(program))
+    if whole:  # a day in the calendar
+        first, last = (bound * (DAY if program.kind(feature) == "timestamp" else 1) for bound in (EARLIEST, LATEST))
+        down, up = ([v for v in side if first <= v <= last] for side in (down, up))
+    return down, up
 
 
 def _options(ranges: Sequence[Values], value: float, whole: bool) -> tuple[list[float], list[float]]:
@@ -208,7 +244,7 @@ def _whole_numbered(program: Program) -> set[int]:
 
 
 def _first_flip(
-    program: Program, row: list[float], feature: int, values: list[float], label: Label, width: float
+    program: Program, row: list[float], feature: int, values: list[float], label: Label, width: float | None
 ) -> Change | None:
     rows = np.tile(np.array(row), (len(values), 1))
     rows[:, feature] = values
@@ -220,43 +256,57 @@ def _first_flip(
     return Change(((feature, value),), answers[flips[0]], _distance(row[feature], value, width))
 
 
-def _of_many(program: Program, row: list[float], label: Label, widths: list[float]) -> tuple[Change, ...]:
+def _of_many(
+    program: Program, row: Sequence[Value], encoded: list[float], label: Label, widths: list[float | None]
+) -> tuple[Change, ...]:
     """A change of as many features as needed: a row of another class, with every value restored that can be."""
     prepared, own = prepare(program), program.classes.index(label)
-    plain = [None if math.isnan(value) else value for value in row]
+    plain = plain_row(program, row)
     try:
         box = other_class(prepared, {}, own, Steps(STEPS))
     except OutOfSteps:
         return ()
     if box is None:
         return ()
-    other = row_in(box, plain)
+    other = row_in(box, plain, program.kinds)
     for feature, value in enumerate(plain):
         nearer = [*other[:feature], value, *other[feature + 1 :]]
         if class_of(prepared, nearer) != own:
             other = nearer
+    book = codebook(program)
     values = tuple(
-        (f, v) for f, (v, before) in enumerate(zip(other, plain, strict=True)) if v is not None and v != before
+        (f, book.code(f, v) if isinstance(v, str) else v)
+        for f, (v, before) in enumerate(zip(other, plain, strict=True))
+        if v is not None and v != before
     )
     if any(v is None and before is not None for v, before in zip(other, plain, strict=True)):
         return ()  # a value would have to go missing, which is not a change anyone can make
     reached = program.classes[class_of(prepared, other)]
-    return (Change(values, reached, sum(_distance(row[f], v, widths[f]) for f, v in values)),)
+    return (Change(values, reached, sum(_distance(encoded[f], v, widths[f]) for f, v in values)),)
 
 
-def _distance(before: float, after: float, width: float) -> float:
-    return math.inf if math.isnan(before) else abs(after - before) / width
+def _distance(before: float, after: float, width: float | None) -> float:
+    if math.isnan(before):
+        return math.inf
+    return 1.0 if width is None else abs(after - before) / width
 
 
-def _widths(program: Program, options: list[tuple[list[float], list[float]]], row: list[float]) -> list[float]:
-    """The range of each feature in the training rows; where that is not known, of its cuts and the row's value."""
+def _widths(program: Program, options: list[tuple[list[float], list[float]]], row: list[float]) -> list[float | None]:
+    """The range of each feature in the training rows; where that is not known, of its cuts and the row's value.
+
+    Texts have none: every other one is equally far.
+    """
     training = program.metadata.get("training")
     histograms = training.get("histograms") if isinstance(training, dict) else None
     known = histograms if isinstance(histograms, list) and len(histograms) == len(row) else [None] * len(row)
     return [
-        _spread(histogram) or _span([*down, *up, *(value for value in (row[feature],) if math.isfinite(value))]) or 1.0
+        None if _is_word(program, feature) else _width(histogram, [*down, *up], row[feature])
         for feature, (histogram, (down, up)) in enumerate(zip(known, options, strict=True))
     ]
+
+
+def _width(histogram: object, options: list[float], value: float) -> float:
+    return _spread(histogram) or _span([*options, *(own for own in (value,) if math.isfinite(own))]) or 1.0
 
 
 def _spread(histogram: object) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -14,13 +15,17 @@ import numpy as np
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.evaluate import Answer, atom_holds, evaluate
-from gbfl_compile.ir.intervals import Values, above
+from gbfl_compile.ir.intervals import Allowed, Texts, above
 from gbfl_compile.ir.json import as_program
-from gbfl_compile.ir.nodes import Clause, Interval, Label, Leaf, Program, Scorecard, Tree
+from gbfl_compile.ir.kinds import Value, codebook, decode_value, encode_row, is_missing, require_numbers
+from gbfl_compile.ir.nodes import Clause, Interval, Kind, Label, Leaf, OneOf, Program, Scorecard, Tree
 from gbfl_compile.ir.reasons import reason_of
 from gbfl_compile.ir.text import atom_text, clause_text, label_text, number_text, printable
+from gbfl_compile.ir.text import value_text as text_of_value
 from gbfl_compile.learning.explain.triplets import Triplets, triplets_for
 from gbfl_compile.tables.read import feature_row
+from gbfl_compile.tables.values import one_value_row
+from gbfl_compile.why.boxes import Plain, is_whole, plain_row
 from gbfl_compile.why.changes import Change, Changes, changes
 from gbfl_compile.why.sufficient import Sufficient, sufficient
 
@@ -49,7 +54,8 @@ class Account:
     """Everything that is known about one row."""
 
     program: Program
-    row: tuple[float | None, ...]
+    row: tuple[Value, ...]
+    """As Python has it; None is missing."""
     answer: Answer
     against: Label | None
     """The next best class, which points are counted against; None in a tree."""
@@ -60,10 +66,11 @@ class Account:
     changes: Changes
 
 
-def account(program: Program, row: Sequence[float | None]) -> Account:
+def account(program: Program, row: Sequence[Value]) -> Account:
     """Why `row` got its class, which part of it suffices, and what would change it."""
-    plain = tuple(None if value is None or math.isnan(value) else float(value) for value in row)
-    answer = evaluate(program, plain)
+    values = tuple(_present(program.kind(feature), value) for feature, value in enumerate(row))
+    plain = plain_row(program, values)
+    answer = evaluate(program, values)
     against, start = None, None
     match program.decision:
         case Tree():
@@ -76,7 +83,15 @@ def account(program: Program, row: Sequence[float | None]) -> Account:
             because = _points(program, card, answer, best, rival)
         case _:
             assert_never(program.decision)
-    return Account(program, plain, answer, against, start, because, sufficient(program, plain), changes(program, plain))
+    enough, other = sufficient(program, values), changes(program, values)
+    return Account(program, values, answer, against, start, because, enough, other)
+
+
+def _present(kind: Kind, value: Value) -> Value:
+    """A value of a row, None where it is missing; a number is a double."""
+    if is_missing(value):
+        return None
+    return float(value) if kind == "number" else value  # type: ignore[arg-type]  # a number is one
 
 
 def _next_best(scores: Sequence[int], best: int) -> int | None:
@@ -84,7 +99,7 @@ def _next_best(scores: Sequence[int], best: int) -> int | None:
     return max(others, key=lambda c: (scores[c], -c)) if others else None
 
 
-def _path(program: Program, tree: Tree, row: Sequence[float | None]) -> list[ClauseReason]:
+def _path(program: Program, tree: Tree, row: Sequence[Plain]) -> list[ClauseReason]:
     """The clauses on the path to the leaf, in order; for one that failed, the bounds that failed."""
     path = []
     index = 0
@@ -92,14 +107,14 @@ def _path(program: Program, tree: Tree, row: Sequence[float | None]) -> list[Cla
         clause = program.clauses[node.clause]
         failed = Clause(tuple(atom for atom in clause.atoms if not atom_holds(atom, row[atom.feature])))
         held = not failed.atoms
-        text = clause_text(clause, program.features, program.kinds) if held else _not_text(failed, program.features)
+        text = clause_text(clause, program.features, program.kinds) if held else _not_text(failed, program)
         path.append(ClauseReason(node.clause, held, text, None, reason_of(program, node.clause) if held else None))
         index = node.then if held else node.otherwise
     return path
 
 
-def _not_text(failed: Clause, features: tuple[str, ...]) -> str:
-    return " AND ".join(f"not ({atom_text(atom, features)})" for atom in failed.atoms)
+def _not_text(failed: Clause, program: Program) -> str:
+    return " AND ".join(f"not ({atom_text(atom, program.features, program.kinds)})" for atom in failed.atoms)
 
 
 def _points(
@@ -115,51 +130,83 @@ def _points(
     )
 
 
-def values_text(feature: int, values: Values, features: tuple[str, ...]) -> str:
-    """`30000 <= income < 45000`; `income is missing`."""
+def values_text(feature: int, values: Allowed, features: tuple[str, ...], kinds: tuple[Kind, ...] = ()) -> str:
+    """`30000 <= income < 45000`; `income is missing`; `contract in {a, b}`."""
+    if isinstance(values, Texts):
+        listed = tuple(sorted(values.listed))
+        return atom_text(OneOf(feature, listed, values.negated, values.missing), features, kinds)
     if not values.has_numbers:
         return f"{printable(features[feature])} is missing"
     lo = None if values.least == -math.inf else values.least
     if values.most == math.inf:
-        return atom_text(Interval(feature, lo), features)
+        return atom_text(Interval(feature, lo), features, kinds)
+    if kinds and is_whole(kinds[feature]):
+        return atom_text(Interval(feature, lo, values.most, "both"), features, kinds)
     following = above(values.most)
     # an upper end reads better as the cut just above it
     whole = Interval(feature, lo, following) if following < math.inf else Interval(feature, lo, values.most, "both")
-    return atom_text(whole, features)
+    return atom_text(whole, features, kinds)
 
 
-def value_text(value: float | None) -> str:
+def value_text(value: Value) -> str:
     """A row's value for people: rounded only where rounding changes nothing."""
-    if value is None:
-        return "missing"
+    match value:
+        case None:
+            return "missing"
+        case bool():
+            return str(value).lower()
+        case str():
+            return text_of_value(value)
+        case datetime.date():
+            return str(value)
     if math.isinf(value):
         return "inf" if value > 0 else "-inf"
     return number_text(value) if float(number_text(value)) == value else repr(value)
 
 
-def change_text(program: Program, change: Change, row: Sequence[float | None], names: tuple[str, ...]) -> str:
+def change_text(program: Program, change: Change, row: Sequence[Value], names: tuple[str, ...]) -> str:
     """`income 20000 -> 26994 gives no`."""
     moves = []
     for feature, value in _round_up(program, change, row):
         before = row[feature]
-        # the double just below a cut has too many digits to read; a whole number is fine as it is
-        is_odd = before is not None and value < before and math.isfinite(value) and value != round(value)
-        goal = f"just below {number_text(above(value))}" if is_odd else value_text(value)
+        goal = _goal_text(program, feature, value, before)
         moves.append(f"{printable(names[feature])} {value_text(before)} -> {goal}")
     return f"{' and '.join(moves)} gives {label_text(change.label)}"
 
 
-def _round_up(program: Program, change: Change, row: Sequence[float | None]) -> tuple[tuple[int, float], ...]:
+def _goal_text(program: Program, feature: int, value: float, before: Value) -> str:
+    kind = program.kind(feature)
+    if kind != "number":
+        texts = codebook(program).texts[feature]
+        is_other = kind == "category" and not 1 <= value <= len(texts)
+        return "any other value" if is_other else value_text(decode_value(kind, value, texts))
+    # the double just below a cut has too many digits to read; a whole number is fine as it is
+    falls = isinstance(before, float) and value < before
+    is_odd = falls and math.isfinite(value) and value != round(value)
+    return f"just below {number_text(above(value))}" if is_odd else value_text(value)
+
+
+def _round_up(program: Program, change: Change, row: Sequence[Value]) -> tuple[tuple[int, float], ...]:
     """The change with rising values rounded up to a few digits, where the row still gets that class then."""
-    rounded = tuple((f, _few_digits(v) if _goes_up(row[f], v) else v) for f, v in change.values)
-    tried = list(row)
+    encoded = encode_row(program, row)
+    rounded = tuple(
+        (f, _few_digits(v) if program.kind(f) == "number" and _goes_up(encoded[f], v) else v) for f, v in change.values
+    )
     for feature, value in rounded:
-        tried[feature] = value
-    return rounded if evaluate(program, tried).label == change.label else change.values
+        encoded[feature] = value
+    return rounded if _label_at(program, encoded) == change.label else change.values
 
 
-def _goes_up(before: float | None, after: float) -> bool:
-    return before is not None and math.isfinite(after) and after > before
+def _label_at(program: Program, encoded: list[float]) -> object:
+    import numpy as np
+
+    from gbfl_compile.ir.batch import evaluate_many
+
+    return evaluate_many(program, np.array([encoded])).labels[0]
+
+
+def _goes_up(before: float, after: float) -> bool:
+    return math.isfinite(after) and after > before
 
 
 def _few_digits(value: float) -> float:
@@ -217,7 +264,7 @@ def _sufficient_lines(account: Account, label: str, features: tuple[str, ...]) -
         return [f"Sufficient: nothing is needed, every row is {label}"]
     how = "no smaller set of features suffices" if enough.smallest else "a smaller set may suffice; not decided"
     rows = [
-        f"  {values_text(feature, values, features)}, here {value_text(account.row[feature])}"
+        f"  {values_text(feature, values, features, account.program.kinds)}, here {value_text(account.row[feature])}"
         for feature, values in enough.conditions
     ]
     return [f"Sufficient ({how}): {label} for any values of the other features, as long as", *rows]
@@ -239,9 +286,9 @@ def _change_lines(account: Account, features: tuple[str, ...]) -> list[str]:
 
 def as_json(account: Account) -> dict[str, Any]:
     """The account in the stable form that scripts read."""
-    features, answer = account.program.features, account.answer
+    program, features, answer = account.program, account.program.features, account.answer
     return {
-        "row": {name: _number(value) for name, value in zip(features, account.row, strict=True)},
+        "row": {name: _json_value(value) for name, value in zip(features, account.row, strict=True)},
         "label": answer.label,
         "probabilities": list(answer.probabilities),
         "leaf": answer.leaf,
@@ -254,14 +301,14 @@ def as_json(account: Account) -> dict[str, Any]:
         ],
         "sufficient": {
             "smallest": account.sufficient.smallest,
-            "conditions": [_values_form(f, values, features) for f, values in account.sufficient.conditions],
+            "conditions": [_values_form(program, f, values) for f, values in account.sufficient.conditions],
         },
         "changes": {
             "features_searched": account.changes.searched,
             "smallest": account.changes.smallest,
             "found": [
                 {
-                    "values": {features[f]: _number(value) for f, value in change.values},
+                    "values": {features[f]: _goal_form(program, f, value) for f, value in change.values},
                     "label": change.label,
                     "text": change_text(account.program, change, account.row, features),
                 }
@@ -271,17 +318,35 @@ def as_json(account: Account) -> dict[str, Any]:
     }
 
 
-def _values_form(feature: int, values: Values, features: tuple[str, ...]) -> dict[str, Any]:
-    form: dict[str, Any] = {"feature": features[feature], "text": values_text(feature, values, features)}
+def _values_form(program: Program, feature: int, values: Allowed) -> dict[str, Any]:
+    kind, features = program.kind(feature), program.features
+    form: dict[str, Any] = {
+        "feature": features[feature],
+        "text": values_text(feature, values, features, program.kinds),
+    }
+    if isinstance(values, Texts):
+        form["none_of" if values.negated else "one_of"] = sorted(values.listed)
+        return form
     if values.has_numbers and values.least > -math.inf:
-        form["at_least"] = _number(values.least)
+        form["at_least"] = _json_value(decode_value(kind, values.least))
     if values.has_numbers and values.most < math.inf:
-        form["at_most"] = _number(values.most)
+        form["at_most"] = _json_value(decode_value(kind, values.most))
     return form
 
 
-def _number(value: float | None) -> float | str | None:
-    return repr(value) if value is not None and math.isinf(value) else value
+def _goal_form(program: Program, feature: int, value: float) -> Any:
+    """A new value; `{"none_of": [...]}` where it is any text that no rule mentions."""
+    kind, texts = program.kind(feature), codebook(program).texts[feature]
+    if kind == "category" and not 1 <= value <= len(texts):
+        return {"none_of": list(texts)}
+    return _json_value(decode_value(kind, value, texts))
+
+
+def _json_value(value: Value) -> Any:
+    """A value as JSON has it: a date is its ISO 8601 text, an infinity its name."""
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    return repr(value) if isinstance(value, float) and math.isinf(value) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,15 +402,21 @@ def explain_row(
 ) -> RowExplanation:
     """Why the program gives a row its class, which values suffice for it, and what would change it.
 
-    row: a mapping or sequence of values, or a table (file or DataFrame) of which `row_number` counts from 1.
+    row: a mapping or sequence of values, or a table (file or DataFrame) of which `row_number` counts from 1. A
+    category is a text; a date or timestamp may be an ISO 8601 text.
     triplets: rows with their PPs and PNs that include this one, to add what the black box says.
     """
     source = as_program(program)
-    values, rows = feature_row(row, source.features, row_number)
+    if source.kinds:
+        if triplets is not None:
+            require_numbers(source, "explaining a row with triplets")
+        values, rows = one_value_row(row, source, row_number)
+        return RowExplanation(account(source, values), row_number, rows)
+    numbers, rows = feature_row(row, source.features, row_number)
     own = None
     if triplets is not None:
-        own = _black_box_answer(triplets_for(source.features, triplets), values, triplets)
-    return RowExplanation(account(source, values), row_number, rows, own)
+        own = _black_box_answer(triplets_for(source.features, triplets), numbers, triplets)
+    return RowExplanation(account(source, numbers), row_number, rows, own)
 
 
 def _black_box_answer(triplets: Triplets, row: list[float], source: Any) -> BlackBoxAnswer:

@@ -7,22 +7,23 @@ given row in some features, and a sufficient set must contain one of them. Then 
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.intervals import Values
+from gbfl_compile.ir.intervals import Allowed, Texts, Values
+from gbfl_compile.ir.kinds import Value
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.why.boxes import (
     Box,
     OutOfSteps,
+    Plain,
     PreparedProgram,
     Steps,
     cell_of,
     cells,
     class_of,
     other_class,
+    plain_row,
     prepare,
     row_in,
 )
@@ -42,7 +43,7 @@ ROWS_PER_STEP = 8
 class Sufficient:
     """Conditions of the row that suffice: every row on which they hold gets the same class."""
 
-    conditions: tuple[tuple[int, Values], ...]
+    conditions: tuple[tuple[int, Allowed], ...]
     """(feature, the values it may have)."""
     smallest: bool
     """Whether no smaller set of features suffices; otherwise it is only known that this one does."""
@@ -53,21 +54,18 @@ class _Problem:
     """One row of one program, prepared."""
 
     program: PreparedProgram
-    row: Sequence[float | None]
+    row: Sequence[Plain]
     label: int
-    cells: list[list[Values]]
-    own: list[Values]
+    cells: list[list[Allowed]]
+    own: list[Allowed]
     """The cell of each value of the row."""
 
 
-def sufficient(program: Program, row: Sequence[float | None]) -> Sufficient:
+def sufficient(program: Program, row: Sequence[Value]) -> Sufficient:
     """The fewest conditions that keep the row's class, each as wide as possible."""
-    label = program.classes.index(evaluate(program, row).label)
-    ranges = cells(program)
-    plain = [None if value is None or math.isnan(value) else float(value) + 0.0 for value in row]
-    problem = _Problem(
-        prepare(program), plain, label, ranges, [cell_of(r, v) for r, v in zip(ranges, plain, strict=True)]
-    )
+    prepared, ranges, plain = prepare(program), cells(program), plain_row(program, row)
+    own = [cell_of(r, v) for r, v in zip(ranges, plain, strict=True)]
+    problem = _Problem(prepared, plain, class_of(prepared, plain), ranges, own)
     against: list[frozenset[int]] = []
     try:
         chosen, smallest = _fewest(problem, against, Steps(STEPS)), True
@@ -99,7 +97,7 @@ def _fewest(problem: _Problem, against: list[frozenset[int]], steps: Steps) -> t
 
 def _differing(problem: _Problem, box: Box) -> frozenset[int]:
     """The features in which some row of the box differs from ours; as few as possible, to rule out many sets."""
-    other = row_in(box, problem.row)
+    other = row_in(box, problem.row, problem.program.program.kinds)
     for feature, value in enumerate(problem.row):
         nearer = [*other[:feature], value, *other[feature + 1 :]]
         if class_of(problem.program, nearer) != problem.label:
@@ -133,28 +131,61 @@ def _suffices(problem: _Problem, box: Box, steps: Steps) -> bool:
         steps.left = max(0, steps.left - (before - share.left))
 
 
-def _widen(problem: _Problem, box: dict[int, Values]) -> dict[int, Values]:
-    """Extend each range cell by cell, first down and then up, as far as the class stays the same."""
+def _widen(problem: _Problem, box: dict[int, Allowed]) -> dict[int, Allowed]:
+    """Extend each range or set cell by cell, as far as the class stays the same."""
     steps = Steps(STEPS)
     for feature in tuple(box):
-        ranges = problem.cells[feature]
-        if not box[feature].has_numbers:
-            continue
-        place = ranges.index(problem.own[feature])
-        for upwards in (False, True):
-            beyond = ranges[place + 1 :] if upwards else ranges[:place][::-1]
-            extended = [_extend(box[feature], cell, upwards) for cell in beyond]
-            low, high = 0, len(extended)  # extended[:low] are known to suffice, extended[high:] are not
-            while low < high:
-                middle = (low + high) // 2 if low or high < len(extended) else high - 1  # everything first
-                if _suffices(problem, {**box, feature: extended[middle]}, steps):
-                    low = middle + 1
-                else:
-                    high = middle
-            if low:
-                box[feature] = extended[low - 1]
+        match box[feature]:
+            case Values() as values if values.has_numbers:
+                _widen_range(problem, box, feature, steps)
+            case Texts(missing=False):
+                _widen_set(problem, box, feature, steps)
     return box
 
 
-def _extend(values: Values, cell: Values, upwards: bool) -> Values:
+def _widen_range(problem: _Problem, box: dict[int, Allowed], feature: int, steps: Steps) -> None:
+    """First down and then up."""
+    ranges = problem.cells[feature]
+    place = ranges.index(problem.own[feature])
+    for upwards in (False, True):
+        beyond = ranges[place + 1 :] if upwards else ranges[:place][::-1]
+        extended = [_extend(box[feature], cell, upwards) for cell in beyond]
+        low, high = 0, len(extended)  # extended[:low] are known to suffice, extended[high:] are not
+        while low < high:
+            middle = (low + high) // 2 if low or high < len(extended) else high - 1  # everything first
+            if _suffices(problem, {**box, feature: extended[middle]}, steps):
+                low = middle + 1
+            else:
+                high = middle
+        if low:
+            box[feature] = extended[low - 1]
+
+
+def _extend(values: Allowed, cell: Allowed, upwards: bool) -> Values:
+    assert isinstance(values, Values)  # noqa: S101 - ranges are extended by ranges
+    assert isinstance(cell, Values)  # noqa: S101
     return Values(values.least, cell.most, False) if upwards else Values(cell.least, values.most, False)
+
+
+def _widen_set(problem: _Problem, box: dict[int, Allowed], feature: int, steps: Steps) -> None:
+    """Any text at all, or else one after another, any other text first."""
+    everything = Texts(frozenset(), True, False)
+    if _suffices(problem, {**box, feature: everything}, steps):
+        box[feature] = everything
+        return
+    for cell in reversed(problem.cells[feature]):
+        wider = _either(box[feature], cell)
+        if wider != box[feature] and _suffices(problem, {**box, feature: wider}, steps):
+            box[feature] = wider
+
+
+def _either(a: Allowed, b: Allowed) -> Texts:
+    """The texts of either set."""
+    assert isinstance(a, Texts)  # noqa: S101 - sets are extended by sets
+    assert isinstance(b, Texts)  # noqa: S101
+    if a.negated and b.negated:
+        return Texts(a.listed & b.listed, True, False)
+    if a.negated or b.negated:
+        plain, other = (b, a) if a.negated else (a, b)
+        return Texts(other.listed - plain.listed, True, False)
+    return Texts(a.listed | b.listed, False, False)

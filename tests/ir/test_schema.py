@@ -12,7 +12,7 @@ from gbfl_compile.cli import main
 from gbfl_compile.cli.init import write_starter
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.json import from_json, to_json
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
+from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard
 from gbfl_compile.ir.trees import leaf, split
 from tests.programs import programs
 
@@ -22,6 +22,23 @@ VALIDATOR = Draft202012Validator(SCHEMA)
 CLAUSES = (Clause((Interval(0, 18.0, 65.0), Interval(1, None, -0.5, "both", True))), Clause(()))
 TREE = Program(("age", "debt"), ("no", "yes"), CLAUSES, split(0, leaf(0.25, 0.75, rows=3), leaf(1.0, 0.0)), {"seed": 1})
 CARD = Program(("age", "debt"), ("no", "yes"), CLAUSES, Scorecard((0, -3), ((0, 5), (0, -1)), 10))
+WORDS = Program(
+    ("age", "grade", "smoker", "opened", "seen"),
+    ("no", "yes"),
+    (
+        Clause((Interval(0, 18.0, 65.0), OneOf(1, ("", "A", "b'\n")), OneOf(2, ("true",), negated=True))),
+        Clause((OneOf(1, (), negated=True), Interval(3, 19783.0, None, if_missing=True), Interval(4, None, 1.5e15))),
+    ),
+    split(0, leaf(0.25, 0.75), split(1, leaf(0.5, 0.5), leaf(1.0, 0.0))),
+    kinds=("number", "category", "boolean", "date", "timestamp"),
+)
+
+
+def test_a_program_with_kinds_is_valid_and_needs_them():
+    form = json.loads(to_json(WORDS))
+    assert form["schema"] == 2
+    assert list(VALIDATOR.iter_errors(form)) == []
+    assert from_json(json.dumps(form)) == WORDS
 
 
 def test_the_schema_is_one():
@@ -83,7 +100,7 @@ def broken(form):
                 yield f"{path} is {other!r}", changed(form, path, other)
 
 
-@pytest.mark.parametrize("program", [TREE, CARD], ids=["tree", "scorecard"])
+@pytest.mark.parametrize("program", [TREE, CARD, WORDS], ids=["tree", "scorecard", "words"])
 def test_what_the_loader_refuses_for_its_shape_the_schema_refuses(program):
     form = json.loads(to_json(program))
     cases = list(broken(form))
@@ -96,7 +113,13 @@ def test_what_the_loader_refuses_for_its_shape_the_schema_refuses(program):
 
 
 VALUES = {
-    "another version": (("schema",), 2),
+    "another version": (("schema",), 3),
+    "kinds announced and absent": (("schema",), 2),
+    "kinds in schema 1": (("kinds",), ["number", "category"]),
+    "a list of texts in schema 1": (
+        ("clauses", 0, 0),
+        {"feature": 0, "values": ["a"], "negated": False, "if_missing": False},
+    ),
     "no features": (("features",), []),
     "a feature twice": (("features",), ["age", "age"]),
     "an empty name": (("features", 0), ""),
@@ -124,12 +147,22 @@ CARD_VALUES = {
     "half a point": (("decision", "points", 0, 1), 0.5),
     "points past 2^53": (("decision", "points", 0, 1), 2**53),
 }
+WORD_VALUES = {
+    "kinds in the schema of numbers": (("schema",), 1),
+    "no kinds": (("kinds",), []),
+    "numbers alone": (("kinds",), ["number"] * 5),
+    "an unknown kind": (("kinds", 1), "colour"),
+    "a text twice": (("clauses", 0, 1, "values"), ["A", "A"]),
+    "a NUL in a text": (("clauses", 0, 1, "values"), ["a\0"]),
+    "a text too long": (("clauses", 0, 1, "values"), ["a" * 1001]),
+}
 
 
-@pytest.mark.parametrize("case", [*VALUES, *TREE_VALUES, *CARD_VALUES])
+@pytest.mark.parametrize("case", [*VALUES, *TREE_VALUES, *CARD_VALUES, *WORD_VALUES])
 def test_values_the_loader_refuses_the_schema_refuses(case):
-    path, value = {**VALUES, **TREE_VALUES, **CARD_VALUES}[case]
-    made = changed(json.loads(to_json(CARD if case in CARD_VALUES else TREE)), path, value)
+    path, value = {**VALUES, **TREE_VALUES, **CARD_VALUES, **WORD_VALUES}[case]
+    source = CARD if case in CARD_VALUES else WORDS if case in WORD_VALUES else TREE
+    made = changed(json.loads(to_json(source)), path, value)
     with pytest.raises(BadInput) as refused:
         from_json(json.dumps(made))
     assert "the file was changed" not in str(refused.value)

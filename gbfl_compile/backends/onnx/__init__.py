@@ -6,6 +6,10 @@ rules held `[rows, rules]`. Labels, scores and a tree's probabilities are exact;
 Where the user gave reasons, the metadata has them by clause, and with reason=yes so has `reason_text`: a sentence
 `[rows]` for a tree, `[rows, rules]` for a rule set, empty where a rule did not hold or has none.
 
+Where features have kinds, the inputs are those of `inputs`: numbers, dates as days, timestamps as microseconds and
+booleans as 1 and 0 in one matrix, categories as texts beside truth values that say which are missing; the metadata
+`gbfl.columns` names the columns of each input. Texts are encoded inside the graph.
+
 Options: dtype=float64|float32 (float32 is a program with other thresholds, see ir.float32), inputs=tensor|columns,
 reason=no|yes, lowering=auto|logic|tree (a tree needs ONNX Runtime 1.21; logic ran in 1.18 and newer).
 """
@@ -17,10 +21,12 @@ from pathlib import Path
 from typing import Any, cast
 
 from gbfl_compile.backends.base import Artifact, Backend, Options, Predictor, take_options
-from gbfl_compile.backends.onnx.graph import IR_VERSION, ML_OPSET, OPSET, Dtype, Interface, Lowering
+from gbfl_compile.backends.onnx.graph import ENCODER_OPSET, IR_VERSION, ML_OPSET, OPSET, Dtype, Interface, Lowering
+from gbfl_compile.backends.onnx.inputs import inputs_of
 from gbfl_compile.backends.onnx.outputs import FinishedGraph, build_graph
 from gbfl_compile.backends.onnx.run import INSTALL, available, open_model
 from gbfl_compile.backends.onnx.tree import NoTree, tree_nodes
+from gbfl_compile.backends.onnx.words import as_numbers, word_atoms
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.nodes import Program, Scorecard
@@ -42,6 +48,9 @@ def interface_of(program: Program, options: Options) -> Interface:
     """The options, checked, with the lowering chosen."""
     chosen = take_options("onnx", options, KNOWN)
     by_columns, with_reason = chosen["inputs"] == "columns", chosen["reason"] == "yes"
+    if chosen["dtype"] == "float32" and "timestamp" in program.kinds:
+        name = program.features[program.kinds.index("timestamp")]
+        raise BadInput(f"{name!r} is a timestamp, and float32 cannot hold its microseconds: use dtype=float64")
     lowering = quicker_lowering(program) if chosen["lowering"] == "auto" else chosen["lowering"]
     if lowering == "tree" and with_reason and isinstance(program.decision, Scorecard):
         raise BadInput("lowering=tree adds a rule set's points without saying which rules held: use lowering=logic")
@@ -57,7 +66,7 @@ def quicker_lowering(program: Program) -> Lowering:
     if isinstance(program.decision, Scorecard):
         return "logic"
     try:
-        tree_nodes(program, program.decision)
+        tree_nodes(as_numbers(program), program.decision)
     except NoTree:
         return "logic"
     return "tree"
@@ -93,7 +102,7 @@ def model_of(program: Program, interface: Interface, name: str) -> Any:
     model = onnx.helper.make_model(
         _graph_proto(written, program, name),
         ir_version=IR_VERSION,
-        opset_imports=_opsets(interface),
+        opset_imports=_opsets(program, interface),
         producer_name="gbfl-compile",
         producer_version=VERSION,
         doc_string=readable(program),
@@ -120,11 +129,13 @@ def _graph_proto(written: FinishedGraph, program: Program, name: str) -> Any:
     return helper.make_graph(graph.nodes, name, written.inputs, written.outputs, graph.constants, doc_string=rules)
 
 
-def _opsets(interface: Interface) -> list[Any]:
+def _opsets(program: Program, interface: Interface) -> list[Any]:
     from onnx import helper
 
     versions = [helper.make_opsetid("", OPSET)]
-    return versions + ([helper.make_opsetid("ai.onnx.ml", ML_OPSET)] if interface.lowering == "tree" else [])
+    if interface.lowering == "tree":
+        return [*versions, helper.make_opsetid("ai.onnx.ml", ML_OPSET)]
+    return [*versions, helper.make_opsetid("ai.onnx.ml", ENCODER_OPSET)] if word_atoms(program) else versions
 
 
 def _metadata(program: Program, interface: Interface) -> dict[str, str]:
@@ -136,6 +147,10 @@ def _metadata(program: Program, interface: Interface) -> dict[str, str]:
         "generator": GENERATOR,
         **interface.as_options,
     }
+    if program.kinds:
+        inputs = inputs_of(program.features, program.kinds, interface.columns)
+        fields["kinds"] = program.kinds
+        fields["columns"] = {each.name: [program.features[feature] for feature in each.features] for each in inputs}
     if own := reasons_of(program):
         fields["reasons"] = [[clause, text] for clause, text in own.items()]
     return {f"gbfl.{key}": json.dumps(value, ensure_ascii=True) for key, value in fields.items()}

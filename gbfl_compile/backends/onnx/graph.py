@@ -9,10 +9,12 @@ from gbfl_compile.backends.base import Options
 
 OPSET = 15
 ML_OPSET = 5
+ENCODER_OPSET = 3
 IR_VERSION = 8
 """The lowest that have every operator used. Logic ran exactly in ONNX Runtime 1.18, 1.20, 1.22 and 1.31.
 
-TreeEnsemble, which `lowering=tree` uses, is in ai.onnx.ml 5 and runs since ONNX Runtime 1.21.
+TreeEnsemble, which `lowering=tree` uses, is in ai.onnx.ml 5 and runs since ONNX Runtime 1.21. LabelEncoder, which
+categories use, is the same in ai.onnx.ml 2 and all later ones.
 """
 
 ROWS = "rows"

@@ -6,13 +6,14 @@ flat, `[rows]`: a `[rows, 1]` is broadcast value by value, which is far slower.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from gbfl_compile.backends.onnx.graph import Graph, add, add_many, constant, numbers, tensor_type
+from gbfl_compile.backends.onnx.words import Codes, boolean_interval, is_word, word_column
 from gbfl_compile.ir.evaluate import winner
-from gbfl_compile.ir.kinds import intervals_in
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.nodes import Atom, Clause, Interval, Leaf, OneOf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.text import clause_text, printable
 from gbfl_compile.ir.trees import leaf_numbers
 
@@ -22,14 +23,20 @@ EXACT_FLOAT32 = 2**24
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What the clauses are sources of: a column for each feature used, and what is already known of it."""
+    """What clauses are made from: a column for each feature used, and what the graph already has of it."""
 
-    features: tuple[str, ...]
+    program: Program
     columns: dict[int, str]
+    words: dict[int, Codes]
     rows: str
     """The shape `[rows]`, for constants that have to be as long as the batch."""
     nodes: dict[Any, str] = field(default_factory=dict)
-    """Literals, atoms and clauses that the graph has already, so that none is sources twice."""
+    """Literals, atoms and clauses that the graph has already, so that none is written twice."""
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the features."""
+        return self.program.features
 
 
 def used_features(program: Program) -> list[int]:
@@ -37,27 +44,27 @@ def used_features(program: Program) -> list[int]:
     return sorted({atom.feature for clause in program.clauses for atom in clause.atoms})
 
 
-def split_columns(graph: Graph, matrix: str, program: Program) -> dict[int, str]:
-    """A column for each feature used, by one Split: Gather along rows takes longer."""
+def split_columns(graph: Graph, matrix: str, program: Program, features: Sequence[int]) -> dict[int, str]:
+    """A column `[rows, 1]` for each feature used of a matrix, by one Split: Gather along rows takes longer."""
     import numpy as np
 
     used = set(used_features(program))
     names: list[str] = []
     sizes: list[int] = []
     place: dict[int, int] = {}
-    for feature, name in enumerate(program.features):
+    for index, feature in enumerate(features):
         if feature in used:
             place[feature] = len(names)
-            names.append(printable(name))
+            names.append(printable(program.features[feature]))
             sizes.append(1)
-        elif names and feature - 1 not in used:
+        elif names and features[index - 1] not in used:
             sizes[-1] += 1
         else:
             names.append("not asked")
             sizes.append(1)
     widths = constant(graph, np.array(sizes, dtype=np.int64), "features side by side")
     outputs = add_many(graph, "Split", [matrix, widths], [f"{name} in a column" for name in names], axis=1)
-    return flat_columns(graph, {feature: outputs[index] for feature, index in place.items()}, program.features)
+    return {feature: outputs[index] for feature, index in place.items()}
 
 
 def flat_columns(graph: Graph, columns: dict[int, str], features: tuple[str, ...]) -> dict[int, str]:
@@ -98,8 +105,24 @@ def literal(graph: Graph, sources: Sources, feature: int, operator: str, bound: 
     return sources.nodes[key]
 
 
-def atom(graph: Graph, sources: Sources, interval: Interval) -> str | None:
-    """Whether an interval holds, row by row; None where it always does."""
+def atom(graph: Graph, sources: Sources, question: Atom) -> str | None:
+    """Whether an atom holds, row by row; None where it always does."""
+    if isinstance(question, Interval):
+        return _between(graph, sources, question)
+    if not is_word(sources.program, question):
+        return _between(graph, sources, boolean_interval(question))
+    return _one_of(graph, sources, question)
+
+
+def _one_of(graph: Graph, sources: Sources, question: OneOf) -> str | None:
+    if not question.values and question.negated and question.if_missing:
+        return None
+    if question not in sources.nodes:
+        sources.nodes[question] = word_column(graph, sources.program, sources.words[question.feature], question)
+    return sources.nodes[question]
+
+
+def _between(graph: Graph, sources: Sources, interval: Interval) -> str | None:
     if interval in sources.nodes:
         return sources.nodes[interval]
     parts = []
@@ -139,14 +162,14 @@ def condition(graph: Graph, sources: Sources, number: int, clause: Clause) -> st
     key = ("clause", frozenset(clause.atoms))
     if key in sources.nodes:
         return sources.nodes[key]
-    parts = [part for part in (atom(graph, sources, interval) for interval in intervals_in(clause)) if part is not None]
+    parts = [part for part in (atom(graph, sources, question) for question in clause.atoms) if part is not None]
     if not parts:
         held = everywhere(graph, sources, np.array([True]), "always")
     else:
         held = parts[0]
         for index, part in enumerate(parts[1:], start=2):
             last = index == len(parts)
-            doc = clause_text(clause, sources.features) if last else ""
+            doc = clause_text(clause, sources.features, sources.program.kinds) if last else ""
             held = add(graph, "And", [held, part], f"rule {number}" if last else f"rule {number}, {index} parts", doc)
     sources.nodes[key] = held
     return held

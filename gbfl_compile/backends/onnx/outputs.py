@@ -17,6 +17,7 @@ from gbfl_compile.backends.onnx.graph import (
     reserve,
     tensor_type,
 )
+from gbfl_compile.backends.onnx.inputs import Holds, Input, inputs_of, missing_name, refuse_clashes
 from gbfl_compile.backends.onnx.logic import (
     Sources,
     clause_bits,
@@ -30,11 +31,11 @@ from gbfl_compile.backends.onnx.logic import (
     used_features,
 )
 from gbfl_compile.backends.onnx.tree import ensemble, score_nodes, tree_nodes, unasked_points
+from gbfl_compile.backends.onnx.words import Codes, as_numbers, encode, word_atoms, word_matrix
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Program, Scorecard, Tree
 
 LABEL, PROBABILITIES, SCORE, REASON, REASON_TEXT = "label", "probabilities", "score", "reason", "reason_text"
-INPUT = "input"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,57 +59,86 @@ def build_graph(program: Program, interface: Interface, words: list[str]) -> Fin
     names += [SCORE] if isinstance(program.decision, Scorecard) else []
     names += [REASON] if interface.reason else []
     names += [REASON_TEXT] if words else []
-    inputs = _input_names(program, interface, names)
-    for name in (*inputs, *names):
+    inputs = inputs_of(program.features, program.kinds, interface.columns)
+    refuse_clashes(inputs, names)
+    feed = Feed(inputs, interface.columns)
+    for name in (*(each.name for each in inputs), *names):
         reserve(graph, name)
     match program.decision:
         case Tree():
-            leaf = _answer_by_leaf(graph, program, program.decision, interface, inputs)
+            leaf = _answer_by_leaf(graph, program, program.decision, interface, feed)
             if words:
                 sentences = constant(graph, np.array(words, dtype=object), "reason of each leaf")
                 add_output(graph, "Gather", [sentences, leaf], REASON_TEXT, axis=0)
         case Scorecard():
-            _answer_by_score(graph, program, program.decision, interface, inputs)
+            _answer_by_score(graph, program, program.decision, interface, feed)
             if words:
                 texts = constant(graph, np.array(words, dtype=object), "reason of each rule")
                 silent = constant(graph, np.array([""], dtype=object), "no reason")
                 add_output(graph, "Where", [REASON, texts, silent], REASON_TEXT)
         case _:
             assert_never(program.decision)
-    return FinishedGraph(graph, _input_infos(graph, program, inputs, interface), _output_infos(program, names))
+    return FinishedGraph(graph, _input_infos(graph, inputs), _output_infos(program, names))
 
 
-def _input_names(program: Program, interface: Interface, outputs: list[str]) -> list[str]:
-    if not interface.columns:
-        return [INPUT]
-    if clash := [name for name in program.features if name in outputs]:
-        raise BadInput(f"feature {clash[0]!r} is also the name of an output: rename the column or use inputs=tensor")
-    return list(program.features)
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """The inputs of a graph, and whether they are single columns."""
+
+    inputs: tuple[Input, ...]
+    columns: bool
+
+    def holding(self, what: Holds) -> list[Input]:
+        """The inputs that hold this."""
+        return [each for each in self.inputs if each.holds == what]
 
 
-def _sources(graph: Graph, program: Program, interface: Interface, inputs: list[str]) -> Sources:
-    if interface.columns:
-        columns = {feature: inputs[feature] for feature in used_features(program)}
-        columns = flat_columns(graph, columns, program.features)
-    else:
-        columns = split_columns(graph, inputs[0], program) if used_features(program) else {}
-    return Sources(program.features, columns, column_shape(graph, inputs[0]))
+def _sources(graph: Graph, program: Program, feed: Feed) -> Sources:
+    columns = flat_columns(graph, _narrow_columns(graph, program, feed, "numbers"), program.features)
+    return Sources(program, columns, _codes(graph, program, feed), column_shape(graph, feed.inputs[0].name))
 
 
-def _matrix(graph: Graph, interface: Interface, inputs: list[str]) -> str:
-    return add(graph, "Concat", inputs, "features side by side", axis=1) if interface.columns else inputs[0]
+def _narrow_columns(graph: Graph, program: Program, feed: Feed, what: Holds) -> dict[int, str]:
+    """What the inputs hold of each feature that the rules ask, `[rows, 1]`."""
+    used = set(used_features(program))
+    columns: dict[int, str] = {}
+    for each in feed.holding(what):
+        if not used & set(each.features):
+            continue
+        columns |= (
+            {each.features[0]: each.name} if feed.columns else split_columns(graph, each.name, program, each.features)
+        )
+    return columns
 
 
-def _answer_by_leaf(graph: Graph, program: Program, tree: Tree, interface: Interface, inputs: list[str]) -> str:
+def _codes(graph: Graph, program: Program, feed: Feed) -> dict[int, Codes]:
+    """The codes of each category that the rules ask."""
+    texts = flat_columns(graph, _narrow_columns(graph, program, feed, "texts"), program.features)
+    names = tuple(map(missing_name, program.features))
+    missing = flat_columns(graph, _narrow_columns(graph, program, feed, "missing"), names)
+    return {feature: encode(graph, program, feature, texts[feature], missing[feature]) for feature in texts}
+
+
+def _matrix(graph: Graph, program: Program, feed: Feed) -> str:
+    """The columns that a TreeEnsemble compares: numbers, then 1 or 0 for each atom on a category."""
+    parts = [each.name for each in feed.holding("numbers")]
+    if atoms := word_atoms(program):
+        codes = _codes(graph, program, feed)
+        parts += [word_matrix(graph, program, codes[feature], own) for feature, own in atoms.items()]
+    return add(graph, "Concat", parts, "features side by side", axis=1) if feed.columns or len(parts) > 1 else parts[0]
+
+
+def _answer_by_leaf(graph: Graph, program: Program, tree: Tree, interface: Interface, feed: Feed) -> str:
     """Label and probabilities are constants of the leaf: two look-ups. Returns the leaf."""
     import numpy as np
     from onnx import TensorProto
 
     if interface.lowering == "tree":
-        weight = ensemble(graph, _matrix(graph, interface, inputs), tree_nodes(program, tree), 1, "leaf as a number")
+        nodes = tree_nodes(as_numbers(program), tree)
+        weight = ensemble(graph, _matrix(graph, program, feed), nodes, 1, "leaf as a number")
         column = add(graph, "Cast", [weight], "leaf of each row", to=TensorProto.INT64)
     else:
-        column = leaf_column(graph, _sources(graph, program, interface, inputs), program, tree)
+        column = leaf_column(graph, _sources(graph, program, feed), program, tree)
     flat = constant(graph, np.array([-1]), "flat")
     leaf = (add_output if interface.reason else add)(graph, "Reshape", [column, flat], REASON)
     probabilities, winners = leaf_tables(tree)
@@ -119,15 +149,15 @@ def _answer_by_leaf(graph: Graph, program: Program, tree: Tree, interface: Inter
     return leaf
 
 
-def _answer_by_score(graph: Graph, program: Program, card: Scorecard, interface: Interface, inputs: list[str]) -> None:
+def _answer_by_score(graph: Graph, program: Program, card: Scorecard, interface: Interface, feed: Feed) -> None:
     """Points are added exactly; the probabilities are their softmax in double."""
     import numpy as np
     from onnx import TensorProto
 
     if interface.lowering == "tree":
-        points = _points_by_trees(graph, program, card, _matrix(graph, interface, inputs))
+        points = _points_by_trees(graph, program, card, feed)
     else:
-        points = _points_by_rules(graph, program, card, interface, inputs)
+        points = _points_by_rules(graph, program, card, interface, feed)
     best = add(graph, "ArgMax", [points], "class with most points", axis=1, keepdims=0)
     labels = constant(graph, label_tensor(list(program.classes)), "label of each class")
     add_output(graph, "Gather", [labels, best], LABEL, axis=0)
@@ -137,11 +167,11 @@ def _answer_by_score(graph: Graph, program: Program, card: Scorecard, interface:
     add_output(graph, "Softmax", [add(graph, "Mul", [exact, worth], "logits")], PROBABILITIES, axis=1)
 
 
-def _points_by_rules(graph: Graph, program: Program, card: Scorecard, interface: Interface, inputs: list[str]) -> str:
+def _points_by_rules(graph: Graph, program: Program, card: Scorecard, interface: Interface, feed: Feed) -> str:
     """`[rows, classes]` from truth values, and the reason if it is an output."""
     import numpy as np
 
-    sources = _sources(graph, program, interface, inputs)
+    sources = _sources(graph, program, feed)
     if program.clauses:
         bits = clause_bits(graph, sources, program)
         if interface.reason:
@@ -154,21 +184,24 @@ def _points_by_rules(graph: Graph, program: Program, card: Scorecard, interface:
     return add(graph, "Gather", [bias, nothing], "points by row", axis=0)
 
 
-def _points_by_trees(graph: Graph, program: Program, card: Scorecard, matrix: str) -> str:
+def _points_by_trees(graph: Graph, program: Program, card: Scorecard, feed: Feed) -> str:
     import numpy as np
 
-    nodes = score_nodes(program, card, graph.dtype)
+    compared = as_numbers(program)
+    nodes = score_nodes(compared, card, graph.dtype)
+    matrix = _matrix(graph, program, feed)
     summed = ensemble(graph, matrix, nodes, len(program.classes), "points of the rules that hold")
-    bias = np.array([unasked_points(program, card)], dtype=numbers(graph))
+    bias = np.array([unasked_points(compared, card)], dtype=numbers(graph))
     return add(graph, "Add", [summed, constant(graph, bias, "points to start with")], "points by row")
 
 
-def _input_infos(graph: Graph, program: Program, inputs: list[str], interface: Interface) -> tuple[Any, ...]:
-    from onnx import helper
+def _input_infos(graph: Graph, inputs: tuple[Input, ...]) -> tuple[Any, ...]:
+    from onnx import TensorProto, helper
 
-    kind = tensor_type(numbers(graph))
-    width = 1 if interface.columns else len(program.features)
-    return tuple(helper.make_tensor_value_info(name, kind, [ROWS, width]) for name in inputs)
+    types = {"numbers": tensor_type(numbers(graph)), "texts": TensorProto.STRING, "missing": TensorProto.BOOL}
+    return tuple(
+        helper.make_tensor_value_info(each.name, types[each.holds], [ROWS, len(each.features)]) for each in inputs
+    )
 
 
 def _output_infos(program: Program, names: list[str]) -> tuple[Any, ...]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from gbfl_compile.backends.onnx import interface_of, model_of
 from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.ir.kinds import require_numbers
 from gbfl_compile.ir.nodes import Program, Scorecard
 
 OPTIONS: dict[str, list[Any]] = {
@@ -61,6 +62,7 @@ def convert(scope: Any, operator: Any, container: Any) -> None:
     model = operator.raw_operator
     options = container.get_options(model, {"raw_scores": False})
     program = optimise(lower(model))
+    require_numbers(program, "converting a pipeline with skl2onnx (compile the program with `gbfl compile --to onnx`)")
     if options["raw_scores"] and not isinstance(program.decision, Scorecard):
         raise BadInput("raw_scores: a tree has no scores, leave the option out or use head='rules'")
     double = isinstance(operator.inputs[0].type, DoubleTensorType)

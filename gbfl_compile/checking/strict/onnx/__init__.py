@@ -16,10 +16,10 @@ from gbfl_compile.checking.reading.choices import decision_of
 from gbfl_compile.checking.reading.nodes import Outcome, PointDecision, Reading, StepDecision, Unread
 from gbfl_compile.checking.reading.tables import class_labels, feature_names, leaf_outcome, one_file, scale_of
 from gbfl_compile.checking.strict.onnx.graph import Model, open_model, place
+from gbfl_compile.checking.strict.onnx.inputs import dtype_of, inputs_of, kinds_of
 from gbfl_compile.checking.strict.onnx.nodes import results
 from gbfl_compile.checking.strict.onnx.values import (
     LookUp,
-    Matrix,
     Number,
     Points,
     Softmax,
@@ -28,7 +28,8 @@ from gbfl_compile.checking.strict.onnx.values import (
     WinnersLabel,
     Wording,
 )
-from gbfl_compile.ir.nodes import Label
+from gbfl_compile.checking.strict.onnx.words import texts_of
+from gbfl_compile.ir.nodes import TRUE, Kind, Label
 
 OUTPUTS = ("label", "probabilities", "score", "reason", "reason_text")
 
@@ -45,18 +46,26 @@ def read_onnx(files: Mapping[str, bytes]) -> tuple[Reading, ...]:
 def _reading(model: Model) -> Reading:
     features = feature_names(model.metadata["features"])
     classes = class_labels(model.metadata["classes"])
-    dtype = _dtype(model)
-    inputs = _inputs(model, features, dtype)
-    outputs = _outputs(model, inputs)
+    kinds = kinds_of(model, features)
+    dtype = dtype_of(model, kinds)
+    tensors = _tensors(model, inputs_of(model, features, kinds, dtype))
+    outputs = {name: tensors[name] for name in model.outputs}
     rule_set = "score" in outputs
     decision = _rule_set(outputs, classes) if rule_set else _tree(outputs, classes)
     reasons = _own_reasons(model.metadata.get("reasons", []), outputs.get("reason_text"), outputs.get("reason"))
-    _check_metadata(model, outputs)
+    _check_metadata(model, outputs, dtype)
     _check_outputs(model, outputs, len(classes))
     digest = model.metadata["digest"]
     if not isinstance(digest, str):
         raise Unread("its digest is not a text")
-    return Reading(features, classes, decision, dtype, ", ".join(model.outputs), digest, None, reasons)
+    reading = Reading(features, classes, decision, dtype, ", ".join(model.outputs), digest, None, reasons)
+    return replace(reading, kinds=kinds, book=_book(kinds, tensors)) if kinds else reading
+
+
+def _book(kinds: tuple[Kind, ...], tensors: Mapping[str, Tensor]) -> tuple[tuple[str, ...], ...]:
+    """Per feature the texts that its codes mean."""
+    encoded = texts_of(tensors.values())
+    return tuple((TRUE,) if kind == "boolean" else encoded.get(feature, ()) for feature, kind in enumerate(kinds))
 
 
 def _own_reasons(metadata: object, texts: Tensor | None, reason: Tensor | None) -> tuple[tuple[int, str], ...]:
@@ -76,28 +85,8 @@ def _own_reasons(metadata: object, texts: Tensor | None, reason: Tensor | None) 
     return tuple(sorted(reasons.items()))
 
 
-def _dtype(model: Model) -> Literal["float64", "float32"]:
-    kinds = {dtype for _, dtype, _ in model.inputs}
-    if kinds == {"float64"}:
-        return "float64"
-    if kinds == {"float32"}:
-        return "float32"
-    raise Unread("its inputs are not of one type")
-
-
-def _inputs(model: Model, features: tuple[str, ...], dtype: str) -> dict[str, Tensor]:
-    """One matrix with all features, or one column per feature, by name."""
-    if model.metadata["inputs"] == "columns":
-        if sorted(name for name, _, _ in model.inputs) != sorted(features) or {w for _, _, w in model.inputs} != {1}:
-            raise Unread("its inputs are not one column a feature")
-        return {name: Matrix((features.index(name),), dtype) for name, _, _ in model.inputs}
-    if len(model.inputs) != 1 or model.inputs[0][2] != len(features):
-        raise Unread(f"its input is not one matrix of {len(features)} features")
-    return {model.inputs[0][0]: Matrix(tuple(range(len(features))), dtype)}
-
-
-def _outputs(model: Model, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """What each output is, node by node; a graph is written in the order it runs."""
+def _tensors(model: Model, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """What each name means, node by node; a graph is written in the order it runs."""
     known: dict[str, Tensor] = {**model.constants, **inputs}
     for node in model.nodes:
         inputs_here = [known[name] if name in known else _absent(node, name) for name in node.input]
@@ -113,7 +102,7 @@ def _outputs(model: Model, inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
         raise Unread(f"output {lacking[0]!r} is not made, or not known")
     if lacking := [name for name in ("label", "probabilities") if name not in model.outputs]:
         raise Unread(f"has no output {lacking[0]!r}")
-    return {name: known[name] for name in model.outputs}
+    return known
 
 
 def _absent(node: Any, name: str) -> Tensor:
@@ -183,11 +172,11 @@ def _rule_set(outputs: Mapping[str, Tensor], classes: tuple[Label, ...]) -> Poin
     return PointDecision(points.bias, points.terms, scale_of(probabilities.worth), tie, held)
 
 
-def _check_metadata(model: Model, outputs: Mapping[str, Tensor]) -> None:
+def _check_metadata(model: Model, outputs: Mapping[str, Tensor], dtype: str) -> None:
     """What the metadata says about the model is true: rows are prepared by it."""
     uses_trees = any(node.op_type == "TreeEnsemble" for node in model.nodes)
     expected = {
-        "dtype": model.inputs[0][1],
+        "dtype": dtype,
         "inputs": "columns" if model.metadata["inputs"] == "columns" else "tensor",
         "reason": "yes" if "reason" in outputs else "no",
         "lowering": "tree" if uses_trees else "logic",

@@ -16,14 +16,15 @@ from gbfl_compile.errors import CannotRun
 OPSETS = range(13, 24)
 """Operator sets of the main domain in which every operator read here means the same."""
 
-ML_OPSETS = range(5, 6)
-"""TreeEnsemble is an operator of version 5."""
+ML_OPSETS = range(2, 6)
+FIRST_OPSETS = {"LabelEncoder": 2, "TreeEnsemble": 5}
+"""The first ai.onnx.ml in which an operator is the one that is read here."""
 
 IR_VERSIONS = range(4, 14)
 """Versions of the file format in which a constant need not be an input as well, up to the last that is known."""
 
 METADATA = ("digest", "features", "classes", "generator", "dtype", "inputs", "reason", "lowering")
-OPTIONAL_METADATA = ("reasons",)
+OPTIONAL_METADATA = ("reasons", "kinds", "columns")
 """What the metadata must say, and what it may."""
 
 INITIALIZER_TYPES = ("DOUBLE", "FLOAT", "INT64", "INT32", "UINT8", "BOOL", "STRING")
@@ -39,8 +40,10 @@ LISTS = (
     "nodes_missing_value_tracks_true",
     "leaf_targetids",
     "tree_roots",
+    "values_int64s",
 )
-"""Attributes that are a tensor, and those that are a row of whole numbers; all others here are one whole number."""
+TEXTS = ("keys_strings",)
+"""Attributes that are a tensor, a row of whole numbers, or a row of texts; all others here are one whole number."""
 
 FIELDS: Mapping[str, frozenset[str]] = {
     "ModelProto": frozenset(
@@ -135,6 +138,9 @@ def _check_opsets(model: Any) -> None:
         known = {"": OPSETS, "ai.onnx.ml": ML_OPSETS}.get(domain, range(0))
         if version not in known:
             raise Unread(f"operator set {domain or 'ai.onnx'} {version} is not known")
+    for node in model.graph.node:
+        if dict(versions).get(node.domain, 0) < FIRST_OPSETS.get(node.op_type, 0):
+            raise Unread(f"{node.op_type} is another operator in its operator set")
 
 
 DATA_FIELDS = ("raw_data", "float_data", "double_data", "int32_data", "int64_data", "uint64_data", "string_data")
@@ -179,14 +185,17 @@ def array_of(tensor: Any) -> Any:
     return array
 
 
+INPUT_TYPES = {"DOUBLE": "float64", "FLOAT": "float32", "STRING": "text", "BOOL": "flag"}
+
+
 def _input(info: Any) -> tuple[str, str, int]:
     from onnx import TensorProto
 
-    tensor = info.type.tensor_type
-    dtype = {TensorProto.DOUBLE: "float64", TensorProto.FLOAT: "float32"}.get(tensor.elem_type)
+    tensor, known = info.type.tensor_type, TensorProto.DataType.values()
+    dtype = INPUT_TYPES.get(TensorProto.DataType.Name(tensor.elem_type)) if tensor.elem_type in known else None
     dims = tensor.shape.dim
     if dtype is None or len(dims) != 2 or dims[0].HasField("dim_value") or not dims[1].HasField("dim_value"):
-        raise Unread(f"input {info.name!r}: is not a matrix of numbers with any number of rows")
+        raise Unread(f"input {info.name!r}: is not a matrix of numbers, texts or truth values with any number of rows")
     if not 0 < dims[1].dim_value <= LARGEST_CONSTANT:
         raise Unread(f"input {info.name!r}: has {dims[1].dim_value} columns")
     return info.name, dtype, dims[1].dim_value
@@ -226,14 +235,20 @@ def attributes(node: Any, known: Mapping[str, Any]) -> dict[str, Any]:
         if attribute.name not in known or attribute.name in seen or attribute.ref_attr_name:
             raise Unread(f"{place(node)}: the attribute {attribute.name!r} is not understood")
         seen.add(attribute.name)
-        kind = "TENSOR" if attribute.name in TENSORS else "INTS" if attribute.name in LISTS else "INT"
-        if attribute.type != AttributeProto.AttributeType.Value(kind):
+        if attribute.type != AttributeProto.AttributeType.Value(_attribute_kind(attribute.name)):
             raise Unread(f"{place(node)}: the attribute {attribute.name!r} is not of its kind")
         try:
             values[attribute.name] = helper.get_attribute_value(attribute)
         except ValueError:
             raise Unread(f"{place(node)}: the attribute {attribute.name!r} has no value") from None
     return values
+
+
+def _attribute_kind(name: str) -> str:
+    for kind, names in (("TENSOR", TENSORS), ("INTS", LISTS), ("STRINGS", TEXTS)):
+        if name in names:
+            return kind
+    return "INT"
 
 
 def place(node: Any) -> str:

@@ -37,6 +37,7 @@ from gbfl_compile.checking.strict.onnx.trees import ensemble
 from gbfl_compile.checking.strict.onnx.values import (
     EXACT,
     Array,
+    Codes,
     Column,
     Constant,
     Ensemble,
@@ -51,10 +52,13 @@ from gbfl_compile.checking.strict.onnx.values import (
     Truths,
     Winner,
     WinnersLabel,
+    WordColumn,
     Wording,
+    Words,
     single,
     whole,
 )
+from gbfl_compile.checking.strict.onnx.words import label_encoder, look_up, side_by_side, with_missing
 
 INTEGERS: Mapping[str, tuple[int, int]] = {
     "uint8": (0, 255),
@@ -71,16 +75,22 @@ def _says(array: Array, numbers: list[int]) -> bool:
 def _split(node: Any, inputs: Sequence[Tensor]) -> list[Tensor]:
     axis = attributes(node, {"axis": 0})["axis"]
     match inputs:
-        case [Matrix(features, dtype), Constant(sizes)] if (
-            axis in (1, -1) and sizes.ndim == 1 and sizes.dtype == np.int64
-        ):
-            widths = [whole(size) or 0 for size in sizes]
-            if sum(widths) != len(features) or min(widths, default=0) <= 0 or len(widths) != len(node.output):
-                raise not_understood(node)
-            starts = [sum(widths[:i]) for i in range(len(widths))]
-            return [Matrix(features[at : at + width], dtype) for at, width in zip(starts, widths, strict=True)]
+        case [Matrix(features, dtype), Constant(sizes)] if axis in (1, -1) and sizes.ndim == 1:
+            return [Matrix(part, dtype) for part in _parts(node, features, sizes)]
+        case [Words(features, flags), Constant(sizes)] if axis in (1, -1) and sizes.ndim == 1:
+            return [Words(part, flags) for part in _parts(node, features, sizes)]
         case _:
             raise not_understood(node)
+
+
+def _parts(node: Any, features: tuple[int, ...], sizes: Array) -> list[tuple[int, ...]]:
+    """Features cut into groups of these sizes, one per output."""
+    widths = [whole(size) or 0 for size in sizes]
+    fit = sum(widths) == len(features) and min(widths, default=0) > 0 and len(widths) == len(node.output)
+    if sizes.dtype != np.int64 or not fit:
+        raise not_understood(node)
+    starts = [sum(widths[:i]) for i in range(len(widths))]
+    return [features[at : at + width] for at, width in zip(starts, widths, strict=True)]
 
 
 def _squeeze(node: Any, inputs: Sequence[Tensor]) -> Tensor:
@@ -88,6 +98,8 @@ def _squeeze(node: Any, inputs: Sequence[Tensor]) -> Tensor:
     match inputs:
         case [Matrix((feature,), dtype), Constant(axes)] if _says(axes, [1]) or _says(axes, [-1]):
             return Column(feature, dtype)
+        case [Words((feature,), flags), Constant(axes)] if _says(axes, [1]) or _says(axes, [-1]):
+            return Truth(missing(feature)) if flags else WordColumn(feature)
         case _:
             raise not_understood(node)
 
@@ -95,7 +107,7 @@ def _squeeze(node: Any, inputs: Sequence[Tensor]) -> Tensor:
 def _shape(node: Any, inputs: Sequence[Tensor]) -> Tensor:
     attributes(node, {})
     match inputs:
-        case [Matrix(features)]:
+        case [Matrix(features) | Words(features)]:
             return Shape(len(features))
         case _:
             raise not_understood(node)
@@ -108,6 +120,8 @@ def _gather(node: Any, inputs: Sequence[Tensor]) -> Tensor:
             return Shape(None)
         case [Constant(array) as labels, Winner(points) as winner] if axis == 0 and array.shape == (len(points.bias),):
             return WinnersLabel(labels, winner)
+        case [Constant(array), Codes() as codes] if axis == 0 and array.ndim:
+            return look_up(node, array, codes)
         case [Constant(array) as table, Number(value, dtype, True)] if axis == 0 and array.ndim and dtype != "uint8":
             if not ends(value) <= set(range(len(array))):
                 raise Unread(f"{place(node)}: looks for a row that the table has not")
@@ -198,6 +212,8 @@ def _is_nan(node: Any, inputs: Sequence[Tensor]) -> Tensor:
 def _where(node: Any, inputs: Sequence[Tensor]) -> Tensor:
     attributes(node, {})
     match inputs:
+        case [Truth(condition), then, Codes() as codes]:
+            return with_missing(node, condition, then, codes)
         case [Truth(condition), then, otherwise]:
             sides = [_number(node, side) for side in (then, otherwise)]
             if sides[0].dtype != sides[1].dtype:
@@ -275,6 +291,8 @@ def _concat(node: Any, inputs: Sequence[Tensor]) -> Tensor:
     parts = [part for part in inputs if isinstance(part, Matrix)]
     if axis in (1, -1) and parts and len(parts) == len(inputs) and len({part.dtype for part in parts}) == 1:
         return Matrix(tuple(feature for part in parts for feature in part.features), parts[0].dtype)
+    if axis in (1, -1) and inputs:
+        return side_by_side(node, inputs)
     raise not_understood(node)
 
 
@@ -334,6 +352,7 @@ OPERATORS: Mapping[tuple[str, str], Operator] = {
     ("", "Identity"): _identity,
     ("", "Constant"): _constant,
     ("ai.onnx.ml", "TreeEnsemble"): ensemble,
+    ("ai.onnx.ml", "LabelEncoder"): label_encoder,
 }
 
 

@@ -14,7 +14,8 @@ from gbfl_compile.checking.reading.choices import Value, choice
 from gbfl_compile.checking.reading.conditions import Comparison, any_of, compare, missing
 from gbfl_compile.checking.reading.nodes import Condition, Unread
 from gbfl_compile.checking.strict.onnx.graph import array_of, attributes, place
-from gbfl_compile.checking.strict.onnx.values import Ensemble, Matrix, Tensor, whole
+from gbfl_compile.checking.strict.onnx.values import CodedColumn, Ensemble, Matrix, Tensor, Wide, whole
+from gbfl_compile.checking.strict.onnx.words import compare_codes
 
 MODES: Mapping[int, Comparison] = {0: "<=", 1: "<", 2: ">=", 3: ">"}
 
@@ -42,7 +43,7 @@ def ensemble(node: Any, inputs: Sequence[Tensor]) -> Ensemble:
     """The trees of a TreeEnsemble node."""
     matrix = inputs[0] if len(inputs) == 1 else None
     fields = attributes(node, KNOWN)
-    if not isinstance(matrix, Matrix) or any(value is None for value in fields.values()):
+    if not isinstance(matrix, Matrix | Wide) or any(value is None for value in fields.values()):
         raise Unread(f"{place(node)}: is not given a matrix, or lacks an attribute")
     if fields["aggregate_function"] != SUM or fields["post_transform"] != NO_TRANSFORM:
         raise Unread(f"{place(node)}: does more than add up")
@@ -63,15 +64,21 @@ def ensemble(node: Any, inputs: Sequence[Tensor]) -> Ensemble:
     return Ensemble(trees, tuple(targets), tuple(p for p in points if p is not None), fields["n_targets"], matrix.dtype)
 
 
-def _condition(node: Any, fields: Mapping[str, Any], i: int, split: float, mode: int, matrix: Matrix) -> Condition:
-    feature = fields["nodes_featureids"][i]
-    if mode not in MODES or not 0 <= feature < len(matrix.features) or split != split:
+def _condition(
+    node: Any, fields: Mapping[str, Any], i: int, split: float, mode: int, matrix: Matrix | Wide
+) -> Condition:
+    index = fields["nodes_featureids"][i]
+    columns = matrix.features if isinstance(matrix, Matrix) else matrix.columns
+    if mode not in MODES or not 0 <= index < len(columns) or split != split:
         raise Unread(f"{place(node)}: tree node {i} asks something that is not understood")
-    condition = compare(matrix.features[feature], MODES[mode], split)
     tracks = fields["nodes_missing_value_tracks_true"][i]
     if tracks not in (0, 1):
         raise Unread(f"{place(node)}: tree node {i} sends missing values nowhere")
-    return any_of((condition, missing(matrix.features[feature]))) if tracks else condition
+    column = columns[index]
+    if isinstance(column, CodedColumn):  # never NaN, so it does not matter which way a missing value goes
+        return compare_codes(column, MODES[mode], split)
+    condition = compare(column, MODES[mode], split)
+    return any_of((condition, missing(column))) if tracks else condition
 
 
 def _trees(node: Any, fields: Mapping[str, Any], conditions: Sequence[Condition], leaves: int) -> list[Value]:

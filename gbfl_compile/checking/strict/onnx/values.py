@@ -34,6 +34,52 @@ class Matrix:
 
 
 @dataclass(frozen=True, slots=True)
+class Words:
+    """`[rows, features]`: the texts of these categories, or with `flags` whether each of them is missing."""
+
+    features: tuple[int, ...]
+    flags: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WordColumn:
+    """`[rows]`: the texts of one category."""
+
+    feature: int
+
+
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """`[rows]` int64: a number for each text of one category, one for any other text, one where it is missing.
+
+    Until the missing values are told apart (`missing` is None) a row's text may be anything where it is missing.
+    """
+
+    feature: int
+    texts: tuple[str, ...]
+    numbers: tuple[int, ...]
+    other: int
+    missing: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CodedColumn:
+    """One column of numbers that a category's codes are looked up as; none of them is NaN."""
+
+    codes: Codes
+    numbers: tuple[float, ...]
+    """The number for each text, then for any other text, then for a missing value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wide:
+    """`[rows, columns]`: features as they are, and columns that categories were looked up as."""
+
+    columns: tuple[int | CodedColumn, ...]
+    dtype: str
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     """`[rows]`: one feature."""
 
@@ -160,6 +206,10 @@ class Softmax:
 Tensor: TypeAlias = (
     Constant
     | Matrix
+    | Words
+    | WordColumn
+    | Codes
+    | Wide
     | Column
     | Shape
     | Truth

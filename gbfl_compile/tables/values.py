@@ -1,0 +1,123 @@
+"""Rows of words, dates and numbers as Python has them: out of a file, a DataFrame, a mapping or a sequence."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, assert_never
+
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.kinds import Value, is_missing, plain_value
+from gbfl_compile.ir.nodes import Kind, Program
+from gbfl_compile.tables.read import MISSING, read_table, refuse_absent
+
+TRUE_TEXTS, FALSE_TEXTS = ("true", "1"), ("false", "0")
+"""How a CSV file writes a boolean, in any letters."""
+
+
+def value_rows(source: Any, program: Program) -> list[list[Value]]:
+    """Rows of a table (a file, a DataFrame or a sequence of rows), values in the order of the program's features.
+
+    An empty field of a CSV file is a missing value. Dates and timestamps may be ISO 8601 texts.
+    """
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        words = tuple(name for name, kind in zip(program.features, program.kinds, strict=True) if kind != "number")
+        return _table_rows(read_table(path, words), program, str(path), from_file=True)
+    if hasattr(source, "columns"):
+        return _table_rows(source, program, "the table", from_file=False)
+    return [value_row(row, program) for row in source]
+
+
+def one_value_row(source: Any, program: Program, number: int = 1) -> tuple[list[Value], int]:
+    """One row and how many there are: of a table the `number`-th, or a row by itself."""
+    if isinstance(source, str | os.PathLike) or hasattr(source, "columns"):
+        rows = value_rows(source, program)
+        if not 1 <= number <= len(rows):
+            where = source if isinstance(source, str | os.PathLike) else "the table"
+            raise BadInput(f"{where}: has no row {number}, there are {len(rows)}")
+        return rows[number - 1], len(rows)
+    return value_row(source, program), 1
+
+
+def value_row(source: Any, program: Program) -> list[Value]:
+    """A mapping of names to values, or a sequence of one value per feature; None is missing."""
+    if isinstance(source, Mapping) or hasattr(source, "to_dict"):
+        named = dict(source.items())
+        refuse_absent([str(name) for name in named], program.features, "the row")
+        source = [named[name] for name in program.features]
+    if isinstance(source, str | bytes) or not hasattr(source, "__iter__"):
+        raise BadInput("a row is a mapping of features to values, or a sequence of one value per feature")
+    values = list(source)
+    if len(values) != len(program.features):
+        raise BadInput(f"the row has {len(values)} values, and there are {len(program.features)} features")
+    return [
+        read_value(program.kind(feature), value, name)
+        for feature, (name, value) in enumerate(zip(program.features, values, strict=True))
+    ]
+
+
+def _table_rows(table: Any, program: Program, where: str, from_file: bool) -> list[list[Value]]:
+    refuse_absent(list(table.columns), program.features, where)
+    columns = [
+        _column(table[name].tolist(), program.kind(feature), name, where, from_file)
+        for feature, name in enumerate(program.features)
+    ]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _column(values: Sequence[Any], kind: Kind, name: str, where: str, from_file: bool) -> list[Value]:
+    absent = ("",) if kind == "category" else MISSING
+    column = []
+    for place, value in enumerate(values):
+        is_absent = from_file and isinstance(value, str) and value in absent
+        try:
+            column.append(None if is_absent else read_value(kind, value, name))
+        except BadInput as error:
+            raise BadInput(f"{where}: row {place + 1}: {error}") from None
+    return column
+
+
+def read_value(kind: Kind, value: Any, name: str) -> Value:
+    """A value as `evaluate` takes it; dates, timestamps and booleans may be written as texts."""
+    if is_missing(value):
+        return None
+    match kind:
+        case "number":
+            if isinstance(value, str | bytes):
+                raise BadInput(f"{name!r} is a number: {value!r} is a text")
+            plain_value(kind, value, name)
+            return float(value)
+        case "category":
+            pass
+        case "boolean":
+            value = _boolean(value)
+        case "date" | "timestamp":
+            value = _moment(kind, value, name)
+        case _:
+            assert_never(kind)
+    plain_value(kind, value, name)  # which refuses what is of another kind
+    checked: Value = value
+    return bool(checked) if kind == "boolean" else checked
+
+
+def _boolean(value: Any) -> Any:
+    if isinstance(value, str) and value.lower() in (*TRUE_TEXTS, *FALSE_TEXTS):
+        return value.lower() in TRUE_TEXTS
+    return value
+
+
+def _moment(kind: Kind, value: Any, name: str) -> Any:
+    """An ISO 8601 text as a date or datetime; midnight as a date, and a date as midnight."""
+    if isinstance(value, str):
+        try:
+            value = datetime.datetime.fromisoformat(value)
+        except ValueError:
+            raise BadInput(f"{name!r} is a {kind}: {value!r} is not written as 2024-03-01") from None
+    if kind == "date" and isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        return value.date()
+    if kind == "timestamp" and isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return datetime.datetime.combine(value, datetime.time())
+    return value
