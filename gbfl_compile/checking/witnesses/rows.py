@@ -63,6 +63,8 @@ def rows_to_run(
     rows = np.concatenate([base.rows, *at_constants, *own])
     if dtype == "float32":
         rows = np.concatenate([find_witnesses(program, dtype=dtype).rows, as_float32(rows)])
+        if program.kinds:  # the neighbours of a code or a day are none
+            rows = np.array(possible_rows(program, rows.tolist(), base.book)).reshape(rows.shape)
     return WitnessSet(rows if holds_infinity else without_infinities(rows), base.unreachable, given_up, base.book)
 
 
