@@ -49,7 +49,7 @@ def as_input(
         return table
     if hasattr(table, "columns") or hasattr(table, "column_names"):
         return _named_columns(table, features, used, real, encoding)
-    if encoding is not None and (isinstance(table, list | tuple) or getattr(table, "dtype", None) == object):
+    if encoding is not None and (isinstance(table, list | tuple) or str(getattr(table, "dtype", "")) == "object"):
         table = encoding.rows(list(table))
     try:
         array = np.ma.filled(table.astype(real), np.nan) if isinstance(table, np.ma.MaskedArray) else np.asarray(table)

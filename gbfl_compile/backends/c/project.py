@@ -73,8 +73,7 @@ def golden_vectors(program: Program, real: Real) -> list[Golden]:
     choose = random.Random(0)  # noqa: S311 - nothing secret
     pools = _pools(program, real)
     width = len(program.features)
-    kinds = program.kinds or ("number",) * width
-    rows = [tuple(_possible(value, kind) for kind in kinds) for value in ALWAYS]
+    rows = [tuple(_possible(value, program.kind(feature)) for feature in range(width)) for value in ALWAYS]
     rows += [tuple(choose.choice(pool) for pool in pools) for _ in range(TRIES)]
     values: list[tuple[float, ...]] | list[list[Value]]
     values = decode_rows(program, rows, codebook(program)) if program.kinds else rows

@@ -137,7 +137,7 @@ def _sized_texts(words: Sequence[str], at: int, source: Source) -> Fit:
     end = _end(words, at)
     inner = words[at + 1 : end - 1]
     rows = [inner[start : start + 6] for start in range(0, len(inner), 6)]
-    shaped = all(row[0] == "{" and row[2:3] + row[4:5] == [",", "}"] for row in rows)
+    shaped = all(row[0] == "{" and [*row[2:3], *row[4:5]] == [",", "}"] for row in rows)
     commas = all(row[5:] == [","] for row in rows[:-1]) and bool(rows) and len(rows[-1]) == 5
     if words[at] != "{" or words[end - 1] != "}" or not shaped or not commas:
         raise Misfit(at, "strings with their lengths in braces")
