@@ -1,6 +1,7 @@
 """The C target: a .h/.c pair without allocation or libraries that gives the program's answers.
 
 literals, names, clauses   expressions     build and cache         build
+kinds, codes of texts      codes
 batch kernels, bit masks   kernels         loaded scorer, input    scorer, inputs
 project files, selftest    project         sizes                   size
 """
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never
 
 from gbfl_compile.backends.base import Artifact, Availability, Backend, Options, Predictor, take_options
+from gbfl_compile.backends.c.codes import kind_values, require_exact
 from gbfl_compile.backends.c.expressions import (
     HEADERS_OF_C,
     ONE_ROW,
@@ -23,6 +25,7 @@ from gbfl_compile.backends.c.expressions import (
     integer,
     literal,
     rows_of,
+    rules_of,
     string,
     used_features,
 )
@@ -62,8 +65,8 @@ def decision(program: Program, real: Real) -> list[str]:
             return list(_tree_lines(program, program.decision, real))
         case Scorecard():
             return [
-                f"if ({condition(clause, real, ONE_ROW)}) {{ held[{i // 32}] |= 0x{1 << i % 32:x}u; }}"
-                for i, clause in enumerate(program.clauses)
+                f"if ({condition(rule, real, ONE_ROW)}) {{ held[{i // 32}] |= 0x{1 << i % 32:x}u; }}"
+                for i, rule in enumerate(rules_of(program))
             ]
         case _:
             assert_never(program.decision)
@@ -73,6 +76,7 @@ def _tree_lines(program: Program, tree: Tree, real: Real) -> Iterator[str]:
     """Both sides return, so the second needs no else and a rule list is a flat sequence of ifs."""
     inverted = deep_splits(tree, DEEP)
     number = leaf_numbers(tree)
+    rules = rules_of(program)
     waiting: list[tuple[int, int] | str] = [(0, 0)]
     while waiting:
         item = waiting.pop()
@@ -85,7 +89,7 @@ def _tree_lines(program: Program, tree: Tree, real: Real) -> Iterator[str]:
         if isinstance(node, Leaf):
             yield f"{indent}return {number[index]};"
             continue
-        test = condition(program.clauses[node.clause], real, ONE_ROW)
+        test = condition(rules[node.clause], real, ONE_ROW)
         first, second = node.then, node.otherwise
         if index in inverted:
             test, first, second = f"!({test})", second, first
@@ -105,6 +109,7 @@ def emit(program: Program, name: str, options: Options) -> Artifact:
     if name.lower() in HEADERS_OF_C:
         raise BadInput(f"the name {name!r}: {name.lower()}.h is a header that C programs include, choose another")
     real: Real = "double" if chosen["dtype"] == "float64" else "float"
+    require_exact(program, real)
     layout = chosen["layout"]
     batch = chosen["batch"] == "yes" or (chosen["batch"] == "auto" and layout in ("plain", "cmake"))
     source = digest(program)
@@ -124,6 +129,7 @@ def emit(program: Program, name: str, options: Options) -> Artifact:
 def _values(program: Program, name: str, real: Real, source: str, batch: bool) -> dict[str, Any]:
     used, body = used_features(program), decision(program, real)
     reasons, rules = _reasons(program), readable(program).split("\n")
+    labels = [label_string(label) for label in program.classes]
     return {
         "name": name,
         "generator": GENERATOR,
@@ -134,7 +140,7 @@ def _values(program: Program, name: str, real: Real, source: str, batch: bool) -
         "rules": [comment(line) for line in rules],
         "features": list(zip(enumerators(name, program.features), [comment(f) for f in program.features], strict=True)),
         "feature_names": [string(feature) for feature in program.features],
-        "labels": [string(label_string(label)) for label in program.classes],
+        "labels": [string(label) for label in labels],
         "reasons": reasons,
         "label_kind": {str: "s", bool: "b", int: "i", float: "f"}[type(program.classes[0])],
         "feature_count": len(program.features),
@@ -147,6 +153,7 @@ def _values(program: Program, name: str, real: Real, source: str, batch: bool) -
         "body": body,
         "reads_row": any("x[" in line for line in body),
         "golden": _golden_values(program, real),
+        **kind_values(program, name, labels),
         **_decision_values(program),
     }
 

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from gbfl_compile.backends.c.encoding import Encoding
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
@@ -30,14 +32,25 @@ class Columns:
     count: int
 
 
-def as_input(table: Any, features: tuple[str, ...], used: Sequence[bool], real: np.dtype[Any]) -> Rows | Columns:
-    """A matrix in the order of the features, or a table (pandas, Arrow, Polars) that has them by name."""
+def as_input(
+    table: Any,
+    features: tuple[str, ...],
+    used: Sequence[bool],
+    real: np.dtype[Any],
+    encoding: Encoding | None = None,
+) -> Rows | Columns:
+    """A matrix in the order of the features, or a table (pandas, Arrow, Polars) that has them by name.
+
+    With words or dates (`encoding`) a table and a list have Python's values; a matrix of numbers is encoded already.
+    """
     import numpy as np
 
     if isinstance(table, Columns):
         return table
     if hasattr(table, "columns") or hasattr(table, "column_names"):
-        return _named_columns(table, features, used, real)
+        return _named_columns(table, features, used, real, encoding)
+    if encoding is not None and (isinstance(table, list | tuple) or str(getattr(table, "dtype", "")) == "object"):
+        table = encoding.rows(list(table))
     try:
         array = np.ma.filled(table.astype(real), np.nan) if isinstance(table, np.ma.MaskedArray) else np.asarray(table)
     except ValueError as error:
@@ -98,7 +111,9 @@ def _from_objects(array: NDArray[Any], where: str) -> NDArray[np.float64]:
     return flat.reshape(array.shape)
 
 
-def _named_columns(table: Any, features: tuple[str, ...], used: Sequence[bool], real: np.dtype[Any]) -> Columns:
+def _named_columns(
+    table: Any, features: tuple[str, ...], used: Sequence[bool], real: np.dtype[Any], encoding: Encoding | None
+) -> Columns:
     listed = getattr(table, "column_names", None)  # Arrow: `columns` there are the columns themselves
     names = list(table.columns if listed is None else listed)
     for feature in features:
@@ -106,8 +121,21 @@ def _named_columns(table: Any, features: tuple[str, ...], used: Sequence[bool], 
             columns = "no column" if feature not in names else f"{names.count(feature)} columns"
             raise BadInput(f"the table has {columns} {feature!r}")
     count = int(table.num_rows) if hasattr(table, "num_rows") else len(table)
-    values = tuple(_column(table, f, real) if used[i] else None for i, f in enumerate(features))
+    values = tuple(_column_of_kind(table, i, f, real, encoding) if used[i] else None for i, f in enumerate(features))
     return Columns(values, count)
+
+
+def _column_of_kind(
+    table: Any, place: int, feature: str, real: np.dtype[Any], encoding: Encoding | None
+) -> NDArray[Any]:
+    """The column of a feature: numbers in place, other kinds encoded value by value."""
+    import numpy as np
+
+    if encoding is None or encoding.kinds[place] == "number":
+        return _column(table, feature, real)
+    column = table.column(feature) if hasattr(table, "num_rows") else table[feature]
+    listed = next(getattr(column, way) for way in ("to_pylist", "to_list", "tolist") if hasattr(column, way))
+    return np.array(encoding.column(place, listed()), dtype=real)
 
 
 def _column(table: Any, feature: str, real: np.dtype[Any]) -> NDArray[Any]:

@@ -17,20 +17,25 @@ from typing import Any, Literal, TypeAlias, assert_never
 
 from gbfl_compile.backends.c.expressions import (
     MANY_ROWS,
+    Asked,
+    Codes,
     Real,
+    Rule,
+    always_holds,
     bounds,
     condition,
     integer,
     literal,
+    never_holds,
     rows_of,
+    rules_of,
     used_features,
 )
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.float32 import float32_at_or_above
 from gbfl_compile.ir.intervals import above
-from gbfl_compile.ir.kinds import intervals_in
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.nodes import Interval, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.trees import leaf_numbers
 
 WORDS = 4
@@ -66,13 +71,14 @@ def tables(program: Program, card: Scorecard, real: Real) -> Tables:
     cuts = tuple(by_feature[feature] for feature in features)
     first_bin = tuple(sum(len(c) + 2 for c in cuts[:u]) for u in range(len(features)))
     bins = sum(len(c) + 2 for c in cuts)
-    clauses = [_asking(clause) for clause in program.clauses]
+    rules = rules_of(program)
     bias = list(card.bias)
     sums = [[0] * len(program.classes) for _ in range(bins)]
     bits = []
-    for atoms, points in zip(clauses, card.points, strict=True):
-        if not any(points):
+    for rule, points in zip(rules, card.points, strict=True):
+        if not any(points) or any(map(never_holds, rule)):
             continue
+        atoms = tuple(atom for atom in rule if not always_holds(atom))
         if not atoms:
             bias = [b + p for b, p in zip(bias, points, strict=True)]
         elif len(atoms) == 1:
@@ -88,13 +94,8 @@ def tables(program: Program, card: Scorecard, real: Real) -> Tables:
     )
 
 
-def _asking(clause: Clause) -> tuple[Interval, ...]:
-    """The atoms that can fail."""
-    return tuple(a for a in intervals_in(clause) if a.lo is not None or a.hi is not None or not a.if_missing)
-
-
 def _masks(
-    clauses: list[tuple[Interval, ...]],
+    clauses: list[Rule],
     features: tuple[int, ...],
     cuts: tuple[tuple[float, ...], ...],
     first_bin: tuple[int, ...],
@@ -120,10 +121,17 @@ def _masks(
 def cut_points(program: Program, real: Real) -> dict[int, tuple[float, ...]]:
     """For each feature used, where some atom on it changes, as the first value on the upper side."""
     edges: dict[int, set[float]] = {}
-    for clause in program.clauses:
-        for atom in intervals_in(clause):
-            edges.setdefault(atom.feature, set()).update(edge for edge in _edges(atom, real) if edge is not None)
+    for rule in rules_of(program):
+        for atom in rule:
+            edges.setdefault(atom.feature, set()).update(_changes(atom, real))
     return {feature: tuple(sorted(cuts)) for feature, cuts in edges.items()}
+
+
+def _changes(atom: Asked, real: Real) -> set[float]:
+    """Where an atom changes: at the bounds of an interval, at a code and right after it."""
+    if isinstance(atom, Codes):
+        return {edge for code in atom.codes for edge in (code, _after(code, real))}
+    return {edge for edge in _edges(atom, real) if edge is not None}
 
 
 def _edges(atom: Interval, real: Real) -> tuple[float | None, float | None]:
@@ -147,12 +155,16 @@ def _after(value: float, real: Real) -> float:
     return above(value) if real == "double" else float32_at_or_above(above(value)) + 0.0
 
 
-def _holding(atom: Interval, cuts: tuple[float, ...], real: Real) -> range | list[int]:
+def _holding(atom: Asked, cuts: tuple[float, ...], real: Real) -> list[int]:
     """The bins on which an atom holds: bin k has the values from cuts[k - 1] to below cuts[k], the last the missing."""
-    least, most = _edges(atom, real)
-    first = 0 if least is None else bisect_left(cuts, least) + 1
-    last = len(cuts) if most is None else bisect_left(cuts, most)
-    numbers = range(first, last + 1)
+    if isinstance(atom, Codes):
+        listed = {bisect_left(cuts, code) + 1 for code in atom.codes}
+        numbers = [number for number in range(len(cuts) + 1) if (number in listed) != atom.negated]
+    else:
+        least, most = _edges(atom, real)
+        first = 0 if least is None else bisect_left(cuts, least) + 1
+        last = len(cuts) if most is None else bisect_left(cuts, most)
+        numbers = list(range(first, last + 1))
     return [*numbers, len(cuts) + 1] if atom.if_missing else numbers
 
 
@@ -200,7 +212,7 @@ def kernel_costs(program: Program, real: Real) -> dict[Kernel, float]:
 
 
 def _all_costs(program: Program, real: Real) -> dict[Kernel, float]:
-    compared = [len([b for a in intervals_in(c) for b in (a.lo, a.hi) if b is not None]) for c in program.clauses]
+    compared = [sum(map(_comparisons, rule)) for rule in rules_of(program)]
     match program.decision:
         case Tree(nodes):
             splits = [node for node in nodes if isinstance(node, Split)]
@@ -227,6 +239,10 @@ def _all_costs(program: Program, real: Real) -> dict[Kernel, float]:
             assert_never(program.decision)
 
 
+def _comparisons(atom: Asked) -> int:
+    return len(atom.codes) if isinstance(atom, Codes) else (atom.lo is not None) + (atom.hi is not None)
+
+
 def _select_cost(compared: int, nodes: int) -> float:
     return (COMPARE_IN_SELECT * compared + NODE_IN_SELECT * nodes) * (1 + compared / SPILLS_DOUBLE_SELECT)
 
@@ -250,6 +266,7 @@ def select_tree(program: Program, tree: Tree, real: Real, answer: Literal["leaf"
     """
     number = leaf_numbers(tree)
     lane = "int64_t" if real == "double" else "int32_t"
+    rules = rules_of(program)
     value: dict[int, str] = {}
     lines = []
     for index in reversed(range(len(tree.nodes))):
@@ -261,7 +278,7 @@ def select_tree(program: Program, tree: Tree, real: Real, answer: Literal["leaf"
         if then == otherwise:
             value[index] = then
             continue
-        held = condition(program.clauses[node.clause], real, MANY_ROWS)
+        held = condition(rules[node.clause], real, MANY_ROWS)
         lines.append(f"const {lane} n{index} = {otherwise} ^ (({then} ^ {otherwise}) & -({lane})({held}));")
         value[index] = f"n{index}"
     return [*lines, f"found[i] = {value[0]};" if narrows(real) else f"out[i] = {value[0]};"]
@@ -276,10 +293,10 @@ def select_card(program: Program, card: Scorecard, real: Real) -> Iterator[str]:
     """Statements that leave the sum of class c in sums[c][i]."""
     for c, start in enumerate(card.bias):
         yield f"int64_t s{c} = {integer(start)};"
-    for number, (clause, points) in enumerate(zip(program.clauses, card.points, strict=True)):
+    for number, (rule, points) in enumerate(zip(rules_of(program), card.points, strict=True)):
         if not any(points):
             continue
-        yield f"const int64_t h{number} = -(int64_t)({condition(clause, real, MANY_ROWS)});"
+        yield f"const int64_t h{number} = -(int64_t)({condition(rule, real, MANY_ROWS)});"
         for c, worth in enumerate(points):
             if worth != 0:
                 yield f"s{c} += {integer(worth)} & h{number};"

@@ -12,8 +12,8 @@ from gbfl_compile.backends.render import render
 from gbfl_compile.ir.evaluate import Answer, evaluate
 from gbfl_compile.ir.float32 import float32_at_or_above, float32_at_or_below
 from gbfl_compile.ir.intervals import above, below
-from gbfl_compile.ir.kinds import intervals_in
-from gbfl_compile.ir.nodes import Program
+from gbfl_compile.ir.kinds import DAY, EARLIEST, LATEST, Value, codebook, decode_rows
+from gbfl_compile.ir.nodes import Kind, OneOf, Program
 from gbfl_compile.version import GENERATOR, VERSION
 
 LAYOUTS = ("plain", "arduino", "platformio", "cmake")
@@ -73,23 +73,43 @@ def golden_vectors(program: Program, real: Real) -> list[Golden]:
     choose = random.Random(0)  # noqa: S311 - nothing secret
     pools = _pools(program, real)
     width = len(program.features)
-    rows = [tuple([value] * width) for value in ALWAYS]
+    rows = [tuple(_possible(value, program.kind(feature)) for feature in range(width)) for value in ALWAYS]
     rows += [tuple(choose.choice(pool) for pool in pools) for _ in range(TRIES)]
+    values: list[tuple[float, ...]] | list[list[Value]]
+    values = decode_rows(program, rows, codebook(program)) if program.kinds else rows
     vectors: dict[tuple[object, ...], Golden] = {}
-    for row in rows:
-        answer = evaluate(program, row)
+    for row, own in zip(rows, values, strict=True):
+        answer = evaluate(program, own)
         vectors.setdefault((answer.leaf, answer.held if answer.leaf is None else None), Golden(row, answer))
     return list(vectors.values())[: max(1, min(MOST_VECTORS, MOST_NUMBERS // width))]
 
 
+def _possible(value: float, kind: Kind) -> float:
+    """The value, where a feature of this kind can have it."""
+    return value if kind == "number" or math.isnan(value) else 0.0
+
+
 def _pools(program: Program, real: Real) -> list[list[float]]:
     pools: list[list[float]] = [[0.0, math.nan] for _ in program.features]
+    for feature, texts in enumerate(codebook(program).texts):
+        pools[feature] += map(float, range(1, len(texts) + 1))
     for clause in program.clauses:
-        for atom in intervals_in(clause):
+        for atom in clause.atoms:
+            if isinstance(atom, OneOf):
+                continue
             for cut in (atom.lo, atom.hi):
                 if cut is not None:
-                    pools[atom.feature] += _around(cut, real)
+                    pools[atom.feature] += _near(cut, program.kind(atom.feature), real)
     return pools
+
+
+def _near(cut: float, kind: Kind, real: Real) -> tuple[float, ...]:
+    """The values next to a cut: for a date or timestamp whole ones, within the calendar."""
+    if kind not in ("date", "timestamp"):
+        return _around(cut, real)
+    last = LATEST if kind == "date" else min(LATEST * DAY, 2.0**53)
+    first = EARLIEST if kind == "date" else max(EARLIEST * DAY, -(2.0**53))
+    return tuple(value for value in (cut - 1.0, cut, cut + 1.0) if first <= value <= last)
 
 
 def _around(cut: float, real: Real) -> tuple[float, ...]:

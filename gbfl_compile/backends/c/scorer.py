@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gbfl_compile.backends.base import ByColumn, Predictor
 from gbfl_compile.backends.c.build import build_extension, compiler
+from gbfl_compile.backends.c.encoding import Encoding, encoding_of, takes_values
 from gbfl_compile.backends.c.inputs import Columns, Rows, as_input
 from gbfl_compile.errors import BadInput, CannotRun
 
@@ -31,7 +32,10 @@ THREAD_ROWS = 4096
 
 @dataclass(frozen=True, slots=True)
 class Scorer:
-    """A loaded scorer. `X` is a matrix in the order of `features`, or a table that has them by name."""
+    """A loaded scorer. `X` is a matrix in the order of `features`, or a table that has them by name.
+
+    Words and dates are Python's values in a table or a list of rows, and encoded as NAME.h says in a matrix.
+    """
 
     name: str
     engine: str
@@ -44,6 +48,8 @@ class Scorer:
     used: tuple[bool, ...]
     library: Any
     ffi: Any
+    encoding: Encoding | None = None
+    """How words and dates become numbers; None where all features are numbers."""
 
     def predict(self, X: Any, out: NDArray[np.int32] | None = None, threads: int = 1) -> NDArray[np.int32]:
         """The class number of each row."""
@@ -144,7 +150,7 @@ class Scorer:
         return buffer, self.ffi.from_buffer(f"{self._real()}[]", buffer)
 
     def _one_row(self, row: Any) -> NDArray[Any]:
-        table = as_input([row], self.features, (True,) * len(self.features), self.real)
+        table = as_input([row], self.features, (True,) * len(self.features), self.real, self.encoding)
         assert isinstance(table, Rows)  # noqa: S101 - a list of one row is not a table
         first: NDArray[Any] = table.values[0]
         return first
@@ -171,7 +177,7 @@ class Scorer:
     ) -> NDArray[Any]:
         if not self.has_batch:
             raise CannotRun(f"{self.name} was emitted without batch entry points: emit it with --set c.batch=yes")
-        table = as_input(X, self.features, self.used, self.real)
+        table = as_input(X, self.features, self.used, self.real, self.encoding)
         out = _checked_out(out, (table.count, *width), dtype)
         workers = max(1, min(int(threads), table.count // THREAD_ROWS))
         share = -(-table.count // workers)
@@ -242,6 +248,7 @@ def scorer_of(name: str, library: Any, ffi: Any, engine: str) -> Scorer:
         used=tuple(bool(getattr(library, f"{name}_uses")(f)) for f in range(len(features))),
         library=library,
         ffi=ffi,
+        encoding=encoding_of(name, features, library),
     )
 
 
@@ -291,7 +298,7 @@ def as_predictor(scorer: Scorer) -> Predictor:
     other: dict[str, Callable[[Matrix], Answers]] = {"columns": by_columns, "one row at a time": one_by_one}
     dtype: Literal["float64", "float32"] = "float32" if scorer.real.itemsize == 4 else "float64"
     answer = by_rows if scorer.has_batch else one_by_one
-    return Predictor(
+    predictor = Predictor(
         "c",
         scorer.engine,
         scorer.digest,
@@ -303,6 +310,7 @@ def as_predictor(scorer: Scorer) -> Predictor:
         threads=True,
         columns=_by_column(scorer) if scorer.has_batch else None,
     )
+    return predictor if scorer.encoding is None else takes_values(predictor, scorer.encoding)
 
 
 def _as_scorer_type(scorer: Scorer, rows: Matrix) -> NDArray[Any]:

@@ -7,6 +7,7 @@ conditions   rules, and the nested ifs of a tree
 template     the known files (known/README.md) with their holes, matched against the tokens
 contents     whether what the holes hold fits together
 tree, rules  what it means, as readings            layouts   build files and examples
+kinds        which text has which code
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Literal
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.checking.strict.c.conditions import Source
 from gbfl_compile.checking.strict.c.contents import check_uses, read_examples, read_names
+from gbfl_compile.checking.strict.c.kinds import by_texts, read_kinds
 from gbfl_compile.checking.strict.c.layouts import check_file
 from gbfl_compile.checking.strict.c.lexer import Real, Tokens, tokens
 from gbfl_compile.checking.strict.c.rules import rule_set_places
@@ -70,9 +72,11 @@ def read_strict_c(files: Mapping[str, bytes]) -> tuple[Reading, ...]:
         form = _form(name, source.words)
     with _in_file(f"{name}.h"):
         _match_header(name, form, tokens(files[f"{name}.h"]), contents)
-    known = ("begin.c", f"{form.decides}.c", *BATCHES[form.decides, form.batch], "end.c")
+    kinds = ("kinds.c",) if "kinds" in form.flags else ()
+    known = ("begin.c", f"{form.decides}.c", *BATCHES[form.decides, form.batch], *kinds, "end.c")
     with _in_file(f"{name}.c"):
-        match(template(known, name, form.real, form.flags), source, Source(form.real, contents["features"]), contents)
+        values = Source(form.real, contents["features"], has_codes="kinds" in form.flags)
+        match(template(known, name, form.real, form.flags), source, values, contents)
         return _readings(name, form, contents)
 
 
@@ -84,9 +88,9 @@ def is_model_header(name: str, content: bytes) -> bool:
         _match_header(name, _form(name, header.words), header, contents)
     except Unread:
         return False
-    return all(
-        each.startswith(f"{name}_") for each in (contents["last_name"], *(each["name"] for each in contents["places"]))
-    )
+    names = [contents["last_name"], contents.get("first_class", contents["last_name"])]
+    names += [each["name"] for key in ("places", "other_classes", "code_names") for each in contents.get(key, ())]
+    return all(each.startswith(f"{name}_") for each in names)
 
 
 def _match_header(name: str, form: Form, header: Tokens, contents: Contents) -> None:
@@ -105,7 +109,11 @@ def _readings(name: str, form: Form, contents: Contents) -> tuple[Reading, ...]:
         Reading(features, classes, decision, dtype, _place(name, verbs), contents["digest"], None, reasons)
         for verbs, decision in places
     )
-    return replace(first, examples=read_examples(contents, form.real)), *others
+    readings = (replace(first, examples=read_examples(contents, form.real)), *others)
+    if "kinds" not in form.flags:
+        return readings
+    kinds = read_kinds(name, features, contents)
+    return tuple(by_texts(reading, kinds) for reading in readings)
 
 
 def _place(name: str, verbs: Sequence[str]) -> str:
@@ -134,7 +142,8 @@ def _form(name: str, words: Sequence[str]) -> Form:
     decides = "tree" if tree else "rules"
     if (decides, batch) not in BATCHES:
         raise Unread("has functions of a tree and of a rule set")
-    optional = {"reasons": f"{name}_reason", "masks": f"{name}_bin_masks"}
+    optional = {"reasons": f"{name}_reason", "masks": f"{name}_bin_masks", "kinds": f"{name}_kind"}
+    optional["codes"] = f"{name}_code"
     flags = {flag for flag, function in optional.items() if function in has}
     flags |= {decides} if batch == "none" else {decides, "batch"}
     predict = words.index(f"{name}_predict") if f"{name}_predict" in has else len(words)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, cast
@@ -45,6 +46,8 @@ class Source:
     """Comparisons made before: kernels repeat what the function of one row says."""
     misfits: list[Misfit] = field(default_factory=list)
     """Where each repeated part ended, to tell the user how far a file was understood."""
+    has_codes: bool = False
+    """Whether values may be codes, which rules compare by == and !=; a rule may then be `0`, which never holds."""
 
 
 Spelling: TypeAlias = Literal["x[i]", "xi"]
@@ -59,12 +62,17 @@ def _both(parts: Sequence[Condition]) -> Condition:
     tests: list[Condition] = []
     for part in parts:
         match tests[-1:], part:
-            case [Test(feature, (before,))], Test(same, (values,)) if same == feature:
-                common = both(before, values)
-                tests[-1] = FALSE if common.empty else Test(feature, (common,))
+            case [Test(feature, before)], Test(same, values) if same == feature:
+                common = _common(before, values)
+                tests[-1] = Test(feature, common) if common else FALSE
             case _:
                 tests.append(part)
     return all_of(tests)
+
+
+def _common(a: Sequence[Values], b: Sequence[Values]) -> tuple[Values, ...]:
+    """The values in one of the ranges of `a` and in one of those of `b`."""
+    return tuple(values for one in a for other in b if not (values := both(one, other)).empty)
 
 
 def _either(parts: Sequence[Condition]) -> Condition:
@@ -74,8 +82,23 @@ def _either(parts: Sequence[Condition]) -> Condition:
             same == feature and not none.has_numbers
         ):
             return Test(feature, (Values(values.least, values.most, missing=True),))
+        case [Test(feature), *_] if all(isinstance(part, Test) and part.feature == feature for part in parts):
+            return Test(feature, _union([piece for part in parts if isinstance(part, Test) for piece in part.values]))
         case _:
             return any_of(parts)
+
+
+def _union(pieces: Sequence[Values]) -> tuple[Values, ...]:
+    """The same values as ranges that do not overlap, ascending, and the missing one last."""
+    ranges: list[Values] = []
+    for piece in sorted((piece for piece in pieces if piece.has_numbers), key=lambda piece: piece.least):
+        if ranges and piece.least <= ranges[-1].most:
+            ranges[-1] = Values(ranges[-1].least, max(ranges[-1].most, piece.most), missing=False)
+        else:
+            ranges.append(Values(piece.least, piece.most, missing=False))
+    if any(piece.missing for piece in pieces):
+        ranges.append(Values(math.inf, -math.inf, missing=True))
+    return tuple(ranges)
 
 
 JOINS: tuple[tuple[str, Callable[[Sequence[Condition]], Condition]], ...] = (
@@ -115,7 +138,7 @@ def _join(parts: Sequence[Condition], signs: Sequence[str], level: int) -> Condi
 
 
 def _part(words: Sequence[str], at: int, source: Source, spelling: Spelling, depth: int) -> tuple[Condition, int]:
-    """`(rule)`, `!(rule)`, `1` or a comparison. Where C would read on (`1 < 2 < 3`), no rule does."""
+    """`(rule)`, `!(rule)`, `0`, `1` or a comparison. Where C would read on (`1 < 2 < 3`), no rule does."""
     word = words[at]
     if word == "(" or (word == "!" and words[at + 1] == "("):
         if words[at + 1][:1] == "x":  # the most common by far: a comparison in brackets
@@ -128,21 +151,21 @@ def _part(words: Sequence[str], at: int, source: Source, spelling: Spelling, dep
         if words[after] != ")":
             raise Misfit(after, ")")
         return (negate(inner) if word == "!" else inner), after + 1
-    if word == "1":
-        return TRUE, at + 1
+    if word == "1" or (word == "0" and source.has_codes):
+        return (TRUE if word == "1" else FALSE), at + 1
     return _comparison(words, at, source, spelling)
 
 
 def _comparison(words: Sequence[str], at: int, source: Source, spelling: Spelling) -> tuple[Condition, int]:
     feature, after = _value(words, at, source, spelling)
     sign = words[after]
-    if sign in ("==", "!="):
+    if sign in ("==", "!=") and not (source.has_codes and words[after + 1][:1] != "x"):
         other, end = _value(words, after + 1, source, spelling)
         if other != feature:
-            raise Misfit(after + 1, "the value itself: only with itself is a value compared by == or !=")
+            raise Misfit(after + 1, "the value itself: only a code is compared with a number by == or !=")
         return compare_with_itself(feature, cast(Comparison, sign)), end
-    if sign not in ("<", "<=", ">", ">="):
-        raise Misfit(after, "a comparison: <, <=, > or >=")
+    if sign not in ("<", "<=", ">", ">=", "==", "!="):
+        raise Misfit(after, "a comparison")
     minus = "-" if words[after + 1] == "-" else ""
     text = words[after + 1 + len(minus)]
     test = source.tests.get((feature, sign, minus, text))

@@ -40,6 +40,7 @@ Element: TypeAlias = Callable[[str, Source], Any]
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 LETTER = re.compile(r"'[a-z]'")
 INT_TYPES = re.compile(r"int(8|16|32|64)_t")
+UINT_TYPES = re.compile(r"uint(8|16|32)_t")
 DEEPEST_TABLE = 3
 
 
@@ -143,6 +144,21 @@ def _texts(words: Sequence[str], at: int, source: Source) -> Fit:
     return texts, end
 
 
+def _sized_texts(words: Sequence[str], at: int, source: Source) -> Fit:
+    """Strings, each with a number, in braces within braces."""
+    end = _end(words, at)
+    inner = words[at + 1 : end - 1]
+    rows = [inner[start : start + 6] for start in range(0, len(inner), 6)]
+    shaped = all(row[0] == "{" and [*row[2:3], *row[4:5]] == [",", "}"] for row in rows)
+    commas = all(row[5:] == [","] for row in rows[:-1]) and bool(rows) and len(rows[-1]) == 5
+    if words[at] != "{" or words[end - 1] != "}" or not shaped or not commas:
+        raise Misfit(at, "strings with their lengths in braces")
+    texts = tuple((string(row[1]) if row[1][:1] == '"' else None, unsigned_literal(row[3])) for row in rows)
+    if any(None in each for each in texts):
+        raise Misfit(at, "strings with their lengths in braces")
+    return texts, end
+
+
 def _whole_of(bits: int) -> Element:
     def element(text: str, source: Source) -> int | None:
         number = whole(text)
@@ -170,6 +186,7 @@ KINDS: Mapping[str, Kind] = {
     "name": _single("a name", _matching(NAME)),
     "letter": _single("a letter", _matching(LETTER)),
     "int_type": _single("a type of whole numbers", _matching(INT_TYPES)),
+    "uint_type": _single("a type of numbers from 0 on", _matching(UINT_TYPES)),
     **{letter: _local(letter) for letter in "cxnsh"},
     "node": _node,
     "one_row": lambda words, at, source: rule(words, at, source, "x[i]"),
@@ -181,7 +198,9 @@ KINDS: Mapping[str, Kind] = {
     "flags": _table(lambda text, source: {"0": 0, "1": 1}.get(text)),
     "doubles": _table(lambda text, source: _number(text, "double")),
     "cuts": _table(_cut),
+    "letters": _table(lambda text, source: text if LETTER.fullmatch(text) else None),
     "texts": _texts,
+    "sized_texts": _sized_texts,
 }
 """What may be in a hole, by the name of its kind."""
 

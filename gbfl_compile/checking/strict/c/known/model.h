@@ -13,6 +13,20 @@ enum {
     $each:places{ $name:name = $number:place, $}
     $name:last_name = $number:last_place
 };
+$when:kinds{
+
+enum {
+    $name:first_class = $number:first_class_number
+    $each:other_classes{ , $name:name = $number:number $}
+};
+$}
+$when:codes{
+
+enum {
+    @NAME@_any_other_text = 0
+    $each:code_names{ , $name:name = $number:number $}
+};
+$}
 
 /* gbfl api begins */
 enum {
@@ -61,6 +75,12 @@ int @NAME@_uses(int feature);
 const char *@NAME@_feature(int feature);
 const char *@NAME@_label(int class_number);
 char @NAME@_label_kind(void);
+$when:kinds{
+char @NAME@_kind(int feature);
+$}
+$when:codes{
+@REAL@ @NAME@_code(int feature, const char *text, size_t length);
+$}
 $when:reasons{
 const char *@NAME@_reason(int clause);
 $}

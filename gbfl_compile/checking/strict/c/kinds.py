@@ -1,0 +1,151 @@
+"""What a model says about the kinds of its features: the texts behind its codes, and its names for classes and codes.
+
+A text has the code that `NAME_code` returns for it, so each listed text is looked up here the way that function does.
+One that it would not find has no code, whatever the table says; a code that no text leads to is never in a row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from gbfl_compile.checking.reading.from_program import map_tests
+from gbfl_compile.checking.reading.nodes import Reading, Test, Unread
+from gbfl_compile.checking.strict.c.contents import LONGEST_NAME, check_shape
+from gbfl_compile.checking.strict.c.template import Contents
+from gbfl_compile.ir.intervals import Texts, code_values
+from gbfl_compile.ir.kinds import Codebook
+from gbfl_compile.ir.nodes import TRUE, Kind
+
+LETTERS: Mapping[str, Kind] = {
+    "'n'": "number",
+    "'c'": "category",
+    "'b'": "boolean",
+    "'d'": "date",
+    "'t'": "timestamp",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """The kind of each feature, and for a category the code of each text that has one."""
+
+    kinds: tuple[Kind, ...]
+    codes: tuple[Mapping[str, int], ...]
+
+
+def read_kinds(name: str, features: Sequence[str], contents: Contents) -> Kinds:
+    """The kinds and codes of a model that has any; its header's names for classes and codes are looked at too."""
+    check_shape(contents, "kinds", "features")
+    kinds = tuple(LETTERS[letter] for letter in contents["kinds"] if letter in LETTERS)
+    if len(kinds) != len(features) or set(kinds) == {"number"}:
+        raise Unread("a kind that is not known, or numbers alone")
+    if ("category" in kinds) != ("code_texts" in contents):
+        raise Unread("codes of texts without a category, or a category without them")
+    _check_class_names(name, contents)
+    tables = _code_tables(kinds, contents) if "category" in kinds else [()] * len(kinds)
+    if "category" in kinds:
+        _check_code_names(name, features, tables, contents)
+    return Kinds(kinds, tuple({text: code for code, text, found in table if found == code} for table in tables))
+
+
+CodeTable = Sequence[tuple[int, str, int]]
+"""Code, text, and the code that the text is found to have."""
+
+
+def _code_tables(kinds: Sequence[Kind], contents: Contents) -> list[CodeTable]:
+    check_shape(contents, "code_slots", "slot_count")
+    check_shape(contents, "code_features", "features", 3)
+    texts: Sequence[tuple[str, int]] = contents["code_texts"]
+    if len(texts) != contents["text_count"]:
+        raise Unread(f"{len(texts)} texts, a table of {contents['text_count']}")
+    if any(len(text.encode("utf-8")) != length for text, length in texts):
+        raise Unread("a text that is not as long as the table of texts says")
+    if max(contents["code_slots"]) >= 1 << int(contents["slot_type"][4:-2]):
+        raise Unread(f"a code that {contents['slot_type']} does not hold")
+    return [
+        _code_table(contents, texts, *place) if kind == "category" else ()
+        for kind, place in zip(kinds, contents["code_features"], strict=True)
+    ]
+
+
+def _code_table(
+    contents: Contents, texts: Sequence[tuple[str, int]], first_text: int, first_slot: int, mask: int
+) -> CodeTable:
+    """The codes of one category: those in its places, each with its text."""
+    slots: Sequence[int] = contents["code_slots"][first_slot : first_slot + mask + 1]
+    if mask & (mask + 1) or len(slots) != mask + 1 or 0 not in slots:
+        raise Unread("places of codes that are not in their table, or none of which is empty")
+    if first_text + max(slots) > len(texts):
+        raise Unread("a code without a text")
+    own = [text for text, _ in texts[first_text : first_text + max(slots)]]
+    return [(code, text, _look_up(text, own, slots)) for code, text in enumerate(own, 1)]
+
+
+def _look_up(text: str, texts: Sequence[str], slots: Sequence[int]) -> int:
+    """What NAME_code returns for a text. Some place is empty, so it comes to an end."""
+    value = 2166136261
+    for byte in text.encode("utf-8"):
+        value = (value ^ byte) * 16777619 % 2**32
+    place = value % len(slots)
+    while slots[place] != 0 and texts[slots[place] - 1] != text:
+        place = (place + 1) % len(slots)
+    return slots[place]
+
+
+def _check_class_names(name: str, contents: Contents) -> None:
+    """The header's name for each class is that of its label."""
+    first = {"name": contents["first_class"], "number": contents["first_class_number"]}
+    expected = [
+        (number, (f"{name}_class_is_{_clean(label)}", f"{name}_class_{number}"))
+        for number, label in enumerate(contents["labels"])
+    ]
+    _check_enumerators(name, [first, *contents["other_classes"]], expected)
+
+
+def _check_code_names(name: str, features: Sequence[str], tables: Sequence[CodeTable], contents: Contents) -> None:
+    """The header's name for each code is that of its text."""
+    expected = [
+        (code, (f"{name}_code_of_{_clean(features[f])}_{_clean(text)}", f"{name}_feature_{f}_code_{code}"))
+        for f, table in enumerate(tables)
+        for code, text, _ in table
+    ]
+    _check_enumerators(name, contents["code_names"], expected)
+
+
+def _check_enumerators(
+    name: str, enumerators: Sequence[Contents], expected: Sequence[tuple[int, tuple[str, str]]]
+) -> None:
+    if len(enumerators) != len(expected):
+        raise Unread(f"{name}.h names {len(enumerators)} classes or codes, there are {len(expected)}")
+    for each, (number, names) in zip(enumerators, expected, strict=True):
+        if each["number"] != number or each["name"] not in names:
+            raise Unread(f"{name}.h: {each['name']} is {each['number']}, known here is {names[1]} as {number}")
+    if len({each["name"] for each in enumerators}) != len(enumerators):
+        raise Unread(f"{name}.h: two classes or codes have the same name")
+
+
+def _clean(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_")[:LONGEST_NAME]
+
+
+def by_texts(reading: Reading, found: Kinds) -> Reading:
+    """The reading with categories by the texts that have a code: the other codes are in no row."""
+    texts = {"boolean": (TRUE,)}
+    book = Codebook(tuple(texts.get(kind, tuple(codes)) for kind, codes in zip(found.kinds, found.codes, strict=True)))
+
+    def test(asked: Test) -> Test:
+        if found.kinds[asked.feature] != "category":
+            return asked
+        codes = found.codes[asked.feature]
+        holding = frozenset(text for text, code in codes.items() if _has(asked, code))
+        negated, missing = _has(asked, 0), any(piece.missing for piece in asked.values)
+        listed = frozenset(codes) - holding if negated else holding
+        return Test(asked.feature, code_values(Texts(listed, negated, missing), asked.feature, book))
+
+    return replace(map_tests(reading, test), kinds=found.kinds, book=book.texts)
+
+
+def _has(test: Test, code: int) -> bool:
+    return any(piece.least <= code <= piece.most for piece in test.values)
