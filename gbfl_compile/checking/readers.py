@@ -109,11 +109,13 @@ def read_artifact(
         try:
             return ReadArtifact("proved", _guard(lambda: strict(files, program, options or {})))
         except Unread as error:
-            if readers.general is None:
+            if readers.general is None or program.kinds:  # the general readers know numbers alone
                 raise
             not_strict = f"not in the strict form: {error}"
     general = readers.general
     assert general is not None  # noqa: S101 - a target has one of the two
+    if program.kinds:
+        raise Unread(f"{not_strict}, and only where features are numbers")
     return ReadArtifact("read as equal", _guard(lambda: general(files)), not_strict)
 
 
