@@ -127,5 +127,7 @@ class Dialect:
 
     kinds: Mapping[Kind, Spelling] = field(default_factory=dict)
     """How words, booleans, dates and timestamps are written; a kind that is not there is refused."""
+    doubtful_not_in: bool = False
+    """Whether a setting lets NULL NOT IN ('a', 'b') hold."""
     not_run: str | None = None
     """Why no test ran this dialect, or None."""

@@ -119,6 +119,7 @@ CLICKHOUSE = Dialect(
     typed_arguments=False,
     schema_made_by="CREATE DATABASE IF NOT EXISTS {name}",
     kinds=spellings.CLICKHOUSE,
+    doubtful_not_in=True,  # transform_null_in
 )
 
 SPARK = Dialect(

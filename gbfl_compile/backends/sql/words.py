@@ -55,7 +55,10 @@ def one_of(dialect: Dialect, asked: OneOf, column: str, kind: Kind) -> str:
         listed = [spelling_of(dialect, kind).literal.format(text=string(dialect, text)) for text in asked.values]
         sign, signs = ("<>", "NOT IN") if asked.negated else ("=", "IN")
         text = f"{column} {sign} {listed[0]}" if len(listed) == 1 else f"{column} {signs} ({', '.join(listed)})"
-    return f"({text} OR {column} IS NULL)" if asked.if_missing else text
+    if asked.if_missing:
+        return f"({text} OR {column} IS NULL)"
+    doubtful = dialect.doubtful_not_in and asked.negated and len(asked.values) > 1
+    return f"({text} AND {column} IS NOT NULL)" if doubtful else text
 
 
 def _presence(asked: OneOf, column: str) -> str:

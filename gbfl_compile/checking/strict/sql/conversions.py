@@ -81,3 +81,6 @@ CONVERSIONS: Mapping[str, Mapping[Kind, Conversion]] = {
         "timestamp": Conversion("to_timestamp_micros(", ")", "TIMESTAMP", ("to_timestamp_micros(", ")")),
     },
 }
+
+DOUBTFUL_NOT_IN = frozenset({"clickhouse"})
+"""Where NULL NOT IN ('a') holds or does not, by a setting: transform_null_in."""

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 
 from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.checking.strict.sql.conversions import CONVERSIONS, Conversion
+from gbfl_compile.checking.strict.sql.conversions import CONVERSIONS, DOUBTFUL_NOT_IN, Conversion
 from gbfl_compile.checking.strict.sql.cursor import Cursor, need_phrase, need_sign, peek, take, take_phrase, take_sign
 from gbfl_compile.checking.strict.sql.logic import EVERY, Logic, Range, Span
 from gbfl_compile.checking.strict.sql.values import Book, Column, Converted, Moment, Text, Truth, Value, Whole
@@ -111,7 +111,10 @@ def one_of(at: Cursor, left: object, negated: bool) -> Logic:
     while take_sign(at, ","):
         texts.append(take(at, "text", "a text").text)
     need_sign(at, ")")
-    return _single(left.feature, _texts(at.book, left.feature, texts, negated))
+    doubtful = negated and at.lexis.name in DOUBTFUL_NOT_IN
+    # where a setting decides about NULL, one of its two answers is kept as that of NaN: they must come out alike
+    span = Span(_texts(at.book, left.feature, texts, negated), False, doubtful, doubtful)
+    return Logic("all", ((left.feature, span),))
 
 
 def is_null_converted(left: Converted, negated: bool) -> Logic:
