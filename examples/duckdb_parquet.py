@@ -1,7 +1,7 @@
 """Score Parquet files larger than memory with DuckDB: it reads, scores and writes them piece by piece.
 
 Run it: python examples/duckdb_parquet.py   (needs the extra `sql`)
-The memory limit is set below the size of the files, to show that the rows never stand in memory together.
+The memory limit is set below the size of the files, to show that the rows are never all in memory.
 """
 
 import tempfile

@@ -5,7 +5,8 @@ import math
 from hypothesis import strategies as st
 
 from gbfl_compile.ir.intervals import above, below
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
+from gbfl_compile.ir.kinds import EARLIEST, LATEST, moment
+from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program, Scorecard
 from gbfl_compile.ir.trees import leaf, split
 
 # Few values, many of them neighbours: clauses overlap, imply and contradict each other all the time.
@@ -94,7 +95,7 @@ def interesting_values(program):
     pools = [[0.0, -0.0, math.inf, -math.inf, math.nan, 0.5] for _ in program.features]
     for clause in program.clauses:
         for atom in clause.atoms:
-            for cut in (atom.lo, atom.hi):
+            for cut in (atom.lo, atom.hi) if isinstance(atom, Interval) else ():
                 if cut is not None:
                     pools[atom.feature] += [cut, above(cut), below(cut)]
     return pools
@@ -104,4 +105,90 @@ def interesting_values(program):
 def programs_with_rows(draw, kinds=("tree", "scorecard"), rows=12):
     program = draw(programs(kinds))
     row = st.tuples(*(st.sampled_from(pool) for pool in interesting_values(program)))
+    return program, [list(draw(row)) for _ in range(rows)]
+
+
+WORDS = (
+    "",
+    "a",
+    "A",
+    "a ",
+    "\u00e1",
+    "a\u0301",
+    "Month-to-month",
+    "it's",
+    'say "hi"',
+    "back\\slash",
+    "two\nlines",
+    "\u202eabc",
+)
+"""Texts that differ by case, blank, accent, normal form or quoting."""
+
+DAYS = (EARLIEST, -1.0, 0.0, 1.0, 19782.0, 19783.0, LATEST)
+MICROS = (-1.0, 0.0, 1.0, 1.7e15, 1.7e15 + 1.0, 2.0**53)
+
+
+def beside(cuts):
+    """Whole numbers at and beside each cut, within the same range."""
+    return sorted({n for cut in cuts for n in (cut - 1, cut, cut + 1) if min(cuts) <= n <= max(cuts)})
+
+
+@st.composite
+def atoms_of_kind(draw, feature, kind):
+    """An atom that may be asked of a feature of this kind."""
+    if kind == "number":
+        return draw(intervals(feature))
+    if_missing, negated = draw(st.booleans()), draw(st.booleans())
+    if kind == "boolean":
+        return OneOf(feature, draw(st.sampled_from(((), (TRUE,), (TRUE,)))), negated, if_missing)
+    if kind == "category":
+        texts = draw(st.lists(st.sampled_from(WORDS), unique=True, max_size=4))
+        return OneOf(feature, tuple(sorted(texts)), negated, if_missing)
+    cuts = DAYS if kind == "date" else MICROS
+    lo, hi = sorted((draw(st.sampled_from(cuts)), draw(st.sampled_from(cuts))))
+    closed = "both" if lo == hi else draw(st.sampled_from(("left", "right", "both")))
+    open_lo, open_hi = draw(st.booleans()), draw(st.booleans())
+    return Interval(feature, None if open_lo else lo, None if open_hi else hi, closed, if_missing)
+
+
+@st.composite
+def programs_of_kinds(draw, decisions=("tree", "scorecard"), most_features=4):
+    """Programs with features of every kind, at least one of them no number."""
+    kinds = draw(
+        st.lists(
+            st.sampled_from(("number", "category", "category", "boolean", "date", "timestamp")), min_size=1, max_size=4
+        )
+    )
+    if set(kinds) == {"number"}:
+        kinds[0] = "category"
+    features = draw(st.lists(st.sampled_from(NAMES), unique=True, min_size=len(kinds), max_size=len(kinds)))
+    labels = draw(st.sampled_from(LABELS))
+    clauses_drawn = []
+    for _ in range(draw(st.integers(0, 5))):
+        used = draw(st.lists(st.integers(0, len(kinds) - 1), unique=True, max_size=3))
+        clauses_drawn.append(Clause(tuple(draw(atoms_of_kind(feature, kinds[feature])) for feature in used)))
+    build = trees if draw(st.sampled_from(decisions)) == "tree" else scorecards
+    decision = draw(build(len(clauses_drawn), len(labels)))
+    return Program(tuple(features), labels, tuple(clauses_drawn), decision, kinds=tuple(kinds))
+
+
+def values_of_kind(program, feature):
+    """Python values worth trying: at and beside every bound, texts that look alike, missing."""
+    match program.kind(feature):
+        case "number":
+            return interesting_values(program)[feature]
+        case "category":
+            return [*WORDS, "unlisted", None]
+        case "boolean":
+            return [True, False, None]
+        case "date":
+            return [moment("date", day) for day in beside(DAYS)] + [None]
+        case "timestamp":
+            return [moment("timestamp", micros) for micros in beside(MICROS)] + [None]
+
+
+@st.composite
+def programs_of_kinds_with_rows(draw, decisions=("tree", "scorecard"), rows=12):
+    program = draw(programs_of_kinds(decisions))
+    row = st.tuples(*(st.sampled_from(values_of_kind(program, f)) for f in range(len(program.features))))
     return program, [list(draw(row)) for _ in range(rows)]

@@ -70,8 +70,8 @@ MINED = {"target": "default", "black_box": older, "baselines": False}
 WRONG = {
     "no black box": ({"target": "default"}, "give --train"),
     "two black boxes": ({**MINED, "train": "gbm"}, "not both"),
-    "an unknown kind": ({"target": "default", "train": "svm"}, "train='svm' is none of mlp, gbm, forest"),
-    "an unknown head": ({**MINED, "head": "forest"}, "head='forest' is none of"),
+    "an unknown kind": ({"target": "default", "train": "svm"}, "train='svm' is not one of mlp, gbm, forest"),
+    "an unknown head": ({**MINED, "head": "forest"}, "head='forest' is not one of"),
     "a depth for rules": ({**MINED, "depth": 3}, "--depth is for trees"),
     "clauses for a tree": ({**MINED, "head": "tree", "clauses": 3}, "--clauses is for rules"),
     "no clauses": ({**MINED, "clauses": 0}, "max_clauses=0"),
@@ -81,7 +81,7 @@ WRONG = {
     "no such column to drop": ({**MINED, "drop": ["key"]}, "has no column 'key' for --drop"),
     "no such code": ({**MINED, "codes": ["key"]}, "--codes key: there is no feature"),
     "a size that is none": ({**MINED, "memory": "much"}, "is not a size"),
-    "a way with missing values": ({**MINED, "missing": "fill"}, "missing='fill' is none of refuse, drop"),
+    "a way with missing values": ({**MINED, "missing": "fill"}, "missing='fill' is not one of refuse, drop"),
     "a black box that answers nothing": ({**MINED, "black_box": 7}, "no predict_proba and is not callable"),
 }
 

@@ -27,7 +27,7 @@ static int number(char *text, double *value) {
     return end != text && *end == '\0';
 }
 
-/* A row from a line; 0 where it does not hold one number a feature. */
+/* A row from a line; 0 where it does not hold one number per feature. */
 static int read_row(char *line, double *row) {
     char *word = strtok(line, " \t\r\n");
     int feature;

@@ -8,7 +8,7 @@ It prints::
       not (late_payments < 1)
       (late_payments >= 3 OR late_payments is missing)
 
-    Sufficient: whatever the other values, the class is yes as long as (no smaller set of features does)
+    Sufficient (no smaller set of features suffices): yes for any values of the other features, as long as
       late_payments >= 3, here 4
 
     Would change it: the nearest change of one feature

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, Literal, TypeAlias
 
@@ -19,8 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbfl_compile.checking.run import PROBABILITY_BOUND
+from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix, clause_column, evaluate_many, score_probabilities
 from gbfl_compile.ir.nodes import Label, Leaf, Program, Tree
+from gbfl_compile.ir.validate import validate
 
 Kind: TypeAlias = Literal["text", "number", "truth"]
 LabelStorage: TypeAlias = Literal["typed", "text", "truth as numbers"]
@@ -70,6 +72,53 @@ def kind_of(label: Any) -> Kind | None:
             return "number"
         case _:
             return None
+
+
+def with_labels(program: Program, labels: Mapping[Any, Any]) -> Program:
+    """The program with each class called as it is deployed. Every class has one label of its own, all of one type."""
+    known = {(type(name), name) for name in program.classes}
+    stated = {(type(name), name): _plain(label) for name, label in labels.items()}
+    for _, name in stated.keys() - known:
+        raise BadInput(f"class {name!r}: the program has {', '.join(map(repr, program.classes))}")
+    for name in program.classes:
+        if (type(name), name) not in stated:
+            raise BadInput(f"class {name!r}: say how it is deployed too, as each class needs a label")
+    deployed = tuple(stated[type(name), name] for name in program.classes)
+    for name, label in zip(program.classes, deployed, strict=True):
+        if label is None or deployed.count(label) > 1:
+            raise BadInput(f"class {name!r}: the label {label!r} is not of this class alone")
+    try:
+        return validate(replace(program, classes=deployed))
+    except BadInput as error:
+        raise BadInput(f"labels as they are deployed: {error}") from None
+
+
+def read_labels(pairs: Sequence[str], classes: Sequence[Label]) -> dict[Label, Label]:
+    """`--class NAME=LABEL`, each time it was given: 1 is a number, true a truth value, '1' and APPROVE are texts."""
+    labels: dict[Label, Label] = {}
+    for pair in pairs:
+        named = [name for name in classes if pair.casefold().startswith(f"{name}=".casefold())]
+        named = [name for name in named if isinstance(name, bool) or pair.startswith(f"{name}=")]
+        if len(named) != 1:
+            listed = ", ".join(map(str, classes))
+            raise BadInput(f"--class {pair!r}: write it as NAME=LABEL, where NAME is one of {listed}")
+        if named[0] in labels:
+            raise BadInput(f"--class {pair!r}: the class is named twice")
+        labels[named[0]] = _read_label(pair[len(str(named[0])) + 1 :], pair)
+    return labels
+
+
+def _read_label(text: str, pair: str) -> Label:
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "'\"":
+        return text[1:-1]
+    unclear = not text or text != text.strip() or text[0] in "'\"" or text[-1] in "'\""
+    if unclear or text.casefold() in ("null", "none", "nan"):
+        raise BadInput(f"--class {pair!r}: unclear which label is meant: put a text in quotes, as in NAME='…'")
+    if text.casefold() in ("true", "false"):
+        return text.casefold() == "true"
+    label = _read_text(text, "number")
+    assert isinstance(label, str | int | float)  # noqa: S101 - a text or a number that was read from it
+    return label
 
 
 def _plain(stored: Any) -> Any:

@@ -8,16 +8,20 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from gbfl_compile.auditing.answers import with_labels
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.file import audit_file
 from gbfl_compile.auditing.verdict import AuditReport, DeployedVerdict
 from gbfl_compile.checking.prove import BUDGET_SECONDS
 from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.batch import label_array
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.json import as_program
+from gbfl_compile.ir.kinds import require_numbers
 
 if TYPE_CHECKING:
     from gbfl_compile.databases.base import Database
@@ -44,6 +48,7 @@ def audit(
     scored: File | None = None,
     label: str | None = None,
     columns: Mapping[str, str] | None = None,
+    classes: Mapping[Any, Any] | None = None,
     probabilities: bool = False,
     drift: bool = False,
     call: str | Sequence[str] = (),
@@ -61,6 +66,8 @@ def audit(
     database, view: a URL or an open database, and a view there, or several.
     scored: a table of rows and predictions: a file, or a table of the database.
     label, columns: the column of labels of a view or scored table; feature -> column, where names differ.
+    classes: class -> label, where deployed labels are not the names of the classes: {"yes": 1, "no": 0}. 1, True and
+        "1" are three labels.
     probabilities, drift: compare the scored table's probabilities, and its distributions with those of training.
     call, call_form: a scorer, module:function or an http URL, or several; whether it is given dicts or a matrix.
     time_limit, budget_seconds: seconds that a view, library or scorer may run, and that a proof may take.
@@ -77,6 +84,7 @@ def audit(
     if library is None:
         _refuse_idle("--library", {"--name": name is not None, "--source": source is not None, "--float32": float32})
     approved = as_program(program)
+    require_numbers(approved, "an audit")
     rows = points = None
     if data is not None:
         from gbfl_compile.tables.read import feature_rows
@@ -87,6 +95,8 @@ def audit(
 
         points = triplets_for(approved.features, triplets)
     inputs = AuditInput(approved, rows, points, budget_seconds, dict(columns or {}), time_limit)
+    if classes is not None:
+        inputs = _with_labels(inputs, classes)
     verdicts = [audit_file(inputs, Path(path), dialect) for path in files]
     if library is not None:
         verdicts.append(_audit_library(inputs, Path(library), name, source, float32))
@@ -99,13 +109,35 @@ def audit(
 
             table = (opened, str(scored)) if opened is not None and in_database else Path(scored)
             verdicts.append(
-                audit_scored(approved, table, label, inputs.columns, with_drift=drift, with_probabilities=probabilities)
+                audit_scored(
+                    inputs.program,
+                    table,
+                    label,
+                    inputs.columns,
+                    with_drift=drift,
+                    with_probabilities=probabilities,
+                    names=inputs.names,
+                )
             )
     for each in calls:
         from gbfl_compile.auditing.scorer.callable import audit_callable
 
-        verdicts.append(audit_callable(approved, str(each), seconds=time_limit, form=call_form, data=rows))
+        verdicts.append(audit_callable(inputs.program, str(each), seconds=time_limit, form=call_form, data=rows))
+    if inputs.names is not None:
+        labels = dict(zip(map(str, inputs.names), inputs.program.classes, strict=True))
+        verdicts = [replace(each, class_labels=labels) for each in verdicts]
     return AuditReport(digest(approved), tuple(verdicts))
+
+
+def _with_labels(inputs: AuditInput, labels: Mapping[Any, Any]) -> AuditInput:
+    """Everything is compared in the labels as they are deployed; triplets have the names of the classes."""
+    program = with_labels(inputs.program, labels)
+    triplets = inputs.triplets
+    if triplets is not None:
+        deployed = dict(zip(inputs.program.classes, program.classes, strict=True))
+        own = tuple(deployed.get(name, name) for name in triplets.label.tolist())
+        triplets = replace(triplets, label=label_array(own))
+    return replace(inputs, program=program, triplets=triplets, names=inputs.program.classes)
 
 
 def _several(value: File | Sequence[File]) -> tuple[File, ...]:

@@ -23,7 +23,7 @@ from gbfl_compile.checking.reading.nodes import Reading
 from gbfl_compile.checking.run import ConsistencyPair
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix, evaluate_many
-from gbfl_compile.ir.nodes import Program
+from gbfl_compile.ir.nodes import Label, Program
 
 if TYPE_CHECKING:
     from gbfl_compile.learning.consistency import Consistency
@@ -47,6 +47,7 @@ class AuditInput:
     """The approved program, and what an audit may use beside it."""
 
     program: Program
+    """Its classes are the labels as they are deployed: see `with_labels`."""
     data: Matrix | None = None
     triplets: Triplets | None = None
     budget_seconds: float = BUDGET_SECONDS
@@ -54,6 +55,13 @@ class AuditInput:
     """Feature -> column, where a table has other names."""
     time_limit: float = 60.0
     """Seconds that running a deployed thing may take."""
+    names: tuple[Label, ...] | None = None
+    """The approved program's own names of the classes, where labels are deployed otherwise."""
+
+    @property
+    def class_names(self) -> tuple[Label, ...]:
+        """The approved names: columns such as `p_yes` are called by them, however labels are deployed."""
+        return self.program.classes if self.names is None else self.names
 
 
 Prover: TypeAlias = Callable[[Program, tuple[Reading, ...], float], ArtifactProof]

@@ -14,6 +14,9 @@ from pathlib import Path
 from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
 from gbfl_compile.auditing.verdict import DeployedVerdict
 from gbfl_compile.backends import backend
+from gbfl_compile.backends.base import Predictor
+from gbfl_compile.backends.sql.engines import DIALECTS
+from gbfl_compile.backends.sql.run import load as load_sql
 from gbfl_compile.checking.artifact import ArtifactProof, artifact_files
 from gbfl_compile.checking.general.sql import layout_in_header
 from gbfl_compile.checking.readers import LARGEST, read_artifact
@@ -34,8 +37,12 @@ def audit_file(inputs: AuditInput, path: Path, dialect: str | None = None) -> De
     deployed = DeployedVerdict(str(path), "file", "not run", fingerprint=hashlib.sha256(content).hexdigest())
     options = {f"column.{feature}": column for feature, column in inputs.columns.items()}
     files = artifact_files(path, ".c") if target == "c" else {path.name: content}
+    approved = replace(inputs.program, classes=inputs.class_names)
+    labels = None if inputs.names is None else inputs.program.classes
     try:
-        artifact = read_artifact(target, files, inputs.program, options)
+        if labels is not None and target.startswith("sql:"):
+            _refuse_other_classes(inputs, content)
+        artifact = read_artifact(target, files, approved, options, labels)
     except Unread as error:
         return replace(deployed, verdict="unread", reason=str(error), proof=ArtifactProof("unread", str(error)))
     except CannotRun as error:
@@ -59,6 +66,17 @@ def _target(path: Path, content: bytes, dialect: str | None) -> str:
     if not header:
         raise BadInput(f"{path}: does not say which database it is for: name it with --dialect")
     return f"sql:{rest.partition(chr(34))[0]}"
+
+
+def _refuse_other_classes(inputs: AuditInput, content: bytes) -> None:
+    """A header that lists the classes otherwise would put names and labels together in an order of its own."""
+    try:
+        listed = layout_in_header(content.decode("utf-8", "replace")).classes
+    except Unread:
+        return  # without a header only the strict reader reads it, and that asks no header
+    kinds = [(type(label), label) for label in listed]
+    if not any(kinds == [(type(each), each) for each in side] for side in (inputs.class_names, inputs.program.classes)):
+        raise Unread(f"its header lists the classes {', '.join(map(repr, listed[:5]))}, which are not the program's")
 
 
 def _without_shadows(verdict: DeployedVerdict, path: Path, content: bytes) -> DeployedVerdict:
@@ -92,6 +110,12 @@ def _use_header(verdict: DeployedVerdict, inputs: AuditInput, content: bytes) ->
     return verdict
 
 
+def _load(inputs: AuditInput, target: str, path: Path) -> Predictor:
+    if inputs.names is None or not target.startswith("sql:"):
+        return backend(target).load(path)
+    return load_sql(DIALECTS[target.removeprefix("sql:")], path, inputs.program.classes)
+
+
 def _run(
     verdict: DeployedVerdict, inputs: AuditInput, target: str, path: Path, files: Mapping[str, bytes]
 ) -> DeployedVerdict:
@@ -99,7 +123,7 @@ def _run(
     if target in ("python", "c") or (verdict.proof is not None and verdict.proof.answer == "other names"):
         return verdict
     try:
-        ran = compare(expectation(inputs.program), backend(target).load(path), artifact_constants(files))
+        ran = compare(expectation(inputs.program), _load(inputs, target, path), artifact_constants(files))
     except CannotRun as error:  # there is no engine here
         verdict = replace(verdict, not_executed=str(error))
         return verdict if verdict.verdict != "not run" else replace(verdict, reason=str(error))

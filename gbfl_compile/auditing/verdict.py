@@ -95,6 +95,8 @@ class DeployedVerdict:
     """Columns of a view's table that are not doubles, with their types."""
     feature_columns: Mapping[str, str] = field(default_factory=dict)
     """Features that are read from a column of another name, with that column."""
+    class_labels: Mapping[str, Any] = field(default_factory=dict)
+    """How each class is deployed, where the auditor said so."""
     executed: str | None = None
     """What exactly was run."""
     not_executed: str | None = None
@@ -219,6 +221,7 @@ OPTIONAL = (
     "other_columns",
     "column_types",
     "feature_columns",
+    "class_labels",
     "executed",
     "not_executed",
     "arithmetic",
@@ -259,6 +262,8 @@ def verdict_lines(one: DeployedVerdict, source: str) -> Iterator[str]:
     elif one.carried_digest is not None:
         beside = ", though it is not the approved program" if one.verdict == "different" else ""
         yield f"  it carries the approved program's digest{beside}"
+    for name, label in one.class_labels.items():
+        yield f"  class {printable(name)} is deployed as {label!r}"
     for change in one.changes:
         yield f"  {printable(change.text())}"
     if one.region is not None:

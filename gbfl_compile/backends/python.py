@@ -41,42 +41,42 @@ def literal(value: object) -> str:
     return repr(value)
 
 
-def atom(asked: Atom, name: str, kind: Kind) -> str:
+def atom(node: Atom, name: str, kind: Kind) -> str:
     """One atom. A row's words are texts or None, its booleans and dates are numbers (`_values` has seen to that)."""
-    match asked:
+    match node:
         case Interval():
-            return between(asked, name)
+            return between(node, name)
         case OneOf():
-            return truth(asked, name) if kind == "boolean" else one_of(asked, name)
+            return truth(node, name) if kind == "boolean" else one_of(node, name)
         case _:
-            assert_never(asked)
+            assert_never(node)
 
 
-def truth(asked: OneOf, name: str) -> str:
+def truth(node: OneOf, name: str) -> str:
     """A boolean is 1.0 or 0.0, and NaN where it is missing."""
-    if not asked.values:
+    if not node.values:
         return (
-            between(Interval(asked.feature, if_missing=asked.if_missing), name)
-            if asked.negated
-            else (f"{name} != {name}" if asked.if_missing else "False")
+            between(Interval(node.feature, if_missing=node.if_missing), name)
+            if node.negated
+            else (f"{name} != {name}" if node.if_missing else "False")
         )
-    text = f"{name} == {'0.0' if asked.negated else '1.0'}"
-    return f"({name} != {name} or {text})" if asked.if_missing else text
+    text = f"{name} == {'0.0' if node.negated else '1.0'}"
+    return f"({name} != {name} or {text})" if node.if_missing else text
 
 
-def one_of(asked: OneOf, name: str) -> str:
+def one_of(node: OneOf, name: str) -> str:
     """One set of texts. None is in no set: it needs a test where that is not what a missing value answers."""
-    if not asked.values:
-        if asked.negated:
-            return "True" if asked.if_missing else f"{name} is not None"
-        return f"{name} is None" if asked.if_missing else "False"
-    is_one = len(asked.values) == 1
-    listed = literal(asked.values[0]) if is_one else literal(asked.values)
-    sign = ("!=" if asked.negated else "==") if is_one else ("not in" if asked.negated else "in")
+    if not node.values:
+        if node.negated:
+            return "True" if node.if_missing else f"{name} is not None"
+        return f"{name} is None" if node.if_missing else "False"
+    is_one = len(node.values) == 1
+    listed = literal(node.values[0]) if is_one else literal(node.values)
+    sign = ("!=" if node.negated else "==") if is_one else ("not in" if node.negated else "in")
     text = f"{name} {sign} {listed}"
-    if asked.negated == asked.if_missing:
+    if node.negated == node.if_missing:
         return text
-    return f"{name} is not None and {text}" if asked.negated else f"({name} is None or {text})"
+    return f"{name} is not None and {text}" if node.negated else f"({name} is None or {text})"
 
 
 def between(interval: Interval, name: str) -> str:
@@ -95,7 +95,7 @@ def between(interval: Interval, name: str) -> str:
 
 def condition(program: Program, clause: Clause, names: Mapping[int, str]) -> str:
     """A clause as one expression."""
-    atoms = (atom(asked, names[asked.feature], program.kind(asked.feature)) for asked in clause.atoms)
+    atoms = (atom(node, names[node.feature], program.kind(node.feature)) for node in clause.atoms)
     return " and ".join(atoms) or "True"
 
 

@@ -74,7 +74,6 @@ def check(
         points = triplets_for(source.features, triplets)
     emitted = _artifacts_of(artifacts)
     steps = 1 + len(emitted if isinstance(emitted, tuple) else artifact_folders(emitted))
-    progress("looking for witnesses", steps)
     expected = expectation(source, rows, points)
     tell = partial(progress, steps=steps)
     if isinstance(emitted, tuple):

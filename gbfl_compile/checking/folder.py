@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
@@ -22,7 +23,7 @@ from gbfl_compile.ir.nodes import Program
 from gbfl_compile.version import GENERATOR
 
 Tell: TypeAlias = Callable[[str], None]
-"""Called with the name of each target when its check begins."""
+"""Called with the name of each target when its proof begins, and with what is done once all are read."""
 
 
 def _tell_nobody(_: str) -> None:
@@ -41,13 +42,15 @@ def check_artifacts(
     for target, artifact in by_target.items():
         tell(target)
         proofs[target] = prove_artifact(expected.program, target, artifact.files, budget_seconds, artifact.options)
-    verdicts = []
     with temporary_folder("check") as folder:
         write_artifacts(tuple(by_target.values()), folder)
-        for target, proof in proofs.items():
-            path = folder / folder_name(target) / f"{by_target[target].name}{backend(target).extension}"
-            verdicts.append(with_proof(_run(expected, target, path, proof), proof))
-    return Verdict(digest(expected.program), tuple(verdicts), expected.unwitnessed)
+        to_run = [
+            ArtifactToRun(
+                target, folder / folder_name(target) / f"{by_target[target].name}{backend(target).extension}", proof
+            )
+            for target, proof in proofs.items()
+        ]
+        return _run_all(expected, to_run, tell)
 
 
 def check_folder(
@@ -67,25 +70,48 @@ def check_folder(
     folders = artifact_folders(out)
     if targets is not None:
         folders = {folder_name(target): out / folder_name(target) for target in targets}
-    verdicts = []
+    to_run = []
     for path in folders.values():
         target = target_of_folder(path.name)
         tell(target or path.name)
-        verdicts.append(_verdict(expected, path, name, budget_seconds, (options or {}).get(target or "", {})))
-    return Verdict(digest(expected.program), tuple(verdicts), expected.unwitnessed)
+        settings = (options or {}).get(target or "", {})
+        to_run.append(_prove_folder(expected.program, path, name, budget_seconds, settings))
+    return _run_all(expected, to_run, tell)
 
 
-def _verdict(
-    expected: Expectation, folder: Path, name: str | None, budget_seconds: float, options: Options
-) -> TargetVerdict:
-    """An artifact is read before it is run: reading executes nothing."""
+@dataclass(frozen=True, slots=True)
+class ArtifactToRun:
+    """An artifact that was read, and is still to be run."""
+
+    target: str
+    path: Path
+    """Its main file."""
+    proof: ArtifactProof
+
+
+def _prove_folder(
+    program: Program, folder: Path, name: str | None, budget_seconds: float, options: Options
+) -> ArtifactToRun | TargetVerdict:
+    """The proof of the artifact in a folder, or the verdict on a folder that is no target's."""
     target = target_of_folder(folder.name)
     if target is None:
         return TargetVerdict(folder.name, "not run", f"{GENERATOR} has no target of this name")
-    row = backend(target)
-    path = only_file(folder, row.extension, name)  # an artifact that is not there is no verdict
-    proof = prove_file(expected.program, target, path, budget_seconds, options)
-    return with_proof(_run(expected, target, path, proof), proof)
+    path = only_file(folder, backend(target).extension, name)  # an artifact that is not there is no verdict
+    return ArtifactToRun(target, path, prove_file(program, target, path, budget_seconds, options))
+
+
+def _run_all(expected: Expectation, to_run: Sequence[ArtifactToRun | TargetVerdict], tell: Tell) -> Verdict:
+    """Every artifact is read before any is run: reading executes nothing."""
+    tell("looking for witnesses")
+    given_up = expected.witness_set.given_up
+    verdicts = []
+    for each in to_run:
+        match each:
+            case ArtifactToRun(target, path, proof):
+                verdicts.append(with_proof(_run(expected, target, path, proof), proof))
+            case TargetVerdict():
+                verdicts.append(each)
+    return Verdict(digest(expected.program), tuple(verdicts), given_up)
 
 
 def _run(expected: Expectation, target: str, path: Path, proof: ArtifactProof) -> TargetVerdict:
@@ -93,7 +119,7 @@ def _run(expected: Expectation, target: str, path: Path, proof: ArtifactProof) -
     if target == "c" and proof.answer == "unread":
         return TargetVerdict(target, "not run", "it could crash this process: build it and audit it with --library")
     try:
-        return compare(expected, backend(target).load(path), proof.constants)
+        return compare(expected, backend(target).load(path), proof.constants())
     except CannotRun as error:
         return TargetVerdict(target, "not run", str(error))
     except BadInput as error:

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal, TypeAlias
 
-from gbfl_compile.checking.general.sql import SQL_READERS
+from gbfl_compile.checking.general.sql import read_sql_files
+from gbfl_compile.checking.general.sql.engines import ENGINES
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.checking.reading.work_limit import limit_work
 from gbfl_compile.checking.strict.c import read_strict_c
@@ -20,7 +22,7 @@ from gbfl_compile.checking.strict.onnx import read_onnx
 from gbfl_compile.checking.strict.python import read_python
 from gbfl_compile.checking.strict.sql import read_strict_files
 from gbfl_compile.errors import BadInput, GbflError
-from gbfl_compile.ir.nodes import Leaf, Program, Tree
+from gbfl_compile.ir.nodes import Label, Leaf, Program, Tree
 
 Tier: TypeAlias = Literal["proved", "read as equal"]
 """What an artifact that turns out equal is called: by what the strict reader read, or by what the general one did."""
@@ -56,18 +58,20 @@ def _by_files(reader: Reader) -> StrictReader:
     return lambda files, program, options: reader(files)
 
 
-def _strict_sql(dialect: str) -> StrictReader:
-    return lambda files, program, options: read_strict_files(dialect, files, program, options)
+def _strict_sql(dialect: str, labels: tuple[Label, ...] | None = None) -> StrictReader:
+    return lambda files, program, options: read_strict_files(dialect, files, program, options, labels)
+
+
+def _sql_readers(dialect: str, labels: tuple[Label, ...] | None = None) -> Readers:
+    general = partial(read_sql_files, dialect, labels=labels)
+    return Readers(_strict_sql(dialect, labels) if was_run(f"sql:{dialect}") else None, general)
 
 
 READERS: Mapping[str, Readers] = {
     "python": Readers(_by_files(read_python)),
     "c": Readers(_by_files(read_strict_c)),
     "onnx": Readers(_by_files(read_onnx)),
-    **{
-        target: Readers(_strict_sql(target.partition(":")[2]) if was_run(target) else None, general)
-        for target, general in SQL_READERS.items()
-    },
+    **{f"sql:{dialect}": _sql_readers(dialect) for dialect in ENGINES},
 }
 
 LARGEST = 64 * 2**20
@@ -96,26 +100,33 @@ def read(target: str, files: Mapping[str, bytes]) -> tuple[Reading, ...]:
 
 
 def read_artifact(
-    target: str, files: Mapping[str, bytes], program: Program, options: Mapping[str, str] | None = None
+    target: str,
+    files: Mapping[str, bytes],
+    program: Program,
+    options: Mapping[str, str] | None = None,
+    labels: tuple[Label, ...] | None = None,
 ) -> ReadArtifact:
     """The artifact by the strict reader or, where that refuses and there is one, by the general reader.
 
-    Unread names the place that is not understood.
+    Unread names the place that is not understood. `labels` is how SQL should write the classes, where that is not by
+    their names; other artifacts name their labels themselves.
     """
     readers = _readers_of(target, files)
+    if labels is not None and target.startswith("sql:"):
+        readers = _sql_readers(target.removeprefix("sql:"), labels)
     not_strict = f"no database of {target} was ever run: its SQL is read as documented"
     if readers.strict is not None:
         strict = readers.strict
         try:
             return ReadArtifact("proved", _guard(lambda: strict(files, program, options or {})))
         except Unread as error:
-            if readers.general is None or program.kinds:  # the general readers know numbers alone
+            if readers.general is None or program.kinds:  # the general reader knows numbers alone
                 raise
             not_strict = f"not in the strict form: {error}"
+    if program.kinds:
+        raise Unread(f"{not_strict}; words and dates are read in the strict form alone")
     general = readers.general
     assert general is not None  # noqa: S101 - a target has one of the two
-    if program.kinds:
-        raise Unread(f"{not_strict}, and only where features are numbers")
     return ReadArtifact("read as equal", _guard(lambda: general(files)), not_strict)
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, assert_never, get_args
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +19,11 @@ from gbfl_compile.backends.base import Predictor
 from gbfl_compile.checking.artifact import OTHER_NAMES, ArtifactProof
 from gbfl_compile.checking.prove.findings import PROBABILITY_BOUND as PROBABILITY_BOUND
 from gbfl_compile.checking.readers import Tier, was_run
+from gbfl_compile.checking.witnesses import WitnessSet
 from gbfl_compile.checking.witnesses.rows import rows_to_run
 from gbfl_compile.errors import CannotRun
 from gbfl_compile.ir.batch import Answers, Matrix, evaluate_many
-from gbfl_compile.ir.kinds import Codebook, decode_rows
+from gbfl_compile.ir.kinds import decode_rows
 from gbfl_compile.ir.nodes import Program, Tree
 
 if TYPE_CHECKING:
@@ -151,57 +153,64 @@ class Verdict:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Expectation:
-    """The source's side of a comparison, worked out once for all targets."""
+    """The source's side of a comparison, worked out once for all targets, when the first one is run."""
 
     program: Program
-    rows: Matrix
-    answers: Answers
     own: tuple[Matrix, ...]
-    """The user's rows, the last of `rows`: data, then the triplets' x, PP and PN."""
+    """The user's rows: data, then the triplets' x, PP and PN."""
     triplets: Triplets | None
-    unwitnessed: tuple[str, ...]
-    book: Codebook
-    """The texts of the codes in `rows`."""
+
+    @cached_property
+    def witness_set(self) -> WitnessSet:
+        """The rows to run, the user's own as the last ones, and the places without a witness."""
+        return rows_to_run(self.program, self.own)
+
+    @property
+    def rows(self) -> Matrix:
+        """The rows to run."""
+        return self.witness_set.rows
+
+    @cached_property
+    def answers(self) -> Answers:
+        """What the source answers on the rows."""
+        return evaluate_many(self.program, self.rows)
 
 
 def expectation(program: Program, data: Matrix | None = None, triplets: Triplets | None = None) -> Expectation:
-    """The rows to run (witnesses, data, triplets) and what the source answers on them."""
+    """What a source answers on the rows to run: witnesses, data, triplets."""
     own: tuple[Matrix, ...] = () if data is None else (data,)
     own += () if triplets is None else (triplets.x, triplets.pp, triplets.pn)
-    chosen = rows_to_run(program, own)
-    return Expectation(
-        program, chosen.rows, evaluate_many(program, chosen.rows), own, triplets, chosen.given_up, chosen.book
-    )
+    return Expectation(program, own, triplets)
 
 
-def _for_target(expected: Expectation, predictor: Predictor, constants: Collection[float]) -> Expectation:
-    """The rows as this artifact can be given them, and rows at its own constants.
+def _for_target(expected: Expectation, predictor: Predictor, constants: Collection[float]) -> tuple[Matrix, Answers]:
+    """The rows as this artifact can be given them, rows at its own constants, and the source's answers on them.
 
     The source answers on the float32 values themselves: that is what a float32 artifact promises to reproduce.
     """
     if predictor.dtype == "float64" and predictor.holds_infinity and not constants:
-        return expected
+        return expected.rows, expected.answers
     program = expected.program
-    chosen = rows_to_run(program, expected.own, predictor.dtype, predictor.holds_infinity, constants)
-    return replace(expected, rows=chosen.rows, answers=evaluate_many(program, chosen.rows))
+    rows = rows_to_run(program, expected.own, predictor.dtype, predictor.holds_infinity, constants).rows
+    return rows, evaluate_many(program, rows)
 
 
 def compare(expected: Expectation, predictor: Predictor, constants: Collection[float] = ()) -> TargetVerdict:
     """The verdict on one loaded artifact, run on the witnesses and on rows at the `constants` that occur in it."""
-    expected = _for_target(expected, predictor, constants)
     program = expected.program
     digest = predictor.digest if isinstance(predictor.digest, str) else repr(predictor.digest)
     if (predictor.features, predictor.kinds) != (program.features, program.kinds) or not _same_labels(
         predictor.classes, program.classes
     ):
         return TargetVerdict(predictor.target, "different", OTHER_NAMES, digest)
+    rows, source = _for_target(expected, predictor, constants)
     try:
-        answers = _answers_of(expected, predictor)
-        others = [way(expected.rows) for way in predictor.other_ways.values()]
-        execution = _execution(expected, (answers, *others), predictor.engine)
-        pair = _consistency_pair(expected, answers)
+        answers = _answers_of(expected, predictor, rows)
+        others = [way(rows) for way in predictor.other_ways.values()]
+        execution = _execution(program, rows, source, (answers, *others), predictor.engine)
+        pair = _consistency_pair(expected.triplets, source, answers)
     except CannotRun as error:
         return TargetVerdict(predictor.target, "not run", str(error), digest)
     except (Exception, SystemExit) as error:  # anything an artifact raises is its own fault, and a finding
@@ -212,13 +221,13 @@ def compare(expected: Expectation, predictor: Predictor, constants: Collection[f
     return TargetVerdict(predictor.target, outcome, None, digest, execution, pair)
 
 
-def _answers_of(expected: Expectation, predictor: Predictor) -> Answers:
+def _answers_of(expected: Expectation, predictor: Predictor, rows: Matrix) -> Answers:
     """What an artifact answers: rows of Python values where features are words or dates, a matrix otherwise."""
     if not expected.program.kinds:
-        return predictor.answer(expected.rows)
+        return predictor.answer(rows)
     if predictor.answer_rows is None:
         raise CannotRun(f"{predictor.target} takes numbers alone")
-    return predictor.answer_rows(decode_rows(expected.program, expected.rows.tolist(), expected.book))
+    return predictor.answer_rows(decode_rows(expected.program, rows.tolist(), expected.witness_set.book))
 
 
 def with_proof(verdict: TargetVerdict, proof: ArtifactProof) -> TargetVerdict:
@@ -227,30 +236,27 @@ def with_proof(verdict: TargetVerdict, proof: ArtifactProof) -> TargetVerdict:
 
 
 def _outcome(run: TargetVerdict, proof: ArtifactProof) -> Outcome:
-    if run.verdict == "different":
+    """`equal` takes a strict reader's proof and a run; whatever else an artifact is called, it is less."""
+    if run.verdict == "different" or proof.different:
         return "different"
-    match proof.answer:
-        case "counterexample" | "other names" | "other reasons":
-            return "different"
-        case "proved" if run.verdict == "equal":
+    match run.verdict, proof.answer:
+        case "equal", "proved":
             return "equal"
-        case "read as equal":
-            return "read as equal" if run.verdict == "equal" else "read as equal, not run"
-        case "unread" | "undecided" if run.verdict == "equal":
-            return proof.answer
-        case "proved" | "unread" | "undecided" | "not run":
-            return "not run" if was_run(run.target) else "written"
+        case "equal", "read as equal" | "unread" | "undecided" as less:
+            return less
+        case _, "read as equal":
+            return "read as equal, not run"
         case _:
-            assert_never(proof.answer)
+            return "not run" if was_run(run.target) else "written"
 
 
 def _same_labels(labels: tuple[Any, ...], expected: tuple[Any, ...]) -> bool:
     return [(type(label), label) for label in labels] == [(type(label), label) for label in expected]
 
 
-def _execution(expected: Expectation, ways: Sequence[Answers], engine: str) -> Execution:
+def _execution(program: Program, rows: Matrix, source: Answers, ways: Sequence[Answers], engine: str) -> Execution:
     """A row is different where one of the artifact's ways to answer is."""
-    differences = [differing_rows(expected.program, expected.answers, answers) for answers in ways]
+    differences = [differing_rows(program, source, answers) for answers in ways]
     differs = np.logical_or.reduce(differences)
     first = None
     if differs.any():
@@ -258,13 +264,12 @@ def _execution(expected: Expectation, ways: Sequence[Answers], engine: str) -> E
         answers = next(each for each, wrong in zip(ways, differences, strict=True) if wrong[index])
         first = {
             "row": {
-                name: _json_number(value)
-                for name, value in zip(expected.program.features, expected.rows[index].tolist(), strict=True)
+                name: _json_number(value) for name, value in zip(program.features, rows[index].tolist(), strict=True)
             },
-            "source": _answer_at(expected.answers, index),
+            "source": _answer_at(source, index),
             "target": _answer_at(answers, index),
         }
-    return Execution(engine, len(expected.rows), int(differs.sum()), first)
+    return Execution(engine, len(rows), int(differs.sum()), first)
 
 
 def differing_rows(program: Program, source: Answers, target: Answers) -> NDArray[np.bool_]:
@@ -313,10 +318,10 @@ def _json_number(value: float) -> float | str | None:
     return value if math.isfinite(value) else str(value)
 
 
-def _consistency_pair(expected: Expectation, answers: Answers) -> ConsistencyPair | None:
-    if expected.triplets is None:
+def _consistency_pair(triplets: Triplets | None, source: Answers, target: Answers) -> ConsistencyPair | None:
+    if triplets is None:
         return None
-    return ConsistencyPair(_on_triplets(expected.triplets, expected.answers), _on_triplets(expected.triplets, answers))
+    return ConsistencyPair(_on_triplets(triplets, source), _on_triplets(triplets, target))
 
 
 def _on_triplets(triplets: Triplets, answers: Answers) -> Consistency:

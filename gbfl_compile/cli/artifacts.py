@@ -41,10 +41,10 @@ def _targets(context: click.Context, parameter: click.Parameter, incomplete: str
 def compile_(
     program: Path, targets: str, out: Path, name: str, settings: tuple[str, ...], unchecked: bool, as_json: bool
 ) -> int:
-    """Write a program for one or more targets, as OUT/<target>/NAME.<ext>, once they are checked.
+    """Compile a program to one or more targets: OUT/<target>/NAME.<ext>.
 
-    Each artifact is read back, proved equal and run on witnesses first. If one is different none is written, and the
-    exit code is 1.
+    Each artifact is first read back, proved equal and run on witnesses. If one differs, none is written and the exit
+    code is 1.
 
     Example: gbfl compile demo-out/program.json --to python -o build
     """
@@ -64,7 +64,7 @@ def compile_(
         return code
     screen.print_lines(*(f"{target}: {path}" for target, paths in result.files.items() for path in paths))
     if result.verdict is None:
-        screen.print_lines("not checked: gbfl check does that")
+        screen.print_lines("not checked: run gbfl check")
     else:
         screen.print_verdict(result.verdict)
     if code == DIFFERENT:
@@ -75,14 +75,21 @@ def compile_(
 @click.command()
 @click.argument("program", type=FILE)
 @click.argument("out", type=FILE, required=False)
-@click.option("--data", type=FILE, help="A table whose rows are run too (CSV or Parquet).")
+@click.option("--data", type=FILE, help="A table (CSV or Parquet) whose rows are run as well.")
 @click.option("--triplets", type=FILE, help="An NPZ file of x, PP and PN, to compare local consistency.")
 @click.option("--name", help="The artifacts' name, where a folder holds several.")
 @target_settings
 @click.option("--budget", type=float, default=10.0, show_default=True, help="Time limit per proof, in seconds.")
-@click.option("--certificates", type=FILE, help="A folder for the proofs of trees, as certificates to verify.")
 @click.option(
-    "--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]", help="JSON to a file, or instead of text."
+    "--certificates", type=FILE, help="A folder for the proofs of trees, as certificates that can be verified."
+)
+@click.option(
+    "--json",
+    "json_to",
+    is_flag=False,
+    flag_value="-",
+    metavar="[FILE]",
+    help="Write JSON to a file, or print it instead of text.",
 )
 @output_options
 def check(
@@ -96,12 +103,12 @@ def check(
     certificates: Path | None,
     json_to: str | None,
 ) -> int:
-    """Compare every artifact below OUT with its source: read back and proved, then run on rows made to tell them apart.
+    """Compare every artifact below OUT with its source: read back and proved, then run on rows chosen to expose errors.
 
-    What an artifact reads is printed: a column of another name than its feature has to be stated, as in
-    --set sql.column.age=AGE, and so do columns that are doubles already, by --set sql.types=double.
+    Options that an artifact was emitted with have to be stated again: a column whose name differs from its feature
+    as in --set sql.column.age=AGE, columns that are doubles already as --set sql.types=double.
 
-    Exit code: 0 every target is proved and was run, 1 different, 2 bad usage or input, 3 anything less than 0 says.
+    Exit code: 0 every target is proved and was run, 1 different, 2 bad usage or input, 3 not proved or not run.
 
     Example: gbfl check demo-out/program.json demo-out --triplets demo-out/triplets.npz
     """
@@ -148,7 +155,7 @@ def check(
 @as_json
 @output_options
 def sizes(source: Path, as_json: bool) -> int:
-    """Say how many bytes a C scorer takes, as the compiler reports them: here, and on a Cortex-M4 where gcc can.
+    """Report the size of a C scorer in bytes, built for this machine and, where gcc can, for a Cortex-M4.
 
     Example: gbfl sizes build/c/model.c
     """

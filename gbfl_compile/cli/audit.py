@@ -1,4 +1,4 @@
-"""`gbfl audit` and `gbfl audit-log`: what is deployed against what was approved."""
+"""`gbfl audit` and `gbfl audit-log`: compare what is deployed with what was approved."""
 
 from __future__ import annotations
 
@@ -28,21 +28,30 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("program", type=FILE)
 @click.option("--file", type=FILE, multiple=True, help="A deployed .py, .c, .onnx or .sql; may be repeated.")
-@click.option("--dialect", help="The database a .sql file is for, where it does not say so.")
+@click.option("--dialect", help="The database a .sql file is for, if the file does not say.")
 @click.option("--library", type=FILE, help="A deployed .so: run on witnesses in a separate process.")
 @click.option(
-    "--name", help="The prefix of the library's functions; when left out its file name, without lib and endings."
+    "--name", help="The prefix of the library's functions.  [default: its file name, without lib and endings]"
 )
-@click.option("--source", type=FILE, help="The .c file the library is said to be built from.")
+@click.option("--source", type=FILE, help="The .c file that the library was supposedly built from.")
 @click.option("--float32", is_flag=True, help="The library reads float32 rows.")
 @click.option(
     "--database", envvar="GBFL_DATABASE", metavar="URL", help="The database of --view, or of a --scored table."
 )
 @click.option("--view", multiple=True, help="A view in the database; may be repeated.")
-@click.option("--column", "columns", multiple=True, metavar="FEATURE=COLUMN", help="Where a table has another name.")
+@click.option(
+    "--column", "columns", multiple=True, metavar="FEATURE=COLUMN", help="A feature's column, if its name differs."
+)
+@click.option(
+    "--class",
+    "classes",
+    multiple=True,
+    metavar="NAME=LABEL",
+    help="How a class is deployed, if not by its name; name each. 1 is a number, true a boolean, '1' a text.",
+)
 @click.option("--scored", help="A table of rows and predictions: CSV, Parquet, or a table of the database.")
-@click.option("--label", help="The column of labels of a view or scored table; `label` when left out.")
-@click.option("--probabilities", is_flag=True, help="Compare the scored table's columns p_<class> too.")
+@click.option("--label", help="The column of labels in a view or scored table.  [default: label]")
+@click.option("--probabilities", is_flag=True, help="Also compare the scored table's columns p_<class>.")
 @click.option("--drift", is_flag=True, help="Compare the scored table's distributions with those of training.")
 @click.option("--call", multiple=True, metavar="WHAT", help="A scorer: module:function, or an http URL.")
 @click.option(
@@ -50,41 +59,42 @@ if TYPE_CHECKING:
     type=click.Choice(["dicts", "matrix"]),
     default="dicts",
     show_default=True,
-    help="What a Python scorer is given: a list of dicts with None, or a float64 matrix with NaN.",
+    help="What a Python scorer takes: a list of dicts with None, or a float64 matrix with NaN.",
 )
 @click.option(
     "--time-limit",
     type=float,
     default=60.0,
     show_default=True,
-    help="Time limit of a view, library or scorer, in seconds.",
+    help="Time limit per view, library or scorer, in seconds.",
 )
 @click.option(
-    "--data", type=FILE, help="Rows (CSV or Parquet) to run as well; those that a difference touches are counted."
+    "--data", type=FILE, help="Rows (CSV or Parquet) to run as well; those affected by a difference are counted."
 )
-@click.option("--triplets", type=FILE, help="An NPZ file of x, PP and PN: whether local consistency changed.")
+@click.option("--triplets", type=FILE, help="An NPZ file of x, PP and PN, to compare local consistency.")
 @click.option(
     "--budget", "budget_seconds", type=float, default=10.0, show_default=True, help="Time limit per proof, in seconds."
 )
 @click.option(
     "--require",
     type=click.Choice(["proved"]),
-    help="Accept proofs only; by default a text that a general reader read as equal is accepted together with a run.",
+    help="Accept proofs only. By default, SQL that was read as equal and was also run is accepted too.",
 )
-@click.option("--log", type=FILE, help="An audit log to add a line to.")
-@click.option("--html", type=WRITTEN, help="Write the report as a page.")
+@click.option("--log", type=FILE, help="An audit log to append to.")
+@click.option("--html", type=WRITTEN, help="Also write the report as an HTML page.")
 @as_json
 @output_options
 def audit(
     program: Path,
     columns: tuple[str, ...],
+    classes: tuple[str, ...],
     require: str | None,
     log: Path | None,
     html: Path | None,
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Say whether what is deployed is the approved PROGRAM, with the evidence.
+    """Check that what is deployed is the approved PROGRAM, and show the evidence.
 
     Files and views are read back and proved; libraries and scorers are run on witnesses; a scored table is compared
     row by row. Exit code: 0 as approved, 1 different, 2 bad usage or input, 3 not read, not run or (with --require
@@ -96,7 +106,7 @@ def audit(
     mapping = column_mapping(columns)
     from gbfl_compile.auditing.audit import audit as run_audit
 
-    report = run_audit(program, columns=mapping, **options)
+    report = run_audit(program, columns=mapping, classes=_class_labels(program, classes), **options)
     code = (
         DIFFERENT
         if report.verdict == "different"
@@ -107,6 +117,16 @@ def audit(
     text = () if as_json else report.lines()
     _publish(report, text, log, html, program)
     return code
+
+
+def _class_labels(program: Path, pairs: Sequence[str]) -> dict[Any, Any] | None:
+    """`--class NAME=LABEL`, each time it was given."""
+    if not pairs:
+        return None
+    from gbfl_compile.auditing.answers import read_labels
+    from gbfl_compile.ir.json import as_program
+
+    return read_labels(pairs, as_program(program).classes)
 
 
 def _publish(report: AuditReport, text: Sequence[str], log: Path | None, html: Path | None, program: Path) -> None:
@@ -143,7 +163,7 @@ def _append(report: AuditReport, log: Path | None) -> tuple[str | None, GbflErro
 
 @click.group("audit-log")
 def audit_log() -> None:
-    """Look after an audit log.
+    """Verify an audit log.
 
     Example: gbfl audit-log verify audits.jsonl
     """
@@ -151,14 +171,18 @@ def audit_log() -> None:
 
 @audit_log.command()
 @click.argument("log", type=FILE)
-@click.option("--expect", metavar="HASH", help="A hash that some line must have: a cut-off end shows only so.")
+@click.option(
+    "--expect",
+    metavar="HASH",
+    help="A hash that one of the lines must have, to detect that the whole log was replaced.",
+)
 @as_json
 @output_options
 def verify(log: Path, expect: str | None, as_json: bool) -> int:
-    """Find the first line of LOG that was changed, removed or put in.
+    """Find the first line of LOG that was changed, removed, inserted or cut off.
 
-    Lines cut off at the end leave a log that is whole as far as it goes. Keep the hash of the last line elsewhere, as
-    this command and `gbfl audit --log` print it, and give it with --expect.
+    LOG.end holds the number of lines. Both files can be replaced together: to detect this, keep the hash of the last
+    line elsewhere (this command and `gbfl audit --log` print it) and pass it with --expect.
 
     Example: gbfl audit-log verify audits.jsonl --expect 3f0a…
     """
@@ -169,11 +193,21 @@ def verify(log: Path, expect: str | None, as_json: bool) -> int:
     if as_json:
         verdict = "whole" if state.problem is None else "broken"
         screen.print_lines(
-            json.dumps({"verdict": verdict, "problem": state.problem, "lines": state.lines, "last": state.last})
+            json.dumps(
+                {
+                    "verdict": verdict,
+                    "problem": state.problem,
+                    "note": state.note,
+                    "lines": state.lines,
+                    "last": state.last,
+                }
+            )
         )
     elif state.problem is not None:
         screen.print_lines(f"broken: {state.problem}")
     else:
         lines = f"{state.lines} line{'' if state.lines == 1 else 's'}"
         screen.print_lines(f"whole: {lines}, each following from the one before; the last has the hash {state.last}")
+        if state.note is not None:
+            screen.print_lines(f"note: {state.note}")
     return EQUAL if state.problem is None else DIFFERENT

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 ARTIFACT_NAME = "model"
 
 TARGETS = ("python", "c", "onnx", "sql:sqlite", "sql:duckdb")
-"""What is emitted: all of the targets, but of the databases only those that need no server."""
+"""Targets that need no server."""
 
 STEPS = (
     "training the black box",
@@ -38,7 +38,7 @@ STEPS = (
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """What the demo found."""
+    """The program that was fitted, and how it did."""
 
     program: Program
     consistency: Consistency
@@ -46,7 +46,7 @@ class Demo:
     black_box_accuracy: float
     lowered_rows: int
     lowered_different: int
-    """On how many of `lowered_rows` the program answers otherwise than the fitted classifier."""
+    """On how many of `lowered_rows` the program and the fitted classifier differ."""
     verdict: Verdict
     not_emitted: dict[str, str]
 
@@ -65,7 +65,7 @@ class Demo:
 
 
 def run_demo(out: Path, *, seed: int = 0, step: Callable[[str], None] = lambda _: None) -> Demo:
-    """Walk the whole way and leave program.json, triplets.npz and every target's artifact in `out`."""
+    """Run every step; program.json, triplets.npz and every target's artifact are left in `out`."""
     import numpy as np
     import pandas as pd
     from sklearn.neural_network import MLPClassifier
@@ -125,7 +125,7 @@ def breast_cancer(seed: int) -> tuple[Any, Any, Any, Any]:
 
 
 def lowering_differences(model: GBFLClassifier, expected: Expectation) -> int:
-    """On how many rows the program answers otherwise than the fitted classifier, label or probabilities."""
+    """On how many rows the program and the fitted classifier differ, in the label or the probabilities."""
     import pandas as pd
 
     frame = pd.DataFrame(expected.rows, columns=list(expected.program.features))
@@ -159,14 +159,14 @@ def write_everything(program: Program, triplets: Triplets, out: Path) -> tuple[l
 
 
 @click.command()
-@click.option("--out", "-o", type=FILE, default=Path("demo-out"), show_default=True, help="Where the results go.")
+@click.option("--out", "-o", type=FILE, default=Path("demo-out"), show_default=True, help="Output folder.")
 @seed
 @as_json
 @quiet_option
 def demo(out: Path, seed: int, as_json: bool) -> int:
-    """Walk the whole way on breast cancer data: mine, fit, compile to every target, check.
+    """Run every step once on breast cancer data: explain a neural network, fit rules, compile to every target, check.
 
-    A target that cannot be run here is named as not run; only a difference is a failure.
+    A target that cannot be run here is reported as not run; only a difference is a failure.
 
     Example: gbfl demo --out demo-out
     """

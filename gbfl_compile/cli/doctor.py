@@ -73,7 +73,7 @@ def _target(target: str) -> dict[str, Any]:
 @as_json
 @output_options
 def doctor(as_json: bool) -> int:
-    """Say what is installed, which targets can be emitted and which can be run.
+    """Show what is installed, which targets can be emitted and which can be run.
 
     Example: gbfl doctor
     """

@@ -41,13 +41,13 @@ class _InOrder(click.Group):
 @click.group(cls=_InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(VERSION, prog_name="gbfl")
 def gbfl() -> None:
-    """Rules mined from a black box, compiled to where they run, and checked against their source.
+    """Mine rules from a black box, compile them for where they run, and prove that every artifact equals its source.
 
     Start with: gbfl demo --out demo-out
 
     Most commands take --json (JSON and nothing else), --quiet and --out. Exit codes: 0 done or equal, 1 different,
-    2 bad usage or input, 3 could not run. NO_COLOR=1 switches colours off, and they are off where there is no terminal.
-    Completion in your shell: gbfl completion --help.
+    2 bad usage or input, 3 could not run. NO_COLOR=1 switches colours off; without a terminal they are always off.
+    For shell completion: gbfl completion --help.
     """
 
 
@@ -55,7 +55,7 @@ def gbfl() -> None:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> int:
-    """Print what a shell needs to complete gbfl's commands, options and targets.
+    """Print the script with which a shell completes gbfl's commands, options and targets.
 
     \b
     bash   eval "$(gbfl completion bash)"    in ~/.bashrc
@@ -72,23 +72,23 @@ def completion(context: click.Context, shell: str) -> int:
 
 
 COMMANDS = {
-    init: "make a small example to start from",
-    demo: "walk the whole way on breast cancer data",
-    mine: "rules from a table and a black box",
-    show: "a program's rules, or why one row gets its class",
-    reasons: "clauses by number, and your own words for them",
-    compile_: "write a program down for Python, C, ONNX and SQL",
-    check: "prove and run artifacts against their source",
-    lint: "what is odd about a program",
-    score: "score a table, or inside a database",
-    audit: "is what is deployed what was approved?",
+    init: "create a small example to start from",
+    demo: "run every step once, on breast cancer data",
+    mine: "mine rules from a table and a black box",
+    show: "print a program's rules, or why one row gets its class",
+    reasons: "list clauses by number, or attach your own wording to them",
+    compile_: "compile a program to Python, C, ONNX or SQL",
+    check: "prove that artifacts equal their source, and run them",
+    lint: "find rules that are redundant or can never apply",
+    score: "score a table, in a file or inside a database",
+    audit: "check that what is deployed is what was approved",
     audit_log: "verify a log of audits",
-    diff: "two versions of a program, by what they mean",
-    report: "one HTML page on a program",
-    sizes: "bytes that a C scorer takes",
-    paper: "the paper's experiment",
-    doctor: "what is installed, what can be run",
-    completion: "complete commands and targets in your shell",
+    diff: "compare two versions of a program by their answers",
+    report: "write an HTML report on a program",
+    sizes: "measure the size of a C scorer",
+    paper: "reproduce the paper's experiment",
+    doctor: "show what is installed and which targets can be run",
+    completion: "set up completion in your shell",
 }
 """Each with what the list of commands says of it, in the order they are used in."""
 for command, summary in COMMANDS.items():

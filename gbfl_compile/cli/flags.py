@@ -12,8 +12,8 @@ import click
 from gbfl_compile.errors import BadInput
 
 EQUAL, DIFFERENT, BAD_USAGE, COULD_NOT_RUN, INTERRUPTED, NOBODY_READS = 0, 1, 2, 3, 130, 141
-"""Exit codes. After a signal it is 128 plus the signal's number, whatever the command returns; likewise, as in other
-programs, when the reader of a pipe closed it early."""
+"""Exit codes. After a signal it is 128 plus the signal's number; so it is, as in other programs, when the reader of a
+pipe closed it early."""
 
 FILE = click.Path(path_type=Path, readable=False)
 """A path. Whether it can be read or written is found out, and reported, by the code that does so."""
@@ -50,7 +50,7 @@ def spare_what_is_read(command: click.Command) -> None:
 
 
 def refuse_overwriting(written: Path | None, *read: Path | tuple[Path, ...] | None) -> None:
-    """Refuse to write to a file that is read, whatever name it goes by."""
+    """Refuse to write to a file that is read, also under another name."""
     every = [path for each in read if each is not None for path in (each if isinstance(each, tuple) else (each,))]
     if written is not None and written.is_file() and any(each.is_file() and written.samefile(each) for each in every):
         raise BadInput(f"{written}: is read by this command and would be lost: name another file to write")
@@ -58,34 +58,21 @@ def refuse_overwriting(written: Path | None, *read: Path | tuple[Path, ...] | No
 
 def output_options(command: Command) -> Command:
     """`--quiet` and `--out` for a command whose only results are its printed text and its exit code."""
+    out = click.option("--out", "-o", "printed_to", type=WRITTEN, help="Write what would be printed to this file.")
+    return out(quiet_option(command))
+
+
+def quiet_option(command: Command) -> Command:
+    """`--quiet`, which prints nothing but errors."""
 
     @wraps(command)
-    def run(*arguments: Any, print_nothing: bool, printed_to: Path | None, **options: Any) -> int:
+    def run(*arguments: Any, print_nothing: bool, printed_to: Path | None = None, **options: Any) -> int:
         from gbfl_compile.cli import screen
 
         with screen.output_to(printed_to, quiet=print_nothing):
             return command(*arguments, **options)
 
-    for option in (
-        click.option("--quiet", "-q", "print_nothing", is_flag=True, help="Print nothing but errors."),
-        click.option("--out", "-o", "printed_to", type=WRITTEN, help="Write what would be printed to this file."),
-    ):
-        run = option(run)
-    return run
-
-
-def quiet_option(command: Command) -> Command:
-    """`--quiet` for a command with its own `--out`."""
-
-    @wraps(command)
-    def run(*arguments: Any, print_nothing: bool, **options: Any) -> int:
-        from gbfl_compile.cli import screen
-
-        with screen.output_to(None, quiet=print_nothing):
-            return command(*arguments, **options)
-
-    option = click.option("--quiet", "-q", "print_nothing", is_flag=True, help="Print nothing but errors.")
-    return option(run)
+    return click.option("--quiet", "-q", "print_nothing", is_flag=True, help="Print nothing but errors.")(run)
 
 
 def column_mapping(pairs: tuple[str, ...]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""`gbfl init`: a folder to start from."""
+"""`gbfl init`: a small example to start from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from gbfl_compile.cli.flags import EQUAL, FILE, as_json, quiet
+from gbfl_compile.cli.flags import EQUAL, FILE, as_json, quiet_option
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files import resource_folder
 from gbfl_compile.files.atomic import make_folder, write_whole
@@ -20,7 +20,7 @@ LOANS, NEW = 2000, 200
 
 
 def write_starter(folder: Path) -> tuple[Path, ...]:
-    """Put the example into `folder`; the files written. Where one is there already, nothing is."""
+    """Write the example to `folder`; the files written. If one of them exists, nothing is written."""
     contents = {
         "README.md": (resource_folder("templates") / "starter" / "README.md").read_bytes(),
         "loans.csv": loans(LOANS, seed=1).encode("ascii"),
@@ -28,7 +28,7 @@ def write_starter(folder: Path) -> tuple[Path, ...]:
     }
     for name in contents:
         if (folder / name).exists() or (folder / name).is_symlink():
-            raise BadInput(f"{folder / name}: is there already and stays as it is, give a new folder")
+            raise BadInput(f"{folder / name}: already exists and is not overwritten: name a new folder")
     make_folder(folder)
     for name, content in contents.items():
         write_whole(folder / name, content)
@@ -46,7 +46,7 @@ def loans(rows: int, seed: int) -> str:
 
 
 def new_loans(rows: int, seed: int) -> str:
-    """Loans nobody has decided on yet: a key, and the features."""
+    """Loans not decided on yet: a key, and the features."""
     draw = random.Random(seed)  # noqa: S311
     lines = [",".join(("loan", *FEATURES))]
     lines += [",".join((f"L{number:04d}", *_texts(_loan(draw)))) for number in range(1, rows + 1)]
@@ -86,11 +86,11 @@ def _risk(loan: dict[str, float]) -> float:
 @click.command()
 @click.argument("folder", type=FILE, default=Path("gbfl-start"))
 @as_json
-@quiet
-def init(folder: Path, as_json: bool, quiet: bool) -> int:
-    """Make a small example to start from: invented loans, new ones to score, and a README with the commands.
+@quiet_option
+def init(folder: Path, as_json: bool) -> int:
+    """Create a small example to start from: invented loans, new ones to score, and a README with the commands.
 
-    Nothing is overwritten. FOLDER is gbfl-start where it is left out.
+    Nothing is overwritten. FOLDER defaults to gbfl-start.
 
     Example: gbfl init my-loans
     """
@@ -99,6 +99,6 @@ def init(folder: Path, as_json: bool, quiet: bool) -> int:
     written = write_starter(folder)
     if as_json:
         screen.print_json({"folder": str(folder), "files": [str(path) for path in written]})
-    elif not quiet:
-        screen.print_lines(*(str(path) for path in written), f"next: cd {folder}, and what README.md says")
+    else:
+        screen.print_lines(*(str(path) for path in written), f"next: cd {folder}, then follow README.md")
     return EQUAL

@@ -1,4 +1,4 @@
-"""`gbfl mine`: from a table and a black box to a program."""
+"""`gbfl mine`: mines a program from a table and a black box."""
 
 from __future__ import annotations
 
@@ -14,30 +14,36 @@ from gbfl_compile.errors import BadInput
 
 @click.command()
 @click.argument("data", type=FILE, required=False)
-@click.option("--target", required=True, metavar="COLUMN", help="The column with the class.")
-@click.option("--out", "-o", type=WRITTEN, default=Path("model.gbfl.json"), show_default=True, help="The program.")
-@click.option("--train", type=click.Choice(["mlp", "gbm", "forest"]), help="Train this black box on the data.")
-@click.option("--black-box", metavar="MODEL", help="Use this one: a .onnx, .skops or .pkl file, or module:callable.")
-@click.option("--trust-pickle", is_flag=True, help="Open a pickle, which can run any code its author put there.")
-@click.option("--trust-type", "trust_types", multiple=True, metavar="TYPE", help="Allow a type in a skops file.")
+@click.option("--target", required=True, metavar="COLUMN", help="The column that holds the class.")
+@click.option("--out", "-o", type=WRITTEN, default=Path("model.gbfl.json"), show_default=True, help="File to write.")
+@click.option("--train", type=click.Choice(["mlp", "gbm", "forest"]), help="Train a black box of this kind.")
+@click.option("--black-box", metavar="MODEL", help="Or use this one: a .onnx, .skops or .pkl file, or module:callable.")
+@click.option("--trust-pickle", is_flag=True, help="Open a pickle, which can run any code its author put into it.")
+@click.option("--trust-type", "trust_types", multiple=True, metavar="TYPE", help="A type to allow in a skops file.")
 @click.option("--drop", multiple=True, metavar="COLUMN", help="A column that is not a feature; may be repeated.")
-@click.option("--codes", multiple=True, metavar="COLUMN", help="A feature of codes: explanations use no other values.")
-@click.option("--immutable", multiple=True, metavar="COLUMN", help="A feature that no explanation changes.")
+@click.option("--codes", multiple=True, metavar="COLUMN", help="A feature of codes: only values that occur are tried.")
+@click.option("--immutable", multiple=True, metavar="COLUMN", help="A feature that explanations never change.")
 @click.option(
     "--missing",
     type=click.Choice(["refuse", "drop"]),
     default="refuse",
     show_default=True,
-    help="Rows with a missing feature.",
+    help="What to do about rows with a missing feature.",
 )
 @click.option(
-    "--head", type=click.Choice(["rules", "tree", "list"]), default="rules", show_default=True, help="What to fit."
+    "--head", type=click.Choice(["rules", "tree", "list"]), default="rules", show_default=True, help="Kind of model."
 )
-@click.option("--clauses", type=click.IntRange(1, 1000), help="Most clauses, for rules and list.  [default: 32]")
-@click.option("--depth", type=click.IntRange(1, 5), help="Greatest depth of a tree.  [default: 5]")
-@click.option("--explainer", type=click.Choice(["greedy", "macem"]), default="greedy", show_default=True)
+@click.option("--clauses", type=click.IntRange(1, 1000), help="Maximum clauses (rules and list only).  [default: 32]")
+@click.option("--depth", type=click.IntRange(1, 5), help="Maximum depth (tree only).  [default: 5]")
 @click.option(
-    "--rows", type=click.IntRange(1), default=20_000, show_default=True, help="Most rows to use, drawn by seed."
+    "--explainer",
+    type=click.Choice(["greedy", "macem"]),
+    default="greedy",
+    show_default=True,
+    help="How PPs and PNs are found.",
+)
+@click.option(
+    "--rows", type=click.IntRange(1), default=20_000, show_default=True, help="Maximum number of rows, drawn at random."
 )
 @seed
 @click.option(
@@ -45,18 +51,24 @@ from gbfl_compile.errors import BadInput
     type=click.IntRange(1, 1024),
     default=1,
     show_default=True,
-    help="Processes that explain rows, threads that fit.",
+    help="Processes that explain rows and threads that fit.",
 )
-@click.option("--memory", metavar="SIZE", help="Limit for all processes together, such as 2GB.")
+@click.option("--memory", metavar="SIZE", help="Memory limit for all processes together, such as 2GB.")
 @click.option(
     "--black-box-timeout",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
-    help="Time the black box may take to answer a block of rows.",
+    help="Time limit for the black box, per block of rows.",
 )
-@click.option("--checkpoint", type=FILE, metavar="FOLDER", help="Keep explained rows here.  [default: OUT.parts]")
-@click.option("--baselines/--no-baselines", default=True, show_default=True, help="Fit three plain trees to compare.")
-@click.option("--triplets", type=WRITTEN, help="Write the held-out rows with PP and PN here (NPZ), for check and show.")
+@click.option(
+    "--checkpoint", type=FILE, metavar="FOLDER", help="Folder that keeps explained rows.  [default: OUT.parts]"
+)
+@click.option(
+    "--baselines/--no-baselines", default=True, show_default=True, help="Fit three plain trees for comparison."
+)
+@click.option(
+    "--triplets", type=WRITTEN, help="Write held-out rows with PPs and PNs to this NPZ file, for check and show."
+)
 @click.option("--database", metavar="URL", help="Read a table of this database instead of a file.")
 @click.option("--table", help="The table, with --database.")
 @as_json
@@ -75,12 +87,12 @@ def mine(
     """Mine a program from a table (CSV, Parquet or in a database) and a black box.
 
     Features are all columns except the target and those dropped; they must be numbers. A quarter of the rows is held
-    out to measure on. A rule set (--head rules) is most consistent with the black box, a tree or a list quickest to
-    read. If it is stopped by Ctrl-C, a failing black box or a power cut, the same command resumes where it was. The
-    program depends neither on --jobs nor on --memory.
+    out to measure on. A rule set (--head rules) agrees best with the black box; a tree or a list is quicker to read.
+    After Ctrl-C, a failure of the black box or a power cut, the same command continues where it stopped. The program
+    depends neither on --jobs nor on --memory.
 
-    module:callable is given a matrix of rows and returns one probability per class, the classes sorted, or the
-    probability of the second of two; an object with predict_proba will do too.
+    module:callable takes a matrix of rows and returns one probability per class, in sorted order of the classes, or for
+    two classes the probability of the second. An object with predict_proba will do too.
 
     Example: gbfl mine loans.csv --target default --train gbm -o loans.gbfl.json
     """
@@ -110,7 +122,7 @@ def mine(
 
 
 def _warn_of_pickle(source: str | None) -> None:
-    """Even when quiet."""
+    """Also with --quiet."""
     from gbfl_compile.learning.black_box.load import PICKLE_WARNING, PICKLES
 
     if source is not None and source.lower().endswith(PICKLES):
@@ -132,4 +144,4 @@ def _progress_kept(out: Path, checkpoint: Path | None) -> str:
     count = explained_files(folder)
     if not count:
         return "nothing was explained yet"
-    return f"{count} files of explained rows are kept in {folder}, the same command goes on from there"
+    return f"{count} files of explained rows are kept in {folder}, the same command continues from there"

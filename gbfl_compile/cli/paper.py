@@ -1,4 +1,4 @@
-"""`gbfl paper`: the paper's experiment."""
+"""`gbfl paper`: reproduces the paper's experiment."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from gbfl_compile.cli.signals import stop_name
 
 
 @click.command()
-@click.option("--data", type=FILE, help="A folder with the data sets as NAME.csv.gz; what it lacks is looked for.")
-@click.option("--sets", help="Data sets, separated by commas; all six when left out.")
-@click.option("--seeds", type=int, default=5, show_default=True, help="How often each set is split anew.")
-@click.option("--rows", type=int, default=4000, show_default=True, help="Rows of a set at most.")
+@click.option(
+    "--data",
+    type=FILE,
+    help="A folder with the data sets as NAME.csv.gz; any that it lacks are downloaded or generated.",
+)
+@click.option("--sets", help="Data sets, separated by commas.  [default: all six]")
+@click.option("--seeds", type=int, default=5, show_default=True, help="Number of random splits per set.")
+@click.option("--rows", type=int, default=4000, show_default=True, help="Maximum number of rows per set.")
 @click.option(
     "--jobs",
     "--workers",
@@ -23,12 +27,17 @@ from gbfl_compile.cli.signals import stop_name
     type=int,
     default=2,
     show_default=True,
-    help="Units run side by side; results are the same.",
+    help="Number of processes; it does not change the results.",
 )
-@click.option("--work", type=FILE, help="Keep finished units in this folder.  [default: OUT.parts, until it is done]")
-@click.option("--out", "-o", type=WRITTEN, help="Where the document goes (Markdown).")
+@click.option("--work", type=FILE, help="Folder that keeps finished runs.  [default: OUT.parts, until all are done]")
+@click.option("--out", "-o", type=WRITTEN, help="The file for the document (Markdown).")
 @click.option(
-    "--json", "json_to", is_flag=False, flag_value="-", metavar="[FILE]", help="JSON to a file, or instead of text."
+    "--json",
+    "json_to",
+    is_flag=False,
+    flag_value="-",
+    metavar="[FILE]",
+    help="Write JSON to a file, or print it instead of text.",
 )
 @quiet_option
 def paper(
@@ -43,8 +52,8 @@ def paper(
 ) -> int:
     """Run the paper's experiment: its baselines, its model and ours on its six data sets.
 
-    A set that cannot be had is named with its reason, and the exit code is then 3. Interrupted with Ctrl-C, the same
-    command goes on where it was.
+    A set that is not available is listed with the reason, and the exit code is then 3. After Ctrl-C, the same command
+    continues where it stopped.
 
     Example: gbfl paper --sets wdbc,waveform --seeds 2 --rows 1000
     """
@@ -83,11 +92,11 @@ def _progress_kept(parts: Path) -> str:
     done = len(list(parts.glob("*.json"))) if parts.is_dir() else 0
     if not done:
         return "nothing was finished yet"
-    return f"{done} finished units are kept in {parts}, the same command goes on from there"
+    return f"finished runs are kept in {parts} ({done}), the same command continues from there"
 
 
 def _remove_own(parts: Path, sets: tuple[str, ...]) -> None:
-    """Take away the units that nobody asked to keep; the folder too, unless something else lies in it."""
+    """Remove the runs that nobody asked to keep, and the folder unless it holds something else."""
     with contextlib.suppress(OSError):
         for name in sets:
             for unit in parts.glob(f"{name}-*-*.json"):

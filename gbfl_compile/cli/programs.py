@@ -7,21 +7,21 @@ from typing import Any
 
 import click
 
-from gbfl_compile.cli.flags import COULD_NOT_RUN, DIFFERENT, EQUAL, FILE, WRITTEN, as_json, output_options, quiet
+from gbfl_compile.cli.flags import COULD_NOT_RUN, DIFFERENT, EQUAL, FILE, WRITTEN, as_json, output_options, quiet_option
 from gbfl_compile.errors import BadInput
 
 
 @click.command()
 @click.argument("program", type=FILE)
-@click.option("--row", "table", type=FILE, help="A table (CSV or Parquet): explain why a row of it gets its class.")
+@click.option("--row", "table", type=FILE, help="A table (CSV or Parquet): explain the class of one of its rows.")
 @click.option("--row-number", type=click.IntRange(1), default=1, show_default=True, help="Which of its rows.")
 @click.option("--triplets", type=FILE, help="An NPZ file of x, PP and PN: add what the black box says about the row.")
 @as_json
 @output_options
 def show(program: Path, table: Path | None, row_number: int, triplets: Path | None, as_json: bool) -> int:
-    """Print a program's rules as people read them; with --row, why one row gets its class and what would change it.
+    """Print a program's rules in readable form; with --row, why one row gets its class and what would change it.
 
-    What suffices for the class and what would change it is exact: it holds in the program for every possible value.
+    Both are exact: they take every possible value into account, not a sample.
 
     Example: gbfl show loans.gbfl.json --row new.csv --row-number 3
     """
@@ -53,13 +53,13 @@ def show(program: Path, table: Path | None, row_number: int, triplets: Path | No
 @click.command()
 @click.argument("program", type=FILE)
 @click.argument("table", type=FILE, required=False)
-@click.option("--out", "-o", type=FILE, help="Where the program with its reasons goes.")
+@click.option("--out", "-o", type=FILE, help="The file for the program with its reasons.")
 @as_json
-@quiet
-def reasons(program: Path, table: Path | None, out: Path | None, as_json: bool, quiet: bool) -> int:
+@quiet_option
+def reasons(program: Path, table: Path | None, out: Path | None, as_json: bool) -> int:
     """List a program's clauses by number with their reasons; with TABLE (columns clause, text) and --out, set them.
 
-    A reason is told wherever its clause is: by show --row, and in what is compiled. It changes no answer.
+    A reason is given wherever its clause is reported: by show --row, and by compiled artifacts. It changes no answer.
 
     Example: gbfl reasons loans.gbfl.json reasons.csv -o loans.gbfl.json
     """
@@ -86,7 +86,7 @@ def reasons(program: Path, table: Path | None, out: Path | None, as_json: bool, 
     ]
     if as_json:
         screen.print_json({"program": digest(loaded), "reasons": listing})
-    elif not quiet:
+    else:
         for one in listing:
             screen.print_lines(f"{one['clause']}: {one['rule']}")
             if one["text"] is not None:
@@ -101,9 +101,9 @@ def reasons(program: Path, table: Path | None, out: Path | None, as_json: bool, 
 @as_json
 @output_options
 def lint(program: Path, data: Path | None, budget: float, as_json: bool) -> int:
-    """Point out leaves no row reaches, clauses that never or always hold, and rules that say the same.
+    """Find leaves that no row reaches, clauses that never or always hold, and rules that repeat others.
 
-    Exit code: 0 nothing odd, 1 something is, 2 bad usage or input.
+    Exit code: 0 nothing found, 1 something found, 2 bad usage or input.
 
     Example: gbfl lint demo-out/program.json
     """
@@ -123,12 +123,12 @@ def lint(program: Path, data: Path | None, budget: float, as_json: bool) -> int:
 @click.command()
 @click.argument("old", type=FILE)
 @click.argument("new", type=FILE)
-@click.option("--data", type=FILE, help="Rows (CSV or Parquet): how many get another class.")
+@click.option("--data", type=FILE, help="Rows (CSV or Parquet): count those that get another class.")
 @click.option("--budget", type=float, default=10.0, show_default=True, help="Time limit of the proof, in seconds.")
 @as_json
 @output_options
 def diff(old: Path, new: Path, data: Path | None, budget: float, as_json: bool) -> int:
-    """Compare two versions of a program by what they mean: proved equal, or where and how they differ.
+    """Compare two versions of a program by their answers: proved equal, or where and how they differ.
 
     Exit code: 0 equal, 1 different, 2 bad usage or input, 3 undecided.
 
@@ -148,8 +148,8 @@ def diff(old: Path, new: Path, data: Path | None, budget: float, as_json: bool) 
 @click.command()
 @click.argument("program", type=FILE)
 @click.option("--out", "-o", type=WRITTEN, default=Path("report.html"), show_default=True, help="The HTML file.")
-@click.option("--verdict", type=FILE, help="What `gbfl check --json FILE` wrote.")
-@click.option("--audit", type=FILE, help="What `gbfl audit --json` printed, as --out writes it.")
+@click.option("--verdict", type=FILE, help="The file that `gbfl check --json FILE` wrote.")
+@click.option("--audit", type=FILE, help="The file that `gbfl audit --json --out FILE` wrote.")
 @click.option("--row", type=FILE, help="A table (CSV or Parquet): explain one of its rows.")
 @click.option(
     "--row-number", type=click.IntRange(1), default=1, show_default=True, help="Which row of --row or --triplets."
@@ -157,11 +157,11 @@ def diff(old: Path, new: Path, data: Path | None, budget: float, as_json: bool) 
 @click.option("--triplets", type=FILE, help="An NPZ file of x, PP and PN: show those of the row.")
 @click.option("--sizes", type=FILE, metavar="MODEL.c", help="An emitted C file: build it and report its size.")
 @as_json
-@quiet
-def report(program: Path, out: Path, as_json: bool, quiet: bool, **sections: Any) -> int:
+@quiet_option
+def report(program: Path, out: Path, as_json: bool, **sections: Any) -> int:
     """Write a report on a program: verdict, rules, features, reasons, figures, and what is not known.
 
-    One file that needs no network and no scripts; it reads on a phone, on paper and with a screen reader.
+    It is one file that needs no network and no scripts, readable on a phone, on paper and with a screen reader.
 
     Example: gbfl report loans.gbfl.json --verdict check.json -o report.html
     """
@@ -174,6 +174,6 @@ def report(program: Path, out: Path, as_json: bool, quiet: bool, **sections: Any
     size = write_page(source, out, **sections)
     if as_json:
         screen.print_json({"program": digest(source), "out": str(out), "bytes": size})
-    elif not quiet:
+    else:
         screen.print_lines(f"{out}: {size:,} bytes")
     return EQUAL

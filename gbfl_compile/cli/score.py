@@ -1,4 +1,4 @@
-"""`gbfl score`: a table scored by an artifact, or inside its database."""
+"""`gbfl score`: scores a table with an artifact, or inside its database."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from gbfl_compile.cli.flags import EQUAL, FILE, WRITTEN, as_json, column_mapping
 @click.command()
 @click.argument("source", metavar="FOLDER|PROGRAM", type=FILE)
 @click.argument("data", type=FILE, required=False)
-@click.option("--out", "-o", type=WRITTEN, help="Where the scored table goes (CSV, Parquet or Arrow).")
+@click.option("--out", "-o", type=WRITTEN, help="The file for the scored table (CSV, Parquet or Arrow).")
 @click.option("--key", "keys", multiple=True, metavar="COLUMN", help="A column of DATA to carry over; may be repeated.")
 @click.option("--name", help="The artifact's name, where the folder holds several.")
-@click.option("--jobs", "-j", type=click.IntRange(1), help="Threads.  [default: those of the machine, at most 8]")
+@click.option("--jobs", "-j", type=click.IntRange(1), help="Number of threads.  [default: one per core, at most 8]")
 @click.option("--database", envvar="GBFL_DATABASE", metavar="URL", help="Score inside this database instead.")
 @click.option("--table", help="The database's table of features.")
-@click.option("--to-table", help="The table to create there.")
+@click.option("--to-table", help="The table to create for the scores.")
 @click.option("--schema", default="", help="The schema of both tables.")
-@click.option("--column", "columns", multiple=True, metavar="FEATURE=COLUMN", help="Where the names differ.")
-@click.option("--replace", is_flag=True, help="Replace an existing TO_TABLE once the new one is complete.")
+@click.option(
+    "--column", "columns", multiple=True, metavar="FEATURE=COLUMN", help="A feature's column, if its name differs."
+)
+@click.option("--replace", is_flag=True, help="Replace an existing table once the new one is complete.")
 @as_json
 @quiet_option
 def score(
@@ -40,8 +42,8 @@ def score(
 ) -> int:
     """Score a table with the artifact in FOLDER, or PROGRAM itself: `label`, then one `p_<class>` per class.
 
-    DATA is CSV (.csv, .csv.gz), Parquet or Arrow (.arrow, .feather) and may be larger than memory: rows pass through in
-    batches. OUT appears when it is complete.
+    DATA is CSV (.csv, .csv.gz), Parquet or Arrow (.arrow, .feather) and may be larger than memory: it is
+    read in batches. OUT appears only when it is complete.
 
     With --table, a table of a database is scored there with PROGRAM: no row leaves it. The URL may be given in the
     environment variable GBFL_DATABASE, which keeps its password out of process lists.

@@ -118,7 +118,7 @@ def output_to(path: Path | None, *, quiet: bool) -> Iterator[None]:
     try:
         with contextlib.redirect_stdout(text):
             yield
-    finally:  # results are kept, whatever else went wrong
+    finally:  # results are kept even after an error
         if path is not None and text.getvalue():
             write_whole(path, text.getvalue().encode("utf-8", "backslashreplace"))
 
@@ -304,7 +304,8 @@ def print_doctor(state: dict[str, Any]) -> None:
         cells = [Text("yes", "green") if row[what] == "yes" else Text("no", "yellow") for what in ("emit", "run")]
         targets.add_row(name, *cells, Text(row["engine"]))
         for why in {row["emit"], row["run"]} - {"yes"}:
-            reasons.setdefault(why.removeprefix(f"{row['engine']}: ").replace(row["engine"], "it"), []).append(name)
+            own = why.removeprefix(f"{row['engine']}: ").replace(row["engine"], "the engine")
+            reasons.setdefault(own, []).append(name)
     print_lines("")
     _print_table(targets)
     print_lines("")

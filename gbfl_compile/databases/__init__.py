@@ -114,7 +114,7 @@ def from_connection(dialect: str, connection: Any) -> Database:
         return ENGINES[dialect].over(connection)
     if dialect in dbapi.NAMINGS:
         return dbapi.over(dialect, connection)
-    raise BadInput(f"unknown dialect {dialect!r}: there are {', '.join((*ENGINES, *dbapi.NAMINGS))}")
+    raise BadInput(f"unknown dialect {dialect!r}: use one of {', '.join((*ENGINES, *dbapi.NAMINGS))}")
 
 
 def catalog_of(database: Database) -> Catalog:
@@ -122,7 +122,7 @@ def catalog_of(database: Database) -> Catalog:
     engine = ENGINES.get(database.dialect)
     if engine is None or engine.catalog is None:
         known = ", ".join(name for name, each in ENGINES.items() if each.catalog is not None)
-        raise BadInput(f"views of {database.version} are not read: there is {known}")
+        raise BadInput(f"views of {database.version} cannot be read, only those of {known}")
     return engine.catalog
 
 
@@ -179,7 +179,7 @@ def connect(url: str, read_only: bool = False) -> Database:
     family = address.scheme.partition("+")[0]
     if family not in (*FILES, *SERVERS, *dbapi.BY_SQLALCHEMY):
         known = ", ".join((*FILES, *SERVERS, *dbapi.BY_SQLALCHEMY))
-        raise BadInput(f"{address.scheme!r} is not a known kind of database: there are {known}")
+        raise BadInput(f"{address.scheme!r} is not a known kind of database: use one of {known}")
     try:
         if family in FILES:
             return FILES[family](address, read_only)

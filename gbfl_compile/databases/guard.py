@@ -1,4 +1,4 @@
-"""Ends a private server and removes its folder when the process that started it is gone, for whatever reason.
+"""Ends a private server and removes its folder when the process that started it is gone, for any reason.
 
 Run as a program: `python guard.py PID SIGNAL FOLDER`, with a pipe as its standard input that is never written to. The
 pipe closes when its owner exits, is killed, or closes it; then the server is ended.

@@ -158,7 +158,7 @@ def while_unchanged(folder: Path, read: Callable[[], Read]) -> Read:
             continue
         if before == _identity(folder):
             return content
-    raise BadInput(f"{folder}: is being replaced all the time, try again when that is over")
+    raise BadInput(f"{folder}: keeps being replaced by another process, try again later")
 
 
 PATIENCE = 100

@@ -2,7 +2,7 @@
 
 The digest covers meaning alone (features, classes, clauses, decision), so respelling a program does not
 change it: atoms are sorted, and a bound that is not there has no open or closed end. A second hash covers
-what is only told about the program: metadata and leaf row counts.
+what is only recorded about the program: metadata and leaf row counts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def digest(program: Program) -> str:
 
 
 def metadata_digest(program: Program) -> str:
-    """SHA-256 of what is told about the program: metadata and leaf row counts."""
+    """SHA-256 of what is recorded about the program: metadata and leaf row counts."""
     nodes = program.decision.nodes if isinstance(program.decision, Tree) else ()
     rows = [node.rows for node in nodes if isinstance(node, Leaf)]
     return _sha256({"metadata": program.metadata, "rows": rows})

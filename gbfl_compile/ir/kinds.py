@@ -74,7 +74,7 @@ def codebook(program: Program) -> Codebook:
     return Codebook(tuple(tuple(sorted(texts)) for texts in mentioned))
 
 
-def unlisted(listed: Iterable[str]) -> str:
+def other_text(listed: Iterable[str]) -> str:
     """A text that is none of these."""
     text, taken = "other", set(listed)
     while text in taken:
@@ -165,7 +165,7 @@ def decode_value(kind: Kind, value: float, texts: Sequence[str] = ()) -> Value:
         return None
     match kind:
         case "category":
-            return texts[int(value) - 1] if 1 <= value < len(texts) + 1 else unlisted(texts)
+            return texts[int(value) - 1] if 1 <= value < len(texts) + 1 else other_text(texts)
         case "boolean":
             return value >= 1.0
         case "date" | "timestamp":

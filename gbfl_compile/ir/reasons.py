@@ -64,7 +64,7 @@ def leaf_reasons(program: Program, tree: Tree) -> list[str]:
 
 
 def rule_reasons(program: Program) -> list[str]:
-    """For each rule of a rule set what is told where it holds: `3 `, or with reasons `Too young; ` and `3; `."""
+    """For each rule of a rule set the text to print where it holds: `3 `, or with reasons `Too young; ` and `3; `."""
     own = reasons_of(program)
     if not own:
         return [f"{clause} " for clause in range(len(program.clauses))]
@@ -72,7 +72,7 @@ def rule_reasons(program: Program) -> list[str]:
 
 
 def is_reason(text: str) -> bool:
-    """Whether a text can be told in every target: one line of printable characters, not too long."""
+    """Whether every target can print a text: one line of printable characters, not too long."""
     return 0 < len(text) <= LONGEST and text.isprintable() and text == text.strip()
 
 

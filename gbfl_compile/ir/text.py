@@ -122,13 +122,13 @@ def unseen_text(program: Program, clause_rows: Sequence[int]) -> str | None:
         if not (unseen := sum(leaf.rows == 0 for leaf in leaves)):
             return None
         have = "leaves has" if unseen == 1 else "leaves have"
-        return f"{unseen} of {len(leaves)} {have} 0 rows: no row learned from ends there, only explanations of rows do"
+        return f"{unseen} of {len(leaves)} {have} 0 rows: no training row ends there, only explanations of rows do"
     numbers = [str(number) for number, rows in enumerate(clause_rows) if rows == 0]
     if not numbers:
         return None
     hold, which = ("holds", "number") if len(numbers) == 1 else ("hold", "numbers")
     named = f"{', '.join(numbers[:MOST_NUMBERS])}{', …' if len(numbers) > MOST_NUMBERS else ''}"
-    of = f"{len(numbers)} of {len(program.clauses)} clauses {hold} for no row learned from"
+    of = f"{len(numbers)} of {len(program.clauses)} clauses {hold} for no training row"
     return f"{of}, {which} {named} in gbfl reasons"
 
 

@@ -48,7 +48,7 @@ def baseline_figures(
         f"tree on data, PPs and PNs, depth {MAX_DEPTH}": AugmentedTree(black_box, **settings),
     }
     frame = pd.DataFrame(explanations.x, columns=list(triplets.features))
-    # threads, whatever backend explains rows: a tree grows without holding up the others; the last takes longest
+    # threads, even if another backend explains rows: a tree grows without holding up the others; the last takes longest
     fit = joblib.Parallel(n_jobs=jobs, require="sharedmem")
     fit(joblib.delayed(model.fit)(frame, y, explanations=explanations) for model in reversed(models.values()))
     figures = {name: held_out_figures(model, triplets, y_test) for name, model in models.items()}

@@ -34,7 +34,7 @@ def check_parameters(model: Any) -> None:
     choices = {"head": HEADS, "mode": MODES, "fit_on": ("triplets", "x"), "labels": ("black_box", "true")}
     for name, allowed in choices.items():
         if getattr(model, name) not in allowed:
-            raise BadInput(f"{name}={getattr(model, name)!r} is none of {', '.join(allowed)}")
+            raise BadInput(f"{name}={getattr(model, name)!r} is not one of {', '.join(allowed)}")
     if model.max_depth != "cv" and not (_is_whole(model.max_depth) and 1 <= model.max_depth <= MAX_DEPTH):
         raise BadInput(f"max_depth={model.max_depth!r}: a readable tree is 1 to {MAX_DEPTH} levels deep, or 'cv'")
     for name in ("max_clauses", "max_atoms", "min_samples_leaf"):

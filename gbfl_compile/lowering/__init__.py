@@ -46,14 +46,9 @@ def lower(model: Any, figures: Mapping[str, Any] | None = None) -> Program:
                 f"a {type(model).__name__} cannot be lowered: give a GBFLClassifier, a baseline of "
                 "learning.baselines, or a DecisionTreeClassifier"
             )
-    program = Program(
-        features=feature_names(model),
-        classes=tuple(model.classes_.tolist()),
-        clauses=clauses,
-        decision=decision,
-        metadata=provenance(model, figures or {}),
-    )
-    return _with_row_counts(validate(program), _training_rows(model))
+    program = Program(feature_names(model), tuple(model.classes_.tolist()), clauses, decision)
+    counted = _with_row_counts(program, _training_rows(model))
+    return validate(replace(counted, metadata=provenance(model, figures or {})))
 
 
 def feature_names(model: Any) -> tuple[str, ...]:
@@ -121,15 +116,15 @@ def provenance(model: Any, figures: Mapping[str, Any]) -> dict[str, Any]:
     if hasattr(model, "black_box_"):
         black_box = model.black_box_.model
         facts["black_box"] = {"kind": _kind(black_box), "fingerprint": _fingerprint(black_box)}
-    known = dict(figures)
-    if hasattr(model, "explanations_"):
-        facts["explanations"] = model.explanations_.counts()
     if (rows := _training_rows(model)) is not None:
         facts["training"] = {
             "rows": len(rows),
             "fingerprint": data_fingerprint(rows, feature_names(model)),
             "histograms": [histogram(rows[:, feature]) for feature in range(rows.shape[1])],
         }
+    known = dict(figures)
+    if hasattr(model, "explanations_"):
+        facts["explanations"] = model.explanations_.counts()
     if hasattr(model, "consistency_"):
         known = {"training": model.consistency_.as_dict(), **known}
     return {**facts, "figures": known}
@@ -167,7 +162,7 @@ def _fingerprint(model: Any) -> str | None:
 
     try:
         return f"joblib-sha1:{joblib.hash(model, hash_name='sha1')}"
-    except Exception:  # whatever cannot be pickled has no fingerprint
+    except Exception:  # what cannot be pickled has no fingerprint
         return None
 
 

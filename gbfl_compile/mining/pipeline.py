@@ -1,7 +1,7 @@
 """The way from a table to a program: read, train or load a black box, explain, fit, lower, measure on rows held out.
 
-Explained rows are kept in a folder chunk by chunk, so that whatever stops the run, the same call resumes from there
-and ends in the same program.
+Explained rows are kept in a folder chunk by chunk, so that after an interruption of any kind the same call resumes
+from there and ends in the same program.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from gbfl_compile.passes import optimise
 BLOCK_ROWS = 65_536
 
 HEADS: dict[str, HeadKind] = {"rules": "rules", "tree": "tree", "list": "rule_list", "rule_list": "rule_list"}
-"""Head, as it is asked for -> as the classifier calls it."""
+"""Name of a head for users -> for the classifier."""
 
 
 class Progress(Protocol):
@@ -171,7 +171,7 @@ def mine(
 
 def _refuse_unknown(name: str, value: str | None, known: tuple[str | None, ...]) -> None:
     if value not in known:
-        raise BadInput(f"{name}={value!r} is none of {', '.join(each for each in known if each is not None)}")
+        raise BadInput(f"{name}={value!r} is not one of {', '.join(each for each in known if each is not None)}")
 
 
 def _checked_head(head: str, clauses: int | None, depth: int | None) -> tuple[HeadKind, int, int]:

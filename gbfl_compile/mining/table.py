@@ -242,7 +242,7 @@ def split_of(rows: Rows, seed: int, where: str) -> Split:
     from sklearn.model_selection import train_test_split
 
     if len(rows.x) < FEWEST_ROWS:
-        raise BadInput(f"{where}: {len(rows.x)} rows are too few to learn from and measure on: {FEWEST_ROWS} at least")
+        raise BadInput(f"{where}: {len(rows.x)} rows are too few to learn from and measure on: at least {FEWEST_ROWS}")
     _check_counts(rows.y, where)
     try:
         x, x_test, y, y_test = train_test_split(

@@ -81,7 +81,7 @@ class Dataset:
 def load_dataset(name: str, folder: Path | None = None, seed: int = 0) -> Dataset:
     """One of the six sets: from `folder` if it has it, else built in or from OpenML. `seed` is for a generated one."""
     if name not in SOURCES:
-        raise BadInput(f"data set {name!r} is none of {', '.join(SOURCES)}")
+        raise BadInput(f"data set {name!r} is not one of {', '.join(SOURCES)}")
     if folder is not None:
         if not folder.is_dir():
             raise BadInput(f"{folder}: is not a folder of data sets")
@@ -237,7 +237,7 @@ class Split:
 def split_of(dataset: Dataset, rows: int, seed: int) -> Split:
     """At most `rows` rows, 75 % of them for training, the classes in the same shares on both sides."""
     if rows < FEWEST_ROWS:
-        raise BadInput(f"{rows} rows are too few to split and explain: {FEWEST_ROWS} at least")
+        raise BadInput(f"{rows} rows are too few to split and explain: at least {FEWEST_ROWS}")
     x, y = _draw(dataset, rows, seed)
     x_train, x_test, y_train, y_test = train_test_split(
         x, y, test_size=TEST_SHARE, random_state=FRESH + seed, stratify=y

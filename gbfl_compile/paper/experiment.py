@@ -57,11 +57,11 @@ def check_plan(plan: Plan) -> Plan:
     """The plan itself, or a BadInput that says what is wrong with it."""
     for name in plan.sets:
         if name not in SOURCES:
-            raise BadInput(f"--sets: {name!r} is none of {', '.join(SOURCES)}")
+            raise BadInput(f"--sets: {name!r} is not one of {', '.join(SOURCES)}")
     if not plan.sets or len(set(plan.sets)) < len(plan.sets):
-        raise BadInput("--sets: name each set once, one at least")
+        raise BadInput("--sets: name at least one set, and each once")
     if plan.seeds < 1 or plan.workers < 1:
-        raise BadInput("--seeds and --workers: 1 at least")
+        raise BadInput("--seeds and --jobs: at least 1")
     if plan.data is not None and not plan.data.is_dir():
         raise BadInput(f"{plan.data}: is not a folder of data sets")
     return plan

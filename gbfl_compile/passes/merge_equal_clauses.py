@@ -31,7 +31,7 @@ def merge_equal_clauses(program: Program) -> Program:
 
 
 def question(clause: Clause) -> frozenset[tuple[int, Allowed]]:
-    """What a clause asks, whatever the order and spelling of its atoms."""
+    """What a clause asks, regardless of the order and spelling of its atoms."""
     return frozenset((atom.feature, allowed_by(atom)) for atom in clause.atoms)
 
 

@@ -1,4 +1,4 @@
-"""A tree as a picture, read from the left: up where a clause holds, down where it does not, as wide as the rows."""
+"""Pictures as shapes; and a tree as one, read from the left: up where a clause holds, down where it does not."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ LETTERS = 17
 WIDEST_STREAM = 24.0
 
 COLOURED_CLASSES = 6
-"""Only the first classes have distinct colours; the others share one and are told apart by name."""
+"""Only the first classes have distinct colours; the others share one and differ by name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,8 +27,8 @@ from gbfl_compile.reporting.audit import Audit
 from gbfl_compile.reporting.audit import audit as audit_section
 from gbfl_compile.reporting.behaviour import behaviour
 from gbfl_compile.reporting.evidence import Banner, TargetLine, banner, target_lines
+from gbfl_compile.reporting.features import SHOWN_FIGURES, feature_section
 from gbfl_compile.reporting.figures import figures
-from gbfl_compile.reporting.histograms import SHOWN_FIGURES, feature_section
 from gbfl_compile.reporting.row import points_of, row_reasons
 from gbfl_compile.reporting.rules import SHOWN, rules
 from gbfl_compile.reporting.text import class_names, one_line, shorten

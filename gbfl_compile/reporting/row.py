@@ -203,8 +203,8 @@ def _best_two(answer: Answer) -> tuple[int, int | None]:
 
 def _exactly(program: Program, row: Sequence[float]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """What part of the row suffices and what would change its class; () where the search would take long."""
-    from gbfl_compile.why.account import change_text, values_text
     from gbfl_compile.why.changes import changes
+    from gbfl_compile.why.row import change_text, values_text
     from gbfl_compile.why.sufficient import sufficient
 
     if len(program.clauses) > MOST_SEARCHED:
@@ -212,7 +212,7 @@ def _exactly(program: Program, row: Sequence[float]) -> tuple[tuple[str, tuple[s
     names = distinct(program.features)
     plain = [None if math.isnan(value) else value for value in row]
     enough, other = sufficient(program, plain), changes(program, plain)
-    fewest = "no smaller set does" if enough.smallest else "a smaller set may do; this was not decided"
+    fewest = "no smaller set suffices" if enough.smallest else "a smaller set may suffice; not decided"
     suffices = tuple(values_text(feature, values, names) for feature, values in enough.conditions)
     moves = tuple(change_text(program, change, plain, names).replace("->", "→") for change in other.nearest)
     none = f"no change of {'one feature' if other.searched == 1 else 'one or two features'} does"
@@ -221,7 +221,7 @@ def _exactly(program: Program, row: Sequence[float]) -> tuple[tuple[str, tuple[s
         suffices = (*suffices[:MOST_CONDITIONS], f"and {len(suffices) - MOST_CONDITIONS} more features")
     return (
         (
-            f"Enough for the class, whatever the other values ({fewest})",
+            f"Enough for the class, with any other values ({fewest})",
             suffices or ("nothing: every row gets this class",),
         ),
         (what, moves[:MOST_CHANGES] or (none,)),

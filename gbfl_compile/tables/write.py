@@ -180,7 +180,7 @@ def _let_go(writers: Sequence[Any]) -> None:
 
 @contextmanager
 def _arrow_writer(partial: Path, compression: str | None) -> Iterator[Writer]:
-    """Arrow's file format. A file has one dictionary a column, batches have their own: their values are written."""
+    """Arrow's file format. A file has one dictionary per column but each batch its own, so plain values are written."""
     import pyarrow as pa
 
     if compression is not None and not pa.Codec.is_available(compression):

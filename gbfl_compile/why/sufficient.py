@@ -1,4 +1,4 @@
-"""Which values of a row suffice for its class, whatever the others are: a pertinent positive of the program itself.
+"""Which values of a row suffice for its class, for any values of the rest: a pertinent positive of the program itself.
 
 The smallest set is found through counterexamples to smaller ones: each is a row of another class that differs from the
 given row in some features, and a sufficient set must contain one of them. Then each range is widened as far as it goes.

@@ -1,5 +1,6 @@
 """The audit log: what was meddled with shows, two writers both land, a line is there whole or not at all."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -7,7 +8,7 @@ import sys
 
 import pytest
 
-from gbfl_compile.auditing.log import append, examine, verify
+from gbfl_compile.auditing.log import append, end_content, examine, verify
 from gbfl_compile.auditing.verdict import AuditReport, DeployedVerdict
 from gbfl_compile.backends import emit
 from gbfl_compile.cli import main
@@ -93,14 +94,118 @@ def test_anything_added_by_hand_is_found(log, end):
     assert verify(log).startswith("line 6: ")
 
 
-def test_a_cut_off_end_shows_only_against_a_hash_kept_elsewhere(log):
+@pytest.mark.parametrize("left", range(5))
+def test_a_cut_off_end_is_found(log, left):
+    log.write_bytes(b"".join(lines(log)[:left]))
+    missing = "line is" if left == 4 else f"{5 - left} lines are"
+    assert verify(log) == f"line {left + 1}: the end is cut off: the last {missing} missing, by audits.jsonl.end"
+    before = log.read_bytes()
+    with pytest.raises(BadInput, match="nothing is added to a broken log"):
+        append(log, REPORT)
+    assert log.read_bytes() == before
+
+
+def test_a_log_that_is_gone_is_not_begun_anew(log):
+    log.unlink()
+    with pytest.raises(BadInput, match="the last 5 lines are missing"):
+        append(log, REPORT)
+
+
+def end_of(log):
+    return log.with_name("audits.jsonl.end")
+
+
+def test_a_missing_or_changed_end_file_is_found(log):
+    end = end_of(log).read_bytes()
+    assert json.loads(end) == {"lines": 5, "last": json.loads(lines(log)[-1])["hash"]}
+    end_of(log).unlink()
+    assert verify(log) == "audits.jsonl.end is missing, which says how many lines there are: lines may be too"
+    for other in (b"", b"{}", b"[]", b'{"lines":5}', end + end, end.replace(b":5", b": 5"), end.replace(b":5", b":-5")):
+        end_of(log).write_bytes(other)
+        assert verify(log) == "audits.jsonl.end was changed, or is not of an audit log"
+        with pytest.raises(BadInput, match="nothing is added"):
+            append(log, REPORT)
+    end_of(log).write_bytes(end.replace(b'"last":"', b'"last":"0')[:-4] + b'"}\n')
+    assert verify(log) is not None
+    end_of(log).write_bytes(end)
+    assert verify(log) is None
+
+
+def test_a_log_cut_to_one_line_is_not_taken_for_an_interrupted_first_audit(log):
+    log.write_bytes(lines(log)[0])
+    end_of(log).unlink()
+    assert verify(log) is not None
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_an_audit_that_was_interrupted_before_the_end_file_is_explained_and_the_next_one_goes_on(tmp_path, count):
+    log = tmp_path / "audits.jsonl"
+    for _ in range(count):
+        before = end_of(log).read_bytes() if end_of(log).exists() else None
+        append(log, REPORT)
+    end_of(log).write_bytes(before or b'{"last":"' + b"0" * 64 + b'","lines":0}\n')
+    state = examine(log)
+    assert (state.problem, state.lines) == (None, count)
+    assert state.note == (
+        f"audits.jsonl.end is one line behind: an audit was interrupted just after it had added line {count}"
+    )
+    append(log, REPORT)
+    assert (examine(log).problem, examine(log).note, examine(log).lines) == (None, None, count + 1)
+
+
+def test_lines_beyond_the_end_file_are_found(log):
+    old = end_of(log).read_bytes()
+    for _ in range(2):
+        append(log, REPORT)
+    end_of(log).write_bytes(old)
+    assert verify(log) == "line 6: audits.jsonl.end ends before it: lines were added by hand"
+
+
+def test_a_log_written_anew_beside_an_old_end_file_is_found(log, tmp_path):
+    other = tmp_path / "other.jsonl"
+    for _ in range(5):
+        append(other, AuditReport("c" * 64, ()))
+    log.write_bytes(other.read_bytes())
+    assert verify(log) == "line 5: audits.jsonl.end ends with another: the log was written anew"
+
+
+def as_form_1(log):
+    """The log as an earlier version wrote it, without an .end file."""
+    rewritten, before = [], "0" * 64
+    for line in lines(log):
+        form = {**json.loads(line), "form": 1, "before": before}
+        del form["hash"]
+        text = json.dumps(form, sort_keys=True, separators=(",", ":"))
+        before = hashlib.sha256(text.encode()).hexdigest()
+        rewritten.append(json.dumps({**form, "hash": before}, sort_keys=True, separators=(",", ":")) + "\n")
+    log.write_text("".join(rewritten))
+    end_of(log).unlink()
+
+
+def test_a_log_of_the_old_form_is_read_and_named_and_gets_its_end_file_with_the_next_line(log):
+    as_form_1(log)
+    state = examine(log)
+    assert (state.problem, state.lines) == (None, 5)
+    assert state.note == "a log of an earlier version, without audits.jsonl.end: lines cut off at its end do not show"
+    append(log, REPORT)
+    assert examine(log).note is None
+    log.write_bytes(b"".join(lines(log)[:5]))
+    assert verify(log).startswith("line 6: the end is cut off")
+    log.write_bytes(b"".join(lines(log)[:3]))
+    assert verify(log).startswith("line 4: the end is cut off")
+
+
+def test_both_files_replaced_together_show_only_against_a_hash_kept_elsewhere(log):
     kept = append(log, REPORT)
     assert verify(log, kept) is None
+    before = end_of(log).read_bytes()
     append(log, REPORT)
     assert verify(log, kept) is None, "a log that has grown still has the line"
-    log.write_bytes(b"".join(lines(log)[:4]))
-    assert verify(log) is None, "this cannot be seen from the file alone"
-    assert verify(log, kept).startswith("line 5: ")
+    latest = json.loads(lines(log)[-1])["hash"]
+    log.write_bytes(b"".join(lines(log)[:6]))
+    end_of(log).write_bytes(before)
+    assert verify(log) is None, "this cannot be seen from the two files alone"
+    assert verify(log, latest).startswith("line 7: ")
 
 
 def test_a_log_written_anew_shows_only_against_a_hash_kept_elsewhere(log, tmp_path):
@@ -169,6 +274,18 @@ else:
     assert verify(tmp_path / "log") is None
 
 
+def test_where_the_end_file_cannot_be_written_the_log_is_as_it_was(log):
+    before, end = log.read_bytes(), end_of(log).read_bytes()
+    end_of(log).unlink()
+    end_of(log).mkdir()
+    with pytest.raises(BadInput):
+        append(log, REPORT)
+    assert log.read_bytes() == before
+    end_of(log).rmdir()
+    end_of(log).write_bytes(end)
+    assert verify(log) is None
+
+
 def test_what_is_no_file_is_refused(tmp_path):
     with pytest.raises(BadInput, match="cannot be written"):
         append(tmp_path, REPORT)
@@ -211,7 +328,9 @@ while True:
     assert examine(log).lines >= 60
 
 
-def test_from_the_command_line_a_cut_off_end_is_found_by_the_hash_that_was_printed(tmp_path, capsys, monkeypatch):
+def test_from_the_command_line_a_cut_off_end_is_found_and_a_replaced_log_by_the_hash_that_was_printed(
+    tmp_path, capsys, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     save(TREE, tmp_path / "approved.json")
     (tmp_path / "model.py").write_bytes(emit(TREE, "python", "model").files["model.py"])
@@ -226,12 +345,22 @@ def test_from_the_command_line_a_cut_off_end_is_found_by_the_hash_that_was_print
     )
     log = tmp_path / "audits.jsonl"
     log.write_bytes(b"".join(lines(log)[:2]))
-    assert main(["audit-log", "verify", "audits.jsonl"]) == 0, "a cut-off end cannot be seen from the file alone"
-    assert main(["audit-log", "verify", "audits.jsonl", "--expect", hashes[1]]) == 0
+    assert main(["audit-log", "verify", "audits.jsonl"]) == 1
+    told = capsys.readouterr().out
+    assert told == "broken: line 3: the end is cut off: the last line is missing, by audits.jsonl.end\n"
     assert main(["audit-log", "verify", "audits.jsonl", "--expect", hashes[2]]) == 1
     assert "no line has the expected hash" in capsys.readouterr().out
-    assert main(["audit-log", "verify", "audits.jsonl", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"verdict": "whole", "problem": None, "lines": 2, "last": hashes[1]}
+    assert main(["audit-log", "verify", "audits.jsonl", "--json"]) == 1
+    form = {"verdict": "broken", "problem": told[8:-1], "note": None, "lines": 2, "last": hashes[1]}
+    assert json.loads(capsys.readouterr().out) == form
+    (tmp_path / "audits.jsonl.end").write_bytes(end_content(2, hashes[1]))
+    assert main(["audit-log", "verify", "audits.jsonl"]) == 0, "both files were replaced"
+    assert main(["audit-log", "verify", "audits.jsonl", "--expect", hashes[1]]) == 0
+    assert main(["audit-log", "verify", "audits.jsonl", "--expect", hashes[2]]) == 1
+    (tmp_path / "audits.jsonl.end").write_bytes(end_content(1, hashes[0]))
+    capsys.readouterr()
+    assert main(["audit-log", "verify", "audits.jsonl"]) == 0
+    assert "note: audits.jsonl.end is one line behind" in capsys.readouterr().out
 
 
 def test_an_answer_that_cannot_be_logged_is_still_shown(tmp_path, capsys, monkeypatch):

@@ -1,4 +1,4 @@
-"""Reasons in the user's own words are told by every target as they were given, whatever they hold, and are proved."""
+"""Reasons in the user's own words come out of every target as they went in, with any characters, and are proved."""
 
 import ctypes
 import json
@@ -29,8 +29,8 @@ from tests.backends.sql.programs import (
     REASONED,
     REASONS,
     TREE,
+    reasons_answered,
     reasons_expected,
-    reasons_told,
 )
 from tests.engines.sizes import rule_set, wide_tree
 
@@ -57,8 +57,8 @@ def held_texts(program):
 def test_a_python_module_tells_them(name):
     namespace = {}
     exec(emit(REASONED[name], "python").files["model.py"], namespace)
-    told = [namespace["explain"](row)["reasons"] for row in REASON_ROWS.tolist()]
-    assert told == held_texts(REASONED[name])
+    reasons = [namespace["explain"](row)["reasons"] for row in REASON_ROWS.tolist()]
+    assert reasons == held_texts(REASONED[name])
     assert namespace["REASONS"] == reasons_of(REASONED[name])
 
 
@@ -67,19 +67,19 @@ def test_a_python_module_tells_them(name):
 def test_a_c_scorer_tells_them(name, tmp_path):
     path = write(emit(REASONED[name], "c"), tmp_path)
     cc(*STRICT, "-shared", "-fPIC", path.name, "-o", "model.so", folder=tmp_path)
-    told = ctypes.CDLL(str(tmp_path / "model.so")).model_reason
-    told.restype, told.argtypes = ctypes.c_char_p, [ctypes.c_int]
-    assert [told(clause).decode("utf-8") for clause in range(2)] == list(reasons_of(REASONED[name]).values())
-    assert [told(-1), told(2)] == [None, None]
+    reason = ctypes.CDLL(str(tmp_path / "model.so")).model_reason
+    reason.restype, reason.argtypes = ctypes.c_char_p, [ctypes.c_int]
+    assert [reason(clause).decode("utf-8") for clause in range(2)] == list(reasons_of(REASONED[name]).values())
+    assert [reason(-1), reason(2)] == [None, None]
 
 
 @needs_a_compiler
 def test_a_c_scorer_has_none_for_a_clause_without(tmp_path):
     path = write(emit(with_reasons(CARD, {1: "second"}), "c"), tmp_path)
     cc(*STRICT, "-shared", "-fPIC", path.name, "-o", "model.so", folder=tmp_path)
-    told = ctypes.CDLL(str(tmp_path / "model.so")).model_reason
-    told.restype, told.argtypes = ctypes.c_char_p, [ctypes.c_int]
-    assert [told(0), told(1)] == [None, b"second"]
+    reason = ctypes.CDLL(str(tmp_path / "model.so")).model_reason
+    reason.restype, reason.argtypes = ctypes.c_char_p, [ctypes.c_int]
+    assert [reason(0), reason(1)] == [None, b"second"]
 
 
 @needs_a_compiler
@@ -98,13 +98,13 @@ def test_onnx_runtime_tells_them(name, dtype):
     program = REASONED[name]
     content = emit(program, "onnx", options={"reason": "yes", "dtype": dtype}).files["model.onnx"]
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
-    (told,) = session.run(["reason_text"], {"input": REASON_ROWS.astype(dtype)})
+    (reasons,) = session.run(["reason_text"], {"input": REASON_ROWS.astype(dtype)})
     props = session.get_modelmeta().custom_metadata_map
     assert dict(json.loads(props["gbfl.reasons"])) == reasons_of(program)
     if isinstance(program.decision, Tree):
-        assert told.tolist() == reasons_expected(program)
+        assert reasons.tolist() == reasons_expected(program)
     else:
-        assert [tuple(text for text in row if text) for row in told.tolist()] == held_texts(program)
+        assert [tuple(text for text in row if text) for row in reasons.tolist()] == held_texts(program)
 
 
 @each_program
@@ -112,9 +112,9 @@ def test_onnx_runtime_tells_them(name, dtype):
 def test_an_engine_tells_them(name, form, database, tmp_path):
     if form == "macro" and database.dialect in ("sqlite", "datafusion"):
         with pytest.raises(BadInput, match="use form=expression"):
-            reasons_told(REASONED[name], database, tmp_path, form=form)
+            reasons_answered(REASONED[name], database, tmp_path, form=form)
         return
-    assert reasons_told(REASONED[name], database, tmp_path, form=form) == reasons_expected(REASONED[name])
+    assert reasons_answered(REASONED[name], database, tmp_path, form=form) == reasons_expected(REASONED[name])
 
 
 @pytest.mark.parametrize("large", [rule_set, wide_tree])
@@ -122,8 +122,8 @@ def test_an_engine_tells_many_of_them(large, database, tmp_path):
     program = large()
     own = {clause: f"reason {clause}" for clause in range(0, len(program.clauses), 2)}
     rows = np.random.default_rng(0).normal(size=(20, len(program.features)))
-    told = reasons_told(with_reasons(program, own), database, tmp_path, rows)
-    for row, text in zip(rows.tolist(), told, strict=True):
+    reasons = reasons_answered(with_reasons(program, own), database, tmp_path, rows)
+    for row, text in zip(rows.tolist(), reasons, strict=True):
         held = evaluate(program, row).held
         parts = text.split("; ")
         if isinstance(program.decision, Scorecard):
@@ -162,9 +162,9 @@ def test_a_reason_that_was_changed_is_found(target, options, file, name):
 @pytest.mark.parametrize(("target", "options", "file"), TARGETS)
 @each_program
 def test_reasons_that_were_left_out_or_put_in_are_found(target, options, file, name):
-    told, silent = with_reasons(EACH[name], {1: "Age is low"}), EACH[name]
-    with_texts, without = (emit(program, target, options=options).files for program in (told, silent))
-    assert prove_artifact(told, target, without).answer == "other reasons"
+    reasoned, silent = with_reasons(EACH[name], {1: "Age is low"}), EACH[name]
+    with_texts, without = (emit(program, target, options=options).files for program in (reasoned, silent))
+    assert prove_artifact(reasoned, target, without).answer == "other reasons"
     assert prove_artifact(silent, target, with_texts).answer == "other reasons"
 
 
@@ -189,10 +189,10 @@ def test_a_program_without_reasons_is_written_as_before(target, options, file):
         )
 
 
-def test_reasons_change_what_is_told_and_not_what_is_meant():
-    told = with_reasons(TREE, {0: "x"})
-    assert digest(told) == digest(TREE)
-    assert metadata_digest(told) != metadata_digest(TREE)
+def test_reasons_change_the_texts_and_not_the_meaning():
+    reasoned = with_reasons(TREE, {0: "x"})
+    assert digest(reasoned) == digest(TREE)
+    assert metadata_digest(reasoned) != metadata_digest(TREE)
 
 
 def test_reasons_stay_with_their_clauses_through_the_passes():
@@ -220,14 +220,14 @@ def test_an_emitted_module_with_reasons_runs_alone(tmp_path):
 def test_a_deployed_view_that_tells_another_reason_is_found(name, database, tmp_path):
     if database.dialect == "datafusion":
         pytest.skip("views of DataFusion are not read: they live in a session")
-    told, table = with_reasons(EACH[name], {0: "Income's low"}), f"people_{name}"
+    reasoned, table = with_reasons(EACH[name], {0: "Income's low"}), f"people_{name}"
     database.insert(table, ["age", "income"], REASON_ROWS)
     path = tmp_path / "view.sql"
     options = {"form": "view", "table": table, "view": f"scores_{name}", "outputs": "label,reason"}
-    path.write_bytes(emit(told, f"sql:{database.dialect}", options=options).files["model.sql"])
+    path.write_bytes(emit(reasoned, f"sql:{database.dialect}", options=options).files["model.sql"])
     for statement in read_script(path).statements:
         database.execute(statement)
-    for program, verdict in ((told, "equal"), (with_reasons(told, {0: "Income's high"}), "different")):
+    for program, verdict in ((reasoned, "equal"), (with_reasons(reasoned, {0: "Income's high"}), "different")):
         found = audit_view(AuditInput(program, None, None, 10.0, {}), database, f"scores_{name}", "the view")
         assert found.verdict == verdict, found.reason
     database.execute(f"DROP VIEW scores_{name}")

@@ -362,9 +362,13 @@ def test_a_file_may_be_scored_into_itself(tmp_path):
 def test_broken_and_old_arrow_files_are_refused(tmp_path):
     data = written(tmp_path, frame_of(some_rows(50)), ".feather")
     whole = data.read_bytes()
-    for content, told in ((whole[:-300], "cannot be read|rows"), (b"FEA1" + whole, "version 1"), (b"", "rows.feather")):
+    for content, message in (
+        (whole[:-300], "cannot be read|rows"),
+        (b"FEA1" + whole, "version 1"),
+        (b"", "rows.feather"),
+    ):
         data.write_bytes(content)
-        with pytest.raises(BadInput, match=told):
+        with pytest.raises(BadInput, match=message):
             score_file(reference_predictor(TREE), data, tmp_path / "s.csv")
     assert not (tmp_path / "s.csv").exists()
 

@@ -21,13 +21,13 @@ def main(head: str, rows: int) -> None:
     black_box = make_pipeline(StandardScaler(), network).fit(x[few], y[few])
     began = time.perf_counter()
     model = GBFLClassifier(black_box, head=head, grid_points=30, skip=3).fit(x, y)
-    told = {
+    form = {
         "seconds": time.perf_counter() - began,
         "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "queries_a_row": model.explanations_.queries / rows,
         "c_tb": model.consistency_.c_tb,
     }
-    sys.stdout.write(json.dumps(told))
+    sys.stdout.write(json.dumps(form))
 
 
 if __name__ == "__main__":

@@ -110,11 +110,11 @@ def _fista_a_row(model: object, x: np.ndarray, n: int, iterations: int = 1000) -
     """The contrastive explanation method one row at a time: elastic net, FISTA, numerical gradients."""
     domain = domain_of(x)
     width = domain.upper - domain.lower
-    asked, found = 0, 0
+    query_count, found = 0, 0
 
     def loss(points: np.ndarray, label: int, sign: int) -> np.ndarray:
-        nonlocal asked
-        asked += len(points)
+        nonlocal query_count
+        query_count += len(points)
         answer = model.predict_proba(points)
         own, other = answer[:, label], np.delete(answer, label, axis=1).max(axis=1)
         return np.maximum(-sign * (own - other), -0.5)
@@ -128,7 +128,7 @@ def _fista_a_row(model: object, x: np.ndarray, n: int, iterations: int = 1000) -
             low, high = (low - start) / width, (high - start) / width
             best = _fista(lambda z, s=start, g=sign, c=label: loss(s + z * width, c, g), low, high, iterations)
             found += sign < 0 and best is not None
-    return ExplainRun("FISTA, per row", n, time.process_time() - began, asked, found)
+    return ExplainRun("FISTA, per row", n, time.process_time() - began, query_count, found)
 
 
 def _fista(loss: Callable, low: np.ndarray, high: np.ndarray, iterations: int) -> np.ndarray | None:
@@ -156,10 +156,10 @@ def _dice(method: str, model: object, x: np.ndarray, n: int) -> ExplainRun:
 
     class QueryCounter:
         classes_ = np.array([0, 1])
-        asked = 0
+        query_count = 0
 
         def predict_proba(self, rows: object) -> np.ndarray:
-            self.asked += len(rows)
+            self.query_count += len(rows)
             return model.predict_proba(np.asarray(rows, dtype=np.float64))
 
         def predict(self, rows: object) -> np.ndarray:
@@ -172,11 +172,11 @@ def _dice(method: str, model: object, x: np.ndarray, n: int) -> ExplainRun:
     peer = dice_ml.Dice(known, dice_ml.Model(model=counted, backend="sklearn"), method=method)
     options = {"random_seed": 0} if method == "random" else {}
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
-        counted.asked, began = 0, time.process_time()
+        counted.query_count, began = 0, time.process_time()
         made = peer.generate_counterfactuals(rows, total_CFs=1, desired_class="opposite", **options)
         seconds = time.process_time() - began
     found = sum(one.final_cfs_df is not None and len(one.final_cfs_df) > 0 for one in made.cf_examples_list)
-    return ExplainRun(f"DiCE, {method}", n, seconds, counted.asked, found)
+    return ExplainRun(f"DiCE, {method}", n, seconds, counted.query_count, found)
 
 
 def _print(title: str, measured: list[ExplainRun], remarks: list[str]) -> None:

@@ -15,7 +15,7 @@ def run() -> list[Timing]:
     for head in ("tree", "rules", "rule_list"):
         for rows in SHAPES:
             command = [sys.executable, "-m", "tests.bench.fit_once", head, str(rows)]
-            told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-            who = f"{head}: {told['seconds']:.1f} s, {told['megabytes']:.0f} MB, {told['queries_a_row']:.0f} queries per row"
-            found.append(Timing("learn", f"{rows:,} x 20", who, 1e9 * told["seconds"] / rows))
+            form = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            who = f"{head}: {form['seconds']:.1f} s, {form['megabytes']:.0f} MB, {form['queries_a_row']:.0f} queries per row"
+            found.append(Timing("learn", f"{rows:,} x 20", who, 1e9 * form["seconds"] / rows))
     return found

@@ -38,8 +38,8 @@ def run_mine(file: Path, black_box: str, jobs: int, *more: str) -> dict:
         f"tests.bench.quick_boxes:{black_box}",
         str(jobs),
     ]
-    told = subprocess.run([*command, "--memory", MEMORY, *more], check=True, stdout=subprocess.PIPE, text=True).stdout
-    return json.loads(told)
+    form = subprocess.run([*command, "--memory", MEMORY, *more], check=True, stdout=subprocess.PIPE, text=True).stdout
+    return json.loads(form)
 
 
 def run() -> list[Timing]:
@@ -52,19 +52,19 @@ def run() -> list[Timing]:
             x, y = table(rows)
             pd.DataFrame(x, columns=[f"x{j}" for j in range(FEATURES)]).assign(y=y).to_parquet(file)
         for rows in ROWS:
-            told = run_mine(files[rows], "quick", 1)
-            found += lines(told, f"{rows:,} rows", "quick black box, a row")
+            form = run_mine(files[rows], "quick", 1)
+            found += lines(form, f"{rows:,} rows", "quick black box, a row")
         for jobs in (1, 2):
-            told = run_mine(files[shared], "network", jobs)
-            programs.add(told["program"])
-            found += lines(told, f"{jobs} job{'s' * (jobs > 1)}", f"network, {shared:,} rows, a row")
+            form = run_mine(files[shared], "network", jobs)
+            programs.add(form["program"])
+            found += lines(form, f"{jobs} job{'s' * (jobs > 1)}", f"network, {shared:,} rows, a row")
         assert len(programs) == 1, "the number of jobs changed the program"
         for rows in DRAWN_OF:
             write_long(Path(folder) / "long.parquet", rows)
-            told = run_mine(Path(folder) / "long.parquet", "quick", 1, "--rows", str(DRAWN))
-            who = f"of {rows:,} rows: {told['seconds']:.0f} s, {told['megabytes']:.0f} MB"
+            form = run_mine(Path(folder) / "long.parquet", "quick", 1, "--rows", str(DRAWN))
+            who = f"of {rows:,} rows: {form['seconds']:.0f} s, {form['megabytes']:.0f} MB"
             found.append(
-                Timing("mine_scale", f"{DRAWN:,} rows drawn", who, 1e9 * told["phases"]["reading and splitting"])
+                Timing("mine_scale", f"{DRAWN:,} rows drawn", who, 1e9 * form["phases"]["reading and splitting"])
             )
     return found
 
@@ -78,9 +78,9 @@ def write_long(file: Path, rows: int) -> None:
             writer.write_table(block.slice(0, rows - begin))
 
 
-def lines(told: dict, who: str, shape: str) -> list[Timing]:
-    note = f"{told['seconds']:.0f} s, {told['megabytes']:.0f} MB of {MEMORY}, C_TB {told['c_tb']:.1f} %"
+def lines(form: dict, who: str, shape: str) -> list[Timing]:
+    note = f"{form['seconds']:.0f} s, {form['megabytes']:.0f} MB of {MEMORY}, C_TB {form['c_tb']:.1f} %"
     return [
-        Timing("mine_scale", f"{shape}, explaining", who, 1e9 * told["explaining"] / told["training_rows"]),
-        Timing("mine_scale", f"{shape}, whole", f"{who}: {note}", 1e9 * told["seconds"] / told["rows"]),
+        Timing("mine_scale", f"{shape}, explaining", who, 1e9 * form["explaining"] / form["training_rows"]),
+        Timing("mine_scale", f"{shape}, whole", f"{who}: {note}", 1e9 * form["seconds"] / form["rows"]),
     ]

@@ -122,14 +122,14 @@ def call_by_parts(made: Any, rows: Any) -> Any:
 
 
 def ours(program: Program) -> dict[str, bytes]:
-    asked = {
+    options_of = {
         "ours, logic": {"lowering": "logic"},
         "ours, logic, columns": {"lowering": "logic", "inputs": "columns"},
         "ours, logic, float32": {"lowering": "logic", "dtype": "float32"},
         "ours, tree": {"lowering": "tree"},
         "ours, auto": {},
     }
-    return {who: emit(program, "onnx", options=options).files["model.onnx"] for who, options in asked.items()}
+    return {who: emit(program, "onnx", options=options).files["model.onnx"] for who, options in options_of.items()}
 
 
 def random_clauses(choose: Any, count: int) -> tuple[Clause, ...]:

@@ -107,8 +107,8 @@ def run_score(folder, program, rows):
         found = ran(SCORE, folder / "c", table, out, jobs, folder / "few.parquet")
         assert found["rows"] == rows
         check_scored(out, program, block, rows)
-        told = f"{who}, {found['megabytes']:.0f} MB at most, {found['cpu_seconds'] * 1e9 / rows:,.0f} ns of CPU"
-        made.append(Timing("score", shape, told, found["seconds"] * 1e9 / rows))
+        remark = f"{who}, {found['megabytes']:.0f} MB at most, {found['cpu_seconds'] * 1e9 / rows:,.0f} ns of CPU"
+        made.append(Timing("score", shape, remark, found["seconds"] * 1e9 / rows))
     table.unlink()
     return made
 

@@ -126,8 +126,8 @@ def wide_tree(leaves: int) -> Program:
         if size == 1:
             return leaf(0.25, 0.75) if choose.random() < 0.5 else leaf(0.75, 0.25)
         clauses.append(Clause((Interval(int(choose.integers(FEATURES)), float(choose.normal()), None),)))
-        asked = len(clauses) - 1
-        return split(asked, grown(size // 2), grown(size - size // 2))
+        last = len(clauses) - 1
+        return split(last, grown(size // 2), grown(size - size // 2))
 
     tree = grown(leaves)
     return Program(NAMES, (0, 1), tuple(clauses), tree)
@@ -155,14 +155,14 @@ def step_text(program: Program, tree: Tree, step: tuple[int, bool]) -> str:
 
 def comparisons(program: Program) -> str:
     """Each distinct comparison of the program as 0 or 1, added up."""
-    asked = {
+    last = {
         (atom.feature, sign, cut)
         for clause in program.clauses
         for atom in clause.atoms
         for sign, cut in ((">=", atom.lo), ("<", atom.hi))
         if cut is not None
     }
-    terms = [f"CAST({NAMES[f]} {sign} {cut!r} AS INTEGER)" for f, sign, cut in sorted(asked)]
+    terms = [f"CAST({NAMES[f]} {sign} {cut!r} AS INTEGER)" for f, sign, cut in sorted(last)]
     return f"SELECT {' + '.join(terms)} AS label FROM {TABLE}"
 
 

@@ -27,9 +27,9 @@ def run():
         f"rule set of 300 clauses, {FEATURES} features": rule_set(300),
         "rule list of 300 rules, 10 features": rule_list(300),
     }
-    asked = {"sufficient": sufficient, "changes": changes}
+    questions = {"sufficient": sufficient, "changes": changes}
     return [
         timed
         for shape, program in shapes.items()
-        for timed in race("why", shape, {who: told_of(program, ask) for who, ask in asked.items()}, rounds=1)
+        for timed in race("why", shape, {who: told_of(program, ask) for who, ask in questions.items()}, rounds=1)
     ]

@@ -48,22 +48,22 @@ def run(table: str, black_box: str, jobs: str, *more: str) -> dict:
         return found
 
     job.mine_sample, job.explain_in_units = marked, timed
-    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as said:
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()) as printed:
         command = ["mine", table, "--target", "y", "--rows", "1000000000", "--black-box", black_box, "--jobs", jobs]
         code = main([*command, "--json", "-o", str(Path(folder) / "m.json"), *more])
     marks.append((time.perf_counter(), "end"))
     if code != 0:
         sys.exit(code)
-    told = json.loads(said.getvalue())
+    form = json.loads(printed.getvalue())
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     seconds: dict[str, float] = {}
     for (began, what), (ended, _) in itertools.pairwise(marks):
         seconds[what] = seconds.get(what, 0.0) + ended - began
     return {
-        "program": told["program"],
-        "rows": sum(told["rows"].values()),
-        "training_rows": told["rows"]["training"],
-        "c_tb": told["test"]["consistency"]["c_tb"],
+        "program": form["program"],
+        "rows": sum(form["rows"].values()),
+        "training_rows": form["rows"]["training"],
+        "c_tb": form["test"]["consistency"]["c_tb"],
         "seconds": marks[-1][0] - marks[0][0],
         "phases": seconds,
         "explaining": explaining[0],

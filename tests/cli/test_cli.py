@@ -194,7 +194,7 @@ def test_a_broken_artifact_is_different(folder, capsys):
     assert "SyntaxError" in form["targets"]["python"]["reason"]
 
 
-def test_an_artifact_of_another_program_is_told_by_its_digest(folder, capsys):
+def test_an_artifact_of_another_program_is_recognised_by_its_digest(folder, capsys):
     main(["compile", "p.json", "--to", "python", "-o", "build"])
     module = folder / "build/python/model.py"
     module.write_text(module.read_text().replace(digest(PROGRAM), "0" * 64))
@@ -202,15 +202,15 @@ def test_an_artifact_of_another_program_is_told_by_its_digest(folder, capsys):
     assert f"carries the digest {'0' * 64}" in capsys.readouterr().out
 
 
-def test_what_holds_for_several_targets_is_said_once(folder, capsys):
+def test_a_remark_on_several_targets_is_printed_once(folder, capsys):
     assert main(["compile", "p.json", "--to", "python,sql:sqlite,sql:duckdb", "-o", "build", "-q"]) == 0
     other = replace(PROGRAM, features=("age", "another name"))
     (folder / "other.json").write_text(to_json(other))
     assert main(["check", "other.json", "build"]) == 1
-    said = capsys.readouterr().out
-    assert said.count("its features or classes are not the source's") == 1
-    assert said.count("carries the digest") == 1
-    assert "python, sql:duckdb, sql:sqlite: its features or classes are not the source's\n" in said
+    output = capsys.readouterr().out
+    assert output.count("its features or classes are not the source's") == 1
+    assert output.count("carries the digest") == 1
+    assert "python, sql:duckdb, sql:sqlite: its features or classes are not the source's\n" in output
 
 
 ALONE = {
@@ -230,7 +230,7 @@ def test_an_audit_passes_over_no_flag_in_silence(folder, capsys, flag):
     assert f"{flag} goes with {of}" in capsys.readouterr().err
 
 
-def test_two_names_in_one_folder_are_told_apart(folder, capsys):
+def test_two_names_in_one_folder_are_distinguished(folder, capsys):
     for name in ("a", "b"):
         main(["compile", "p.json", "--to", "python", "-o", "build", "--name", name])
     assert main(["check", "p.json", "build"]) == 2

@@ -12,7 +12,7 @@ def completed(instruction, **words):
     )
 
 
-def test_a_shell_is_told_how_to_complete():
+def test_a_shell_gets_a_completion_script():
     run = completed("bash_source")
     assert (run.returncode, run.stderr) == (0, "")
     assert "_GBFL_COMPLETE=bash_complete" in run.stdout

@@ -26,8 +26,8 @@ def demo(tmp_path_factory):
 
 
 def test_it_leaves_what_it_promised(demo):
-    out, told, _ = demo
-    emitted = {folder_name(target) for target in TARGETS if target not in told["not_emitted"]}
+    out, form, _ = demo
+    emitted = {folder_name(target) for target in TARGETS if target not in form["not_emitted"]}
     assert {"python", "c", "sql-sqlite"} <= emitted
     assert {path.name for path in out.iterdir()} == {"program.json", "triplets.npz", *emitted}
     assert [path.name for path in (out / "python").iterdir()] == ["model.py"]
@@ -36,21 +36,21 @@ def test_it_leaves_what_it_promised(demo):
 
 
 def test_nothing_differs(demo):
-    out, told, _ = demo
-    assert told["verdict"] == "equal"
-    assert told["program"] == digest(load(out / "program.json"))
-    assert told["classifier"]["different"] == 0
-    assert told["classifier"]["rows"] > 1000
-    assert told["targets"]["python"]["execution"]["different"] == 0
-    consistency = told["targets"]["python"]["consistency"]
-    assert consistency["source"] == consistency["target"] == told["test"]["consistency"]
+    out, form, _ = demo
+    assert form["verdict"] == "equal"
+    assert form["program"] == digest(load(out / "program.json"))
+    assert form["classifier"]["different"] == 0
+    assert form["classifier"]["rows"] > 1000
+    assert form["targets"]["python"]["execution"]["different"] == 0
+    consistency = form["targets"]["python"]["consistency"]
+    assert consistency["source"] == consistency["target"] == form["test"]["consistency"]
 
 
 def test_the_triplets_are_the_black_boxes(demo):
-    out, told, _ = demo
+    out, form, _ = demo
     triplets = load_triplets(out / "triplets.npz")
     assert set(triplets.label.tolist()) == {"benign", "malignant"}
-    assert len(triplets.x) == told["test"]["consistency"]["fidelity_of"]
+    assert len(triplets.x) == form["test"]["consistency"]["fidelity_of"]
     assert triplets.features == load(out / "program.json").features
 
 
@@ -67,21 +67,21 @@ def test_a_bare_interpreter_scores_a_row(demo):  # -B: compiled code left beside
 
 
 def test_checking_it_again_says_the_same(demo, capsys):
-    out, told, _ = demo
+    out, form, _ = demo
     assert main(["check", str(out / "program.json"), str(out), "--triplets", str(out / "triplets.npz"), "--json"]) == 0
     again = json.loads(capsys.readouterr().out)
-    assert again["targets"]["python"]["consistency"] == told["targets"]["python"]["consistency"]
+    assert again["targets"]["python"]["consistency"] == form["targets"]["python"]["consistency"]
 
 
 def test_the_same_seed_gives_the_same_program(demo, tmp_path, capsys):
-    out, told, _ = demo
+    out, form, _ = demo
     assert main(["demo", "--out", str(tmp_path / "again")]) == 0
     printed = capsys.readouterr().out
     assert (tmp_path / "again/program.json").read_bytes() == (out / "program.json").read_bytes()
     assert (tmp_path / "again/python/model.py").read_bytes() == (out / "python/model.py").read_bytes()
     assert "IF " in printed
     assert "C_TB" in printed
-    assert f"0 different of {told['classifier']['rows']} rows" in printed
+    assert f"0 different of {form['classifier']['rows']} rows" in printed
 
 
 def test_what_else_lies_in_the_folder_is_no_business_of_the_demo(tmp_path, monkeypatch):

@@ -93,7 +93,7 @@ def on_a_terminal(*arguments, width=80, **variables):
         env=environment,
     ) as running:
         os.close(theirs)
-        said = b""
+        output = b""
         while True:
             try:
                 part = os.read(ours, 65536)
@@ -101,10 +101,10 @@ def on_a_terminal(*arguments, width=80, **variables):
                 break
             if not part:
                 break
-            said += part
+            output += part
         running.wait(timeout=60)
     os.close(ours)
-    return said.decode("utf-8").replace("\r\n", "\n")
+    return output.decode("utf-8").replace("\r\n", "\n")
 
 
 def without_styles(text):
@@ -144,8 +144,10 @@ def test_a_verdict_is_a_line_a_target_on_a_terminal_of_80_columns(folder, capsys
     for target in targets.split(","):
         (line,) = [line for line in narrow if re.match(rf"{target} +equal +proved", line)]
         assert re.search(r"0 different of \d+ rows +not run *$", line)
-    told = " ".join(" ".join(narrow).split())
-    assert re.search(r"run: python by CPython \S+; sql:duckdb by DuckDB \S+; sql:sqlite by SQLite \S+ verdict", told)
+    unwrapped = " ".join(" ".join(narrow).split())
+    assert re.search(
+        r"run: python by CPython \S+; sql:duckdb by DuckDB \S+; sql:sqlite by SQLite \S+ verdict", unwrapped
+    )
     wide = without_styles(on_a_terminal("check", "p.json", "b", width=200))
     assert re.search(r"python +equal +proved +0 different of \d+ rows, CPython", wide)
     assert "run:" not in wide

@@ -22,9 +22,9 @@ def commands(group, before=()):
 def test_help_has_an_example(name):
     run = CliRunner().invoke(gbfl, [*name.split(), "--help"])
     assert run.exit_code == 0
-    said = " ".join(run.output.split())
-    assert f"Example: gbfl {name}" in said
-    for example in re.findall(r"Example: (gbfl .*?)(?= Example: | Options: | Commands: |$)", said):
+    text = " ".join(run.output.split())
+    assert f"Example: gbfl {name}" in text
+    for example in re.findall(r"Example: (gbfl .*?)(?= Example: | Options: | Commands: |$)", text):
         assert misspelt(example) is None
 
 

@@ -46,7 +46,7 @@ def test_it_writes_the_same_bytes_every_time(tmp_path):
 def test_nothing_is_overwritten(tmp_path, capsys, name):
     (tmp_path / name).write_text("mine")
     assert main(["init", str(tmp_path)]) == 2
-    assert f"{name}: is there already" in capsys.readouterr().err
+    assert f"{name}: already exists and is not overwritten" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == [name]
     assert (tmp_path / name).read_text() == "mine"
 

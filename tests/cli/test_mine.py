@@ -45,8 +45,8 @@ def mined(capsys, *arguments, code=0):
     """What `gbfl mine --json` says, and the program it wrote."""
     capsys.readouterr()
     assert main(["mine", *arguments, "--json"]) == code, capsys.readouterr().err
-    told = json.loads(capsys.readouterr().out)
-    return told, load(Path(told["out"]))
+    form = json.loads(capsys.readouterr().out)
+    return form, load(Path(form["out"]))
 
 
 def refused(capsys, *arguments, code=2):
@@ -61,25 +61,25 @@ def refused(capsys, *arguments, code=2):
 
 
 def test_a_program_is_mined_and_says_how_good_it_is(folder, capsys):
-    told, program = mined(capsys, "loans.csv", *SMALL, "--train", "gbm", "--triplets", "t.npz")
-    assert list(told) == [
+    form, program = mined(capsys, "loans.csv", *SMALL, "--train", "gbm", "--triplets", "t.npz")
+    assert list(form) == [
         "program", "out", "triplets", "features", "classes", "clauses", "data", "rows", "black_box", "head", "seed",
         "test", "classifier",
     ]  # fmt: skip
-    assert told["program"] == digest(program)
-    assert told["out"] == "model.gbfl.json"
+    assert form["program"] == digest(program)
+    assert form["out"] == "model.gbfl.json"
     assert program.features == FEATURES
     assert program.classes == ("no", "yes")
-    assert told["rows"] == {"training": 150, "test": 50}
-    assert told["classifier"] == {"rows": 300, "different": 0}
+    assert form["rows"] == {"training": 150, "test": 50}
+    assert form["classifier"] == {"rows": 300, "different": 0}
     triplets = load_triplets(folder / "t.npz")
     agreed = evaluate_many(program, triplets.x).labels == triplets.label
-    assert told["test"]["consistency"]["fidelity_right"] == int(agreed.sum())
+    assert form["test"]["consistency"]["fidelity_right"] == int(agreed.sum())
     assert sorted(path.name for path in folder.iterdir()) == ["loans.csv", "model.gbfl.json", "t.npz"]
 
 
 def test_the_metadata_counts_what_it_says_it_counts(folder, capsys):
-    told, program = mined(capsys, "loans.csv", *SMALL, "--train", "gbm", "--triplets", "t.npz", "--seed", "4")
+    form, program = mined(capsys, "loans.csv", *SMALL, "--train", "gbm", "--triplets", "t.npz", "--seed", "4")
     rows = table()
     x = feature_matrix(rows, FEATURES, "loans.csv")
     held_out = {tuple(row) for row in load_triplets(folder / "t.npz").x.tolist()}
@@ -104,7 +104,7 @@ def test_the_metadata_counts_what_it_says_it_counts(folder, capsys):
     assert mining["data"] == {
         "name": "loans.csv", "target": "default", "dropped": [], "rows": 200, "left_out": 0, "used": 200,
     }  # fmt: skip
-    assert metadata["figures"]["test"]["c_tb"] == told["test"]["consistency"]["c_tb"]
+    assert metadata["figures"]["test"]["c_tb"] == form["test"]["consistency"]["c_tb"]
     assert str(folder) not in (folder / "model.gbfl.json").read_text()
 
 
@@ -133,10 +133,10 @@ def test_the_target_may_be_numbers_or_booleans(folder, capsys, labels, classes):
     rows = table()
     rows["default"] = [labels[label == "yes"] for label in rows["default"]]
     rows.to_parquet("loans.parquet")
-    told, program = mined(capsys, "loans.parquet", *SMALL, "--train", "mlp")
+    form, program = mined(capsys, "loans.parquet", *SMALL, "--train", "mlp")
     assert program.classes == classes
     assert [type(label) for label in program.classes] == [type(label) for label in classes]
-    assert told["data"]["name"] == "loans.parquet"
+    assert form["data"]["name"] == "loans.parquet"
 
 
 def test_a_head_of_each_kind(folder, capsys):
@@ -159,8 +159,8 @@ def test_what_cannot_be_learned_from_is_named_with_the_way_out(folder, capsys):
     holes.to_csv("holes.csv", index=False)
     line = refused(capsys, "holes.csv", *SMALL, "--train", "gbm")
     assert "2 of 200 rows have a missing value, the first in column 'income', row 5" in line
-    told, _ = mined(capsys, "holes.csv", *SMALL, "--train", "gbm", "--missing", "drop")
-    assert told["data"]["left_out"] == 2
+    form, _ = mined(capsys, "holes.csv", *SMALL, "--train", "gbm", "--missing", "drop")
+    assert form["data"]["left_out"] == 2
     rows.loc[[7], "default"] = None
     rows.to_csv("unknown.csv", index=False)
     line = refused(capsys, "unknown.csv", *SMALL, "--train", "gbm")
@@ -190,7 +190,7 @@ def test_a_black_box_is_given_or_trained_and_not_both(folder, capsys):
     assert "is a folder" in refused(capsys, "loans.csv", *SMALL, "--train", "gbm", "-o", ".")
 
 
-def test_fewer_rows_and_keys_are_told(folder, capsys):
+def test_fewer_rows_and_keys_are_reported(folder, capsys):
     table().assign(number=range(200)).to_csv("keyed.csv", index=False)
     assert main(["mine", "keyed.csv", *SMALL, "--train", "gbm", "--rows", "120"]) == 0
     captured = capsys.readouterr()
@@ -217,9 +217,9 @@ def test_three_classes(folder, capsys):
 
     iris = load_iris(as_frame=True)
     iris.frame.to_csv("iris.csv", index=False)
-    told, program = mined(capsys, "iris.csv", "--target", "target", "--train", "mlp", "--head", "tree")
+    form, program = mined(capsys, "iris.csv", "--target", "target", "--train", "mlp", "--head", "tree")
     assert program.classes == (0, 1, 2)
-    assert told["test"]["accuracy"] > 0.9
+    assert form["test"]["accuracy"] > 0.9
 
 
 def test_only_its_own_chunks_are_removed(folder, capsys):
@@ -275,10 +275,10 @@ def test_an_onnx_file_is_a_black_box(folder, capsys, zipmap):
     model, x = fitted()
     graph = to_onnx(model, x[:1].astype(np.float32), options={"zipmap": zipmap})
     (folder / "forest.onnx").write_bytes(graph.SerializeToString())
-    told, program = mined(capsys, "loans.csv", *SMALL, "--black-box", "forest.onnx", "--triplets", "t.npz")
+    form, program = mined(capsys, "loans.csv", *SMALL, "--black-box", "forest.onnx", "--triplets", "t.npz")
     assert program.classes == ("no", "yes")
-    assert told["black_box"]["kind"] == "onnx"
-    assert told["black_box"]["name"] == "forest.onnx"
+    assert form["black_box"]["kind"] == "onnx"
+    assert form["black_box"]["name"] == "forest.onnx"
     triplets = load_triplets(folder / "t.npz")
     assert (triplets.label == model.predict(triplets.x)).all()
     assert "takes 8 features, the data has 7" in refused(
@@ -327,9 +327,9 @@ def test_a_function_of_a_module_is_a_black_box(folder, capsys):
     (folder / "scoring_of_ours.py").write_text(
         "import numpy as np\n\ndef risk(rows):\n    return (rows[:, 1] < 30000) * 0.8 + 0.1\n"
     )
-    told, _ = mined(capsys, "loans.csv", *SMALL, "--black-box", "scoring_of_ours:risk")
-    assert told["black_box"] == {"kind": "module", "name": "scoring_of_ours:risk", "sha256": None}
-    assert told["test"]["consistency"]["fidelity"] > 95
+    form, _ = mined(capsys, "loans.csv", *SMALL, "--black-box", "scoring_of_ours:risk")
+    assert form["black_box"] == {"kind": "module", "name": "scoring_of_ours:risk", "sha256": None}
+    assert form["test"]["consistency"]["fidelity"] > 95
     assert "No module named 'absent'" in refused(capsys, "loans.csv", *SMALL, "--black-box", "absent:risk")
     assert "AttributeError" in refused(capsys, "loans.csv", *SMALL, "--black-box", "scoring_of_ours:absent")
 
@@ -364,13 +364,13 @@ def test_a_skops_file_is_a_black_box_of_types_that_are_known(folder, capsys):
     forest, x = fitted()
     line = make_pipeline(StandardScaler(), LogisticRegression()).fit(x, table()["default"].to_numpy(dtype=str))
     (folder / "line.skops").write_bytes(skops_io.dumps(line))
-    told, _ = mined(capsys, "loans.csv", *SMALL, "--black-box", "line.skops")
-    assert told["black_box"]["kind"] == "skops"
+    form, _ = mined(capsys, "loans.csv", *SMALL, "--black-box", "line.skops")
+    assert form["black_box"]["kind"] == "skops"
     (folder / "forest.skops").write_bytes(skops_io.dumps(forest))
     command = ["loans.csv", *SMALL, "--black-box", "forest.skops"]
-    said = refused(capsys, *command)
-    assert "--trust-type sklearn.tree._tree.Tree" in said
-    mined(capsys, *command, *said.partition("allow them: ")[2].split())
+    message = refused(capsys, *command)
+    assert "--trust-type sklearn.tree._tree.Tree" in message
+    mined(capsys, *command, *message.partition("allow them: ")[2].split())
     (folder / "broken.skops").write_bytes(b"nothing")
     assert "skops cannot load it" in refused(capsys, "loans.csv", *SMALL, "--black-box", "broken.skops")
 
@@ -380,9 +380,9 @@ def test_a_table_of_a_database_is_data(folder, capsys):
         table().sample(frac=1.0, random_state=5).to_sql("all loans", connection, index=False)  # tables have no order
     connection.close()
     file, _ = mined(capsys, "loans.csv", *SMALL, "--train", "gbm", "-o", "file.json")
-    told, _ = mined(capsys, *SMALL, "--train", "gbm", "--database", "sqlite:///loans.db", "--table", "all loans")
-    assert told["program"] == file["program"]
-    assert told["data"]["name"] == "all loans"
+    form, _ = mined(capsys, *SMALL, "--train", "gbm", "--database", "sqlite:///loans.db", "--table", "all loans")
+    assert form["program"] == file["program"]
+    assert form["data"]["name"] == "all loans"
     absent = refused(capsys, *SMALL, "--train", "gbm", "--database", "sqlite:///loans.db", "--table", "lons")
     assert "no table 'lons'" in absent
 
@@ -395,8 +395,8 @@ def test_duckdb_tables_are_found_in_their_schema(folder, capsys):
             "CREATE TABLE bank.loans AS SELECT * FROM read_csv('loans.csv', types={'default': 'VARCHAR'})"
         )
     file, _ = mined(capsys, "loans.csv", *SMALL, "--train", "gbm", "-o", "file.json")
-    told, _ = mined(capsys, *SMALL, "--train", "gbm", "--database", "duckdb:///loans.duckdb", "--table", "bank.loans")
-    assert told["program"] == file["program"]
+    form, _ = mined(capsys, *SMALL, "--train", "gbm", "--database", "duckdb:///loans.duckdb", "--table", "bank.loans")
+    assert form["program"] == file["program"]
 
 
 SLOW = """
@@ -427,9 +427,9 @@ def test_an_interrupted_run_goes_on_and_ends_in_the_same_program(folder, capsys)
     while not list(parts.glob("training/rows-*.npz")) and time.monotonic() < given_up:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=60)
+    _, form = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "the same command goes on from there" in told
+    assert "the same command continues from there" in form
     assert not (folder / "model.gbfl.json").exists()
     (folder / "slow").unlink()
     (folder / "asked").unlink()
@@ -440,22 +440,22 @@ def test_an_interrupted_run_goes_on_and_ends_in_the_same_program(folder, capsys)
 
 
 @pytest.mark.parametrize("head", ["tree", "rules"])
-def test_rules_that_no_row_learned_from_knows_are_told(folder, capsys, head):
+def test_rules_that_no_training_row_meets_are_reported(folder, capsys, head):
     """Explanations lie where no row does: what they decided is no mistake, but whoever reads a rule should know."""
     command = ["loans.csv", "--target", "default", "--head", head, "--train", "gbm", "--no-baselines"]
     _, program = mined(capsys, *command, "--triplets", "t.npz")
     held_out = {tuple(row) for row in load_triplets(folder / "t.npz").x.tolist()}
     x = np.array([row for row in feature_matrix(table(), FEATURES, "").tolist() if tuple(row) not in held_out])
     assert main(["mine", *command]) == 0
-    said = capsys.readouterr().out
+    message = capsys.readouterr().out
     if head == "tree":
         leaves = sum(isinstance(node, Leaf) for node in program.decision.nodes)
         unseen = leaves - len(np.unique(evaluate_many(program, x).leaves))
-        assert re.search(rf"^{unseen} of {leaves} leaves ha(s|ve) 0 rows: no row learned from ends there", said, re.M)
+        assert re.search(rf"^{unseen} of {leaves} leaves ha(s|ve) 0 rows: no training row ends there", message, re.M)
     else:
         numbers = [str(n) for n, clause in enumerate(program.clauses) if not clause_column(clause, x).any()]
-        told = rf"^{len(numbers)} of 32 clauses holds? for no row learned from, numbers? {', '.join(numbers)} in gbfl"
-        assert re.search(told, said, re.M)
+        form = rf"^{len(numbers)} of 32 clauses holds? for no training row, numbers? {', '.join(numbers)} in gbfl"
+        assert re.search(form, message, re.M)
         assert main(["reasons", "model.gbfl.json"]) == 0
         assert re.search(rf"^{numbers[0]}: ", capsys.readouterr().out, re.M)
 
@@ -471,9 +471,9 @@ def test_plain_trees_stand_beside_the_rules_unless_they_are_not_wanted(folder, c
     tree = StandardTree(max_depth=5, random_state=4).fit(x[learned], y[learned])
     found = program.metadata["figures"]["baselines"]
     assert len(found) == 3
-    told = found["tree on the data, depth 5"]
-    assert told["accuracy"] == float((tree.predict(x[~learned]) == y[~learned]).mean())
-    assert told["c_tb"] == consistency_on(triplets, tree.predict).c_tb
+    form = found["tree on the data, depth 5"]
+    assert form["accuracy"] == float((tree.predict(x[~learned]) == y[~learned]).mean())
+    assert form["c_tb"] == consistency_on(triplets, tree.predict).c_tb
     capsys.readouterr()
     assert main(["mine", "loans.csv", *SMALL, "--train", "gbm", "--no-baselines"]) == 0
     assert "beside" not in capsys.readouterr().out

@@ -52,7 +52,7 @@ def test_a_tree_tells_the_way_to_the_leaf(folder, capsys):
         "Why: the questions on the path to it and their answers, in order\n"
         "  18 <= age < 65 AND the income >= 0.1\n"
         "\n"
-        "Sufficient: whatever the other values, the class is yes as long as (no smaller set of features does)\n"
+        "Sufficient (no smaller set of features suffices): yes for any values of the other features, as long as\n"
         "  18 <= age < 65, here 30\n"
         "  the income >= 0.1, here 5\n"
         "\n"
@@ -63,7 +63,7 @@ def test_a_tree_tells_the_way_to_the_leaf(folder, capsys):
     )  # fmt: skip
 
 
-def test_of_a_question_that_failed_only_the_bounds_that_did_are_told(folder, capsys):
+def test_of_a_clause_that_failed_only_the_failed_bounds_are_printed(folder, capsys):
     out = shown(capsys, "tree.json", "--row", "rows.csv", "--row-number", "2")
     assert "  not (18 <= age < 65)\n" in out
     assert "  age >= 65, here 70\n" in out
@@ -74,9 +74,7 @@ def test_a_rule_set_tells_its_points_largest_first(folder, capsys):
     out = shown(capsys, "card.json", "--row", "rows.csv")
     assert "Why: points for yes against no, the largest first\n  +20  income >= 30000\n   +4  age >= 18\n" in out
     assert "  -10  to start with\n  +14  in all\n" in out
-    assert (
-        "as long as (no smaller set of features does)\n  income >= 30000, here 40000\n" in out
-    )  # 20 - 10 - 5 is enough
+    assert "other features, as long as\n  income >= 30000, here 40000\n" in out  # 20 - 10 - 5 is enough
     assert "  income 40000 -> just below 30000 gives no\n" in out
 
 
@@ -106,7 +104,7 @@ def test_the_json_form_is_as_promised(folder, capsys):
     assert change["label"] == "no"
 
 
-def test_the_black_box_is_told_of_from_triplets(folder, capsys):
+def test_triplets_add_what_the_black_box_says(folder, capsys):
     x, flags = np.array([[30.0, 5.0]]), np.array([True])
     kept = Triplets(x, np.array([[30.0, 2.0]]), np.array([[70.0, 5.0]]), flags, flags, np.array(["yes"]), TREE.features)
     save_triplets(folder / "t.npz", kept)
@@ -125,21 +123,21 @@ def test_a_row_that_is_not_there_is_named(folder, capsys):
     assert "absent.csv" in capsys.readouterr().err
 
 
-def test_reasons_are_told_where_their_clause_is(folder, capsys):
+def test_reasons_are_printed_beside_their_clause(folder, capsys):
     (folder / "reasons.csv").write_text('clause,text\n1,"Income is enough, ""R01"""\n0,\n')
     assert main(["reasons", "card.json", "reasons.csv", "-o", "told.json"]) == 0
     assert capsys.readouterr().out == ('0: age >= 18\n1: income >= 30000\n    Income is enough, "R01"\n2: debts >= 3\n')
-    told = load(folder / "told.json")
-    assert digest(told) == digest(CARD)
-    assert [reason_of(told, clause) for clause in range(3)] == [None, 'Income is enough, "R01"', None]
-    assert told.metadata["mining"] == CARD.metadata["mining"]
+    reasoned = load(folder / "told.json")
+    assert digest(reasoned) == digest(CARD)
+    assert [reason_of(reasoned, clause) for clause in range(3)] == [None, 'Income is enough, "R01"', None]
+    assert reasoned.metadata["mining"] == CARD.metadata["mining"]
     assert 'income >= 30000  [Income is enough, "R01"]' in shown(capsys, "told.json", "--row", "rows.csv")
     form = json.loads(shown(capsys, "told.json", "--row", "rows.csv", "--json"))
     assert form["because"][0]["reason"] == 'Income is enough, "R01"'
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("clause,text\n3,too far\n", "there is no clause 3: the program has 0 to 2"),
         ("clause,text\nfirst,x\n", "row 1: 'first' is not the number of a clause"),
@@ -149,10 +147,10 @@ def test_reasons_are_told_where_their_clause_is(folder, capsys):
         ('clause,text\n1,"two\nlines"\n', "clause 1: a reason is one line"),
     ],
 )
-def test_reasons_that_cannot_be_are_named(folder, capsys, content, said):
+def test_reasons_that_cannot_be_are_named(folder, capsys, content, message):
     (folder / "reasons.csv").write_text(content)
     assert main(["reasons", "card.json", "reasons.csv", "-o", "told.json"]) == 2
-    assert said in capsys.readouterr().err
+    assert message in capsys.readouterr().err
     assert not (folder / "told.json").exists()
 
 

@@ -69,7 +69,7 @@ def test_a_server_is_opened_with_its_password(server):
     database.close()
 
 
-def test_a_wrong_password_is_said_and_not_shown(server):
+def test_a_wrong_password_is_reported_and_not_shown(server):
     _, host, name, _ = server
     with pytest.raises(CannotRun, match=r"postgresql: cannot connect: .*password authentication failed") as raised:
         connect(f"postgresql://careful:wrong-{ENCODED}@/{name}{host}")
@@ -122,7 +122,7 @@ def test_a_host_that_is_not_there_is_named_without_the_password():
 @pytest.mark.parametrize(
     ("url", "says"),
     [
-        ("nosuch://host/name", "'nosuch' is not a known kind of database: there are sqlite, duckdb, postgresql"),
+        ("nosuch://host/name", "'nosuch' is not a known kind of database: use one of sqlite, duckdb, postgresql"),
         ("table.csv", "a database is named by a URL"),
         ("sqlite:///no/such/file.db", "no/such/file.db: there is no such file"),
         ("duckdb:///", "needs a file"),
@@ -139,7 +139,7 @@ def test_an_address_does_not_print_its_password():
 
 
 def test_a_connection_of_an_unknown_dialect_is_refused():
-    with pytest.raises(BadInput, match="there are sqlite, duckdb"):
+    with pytest.raises(BadInput, match="use one of sqlite, duckdb"):
         from_connection("dbase", None)
 
 

@@ -52,7 +52,7 @@ def test_a_missing_program_names_its_package(dialect, package, monkeypatch, tmp_
         scratch(dialect)
 
 
-def test_an_engine_there_is_none_for_is_said():
+def test_an_unknown_engine_is_reported():
     assert availability("oracle") == "no engine for 'oracle' runs here"
     with pytest.raises(CannotRun, match="oracle"):
         scratch("oracle")

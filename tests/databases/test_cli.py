@@ -39,7 +39,7 @@ def arguments(place, *more):
     return ["score", str(place / "program.json"), *tables, *more]
 
 
-def test_a_table_is_scored_where_it_stands(place, capsys):
+def test_a_table_is_scored_inside_its_database(place, capsys):
     assert main(arguments(place, "--json")) == 0
     assert json.loads(capsys.readouterr().out)["rows"] == len(ROWS)
     with sqlite3.connect(place / "f.db") as connection:

@@ -69,7 +69,7 @@ def test_a_table_that_is_there_is_not_overwritten_unless_asked(people):
         ("people", ("a,b",), "comma"),
     ],
 )
-def test_a_wrong_name_is_said_before_anything_is_made(people, table, keys, says):
+def test_a_wrong_name_is_reported_before_anything_is_created(people, table, keys, says):
     with pytest.raises(BadInput, match=says):
         score_in_database(PROGRAM, people, table, "scored_people", keys=keys)
     with pytest.raises(GbflError):

@@ -46,9 +46,9 @@ def wide_tree(leaves=500):
             nodes[index] = Leaf((share, 1.0 - share))
         else:
             clauses.append(Clause((Interval(choose.randrange(len(FEATURES)), choose.gauss(0, 1), None),)))
-            asked = len(clauses) - 1
+            last = len(clauses) - 1
             then = grow(size // 2)
-            nodes[index] = Split(asked, then, grow(size - size // 2))
+            nodes[index] = Split(last, then, grow(size - size // 2))
         return index
 
     grow(leaves)

@@ -38,9 +38,9 @@ def test_a_table_is_scored_from_the_command_line(address, tmp_path, capsys):
     given = ["score", str(tmp_path / "program.json"), "--database", address, "--table", "people"]
     given += ["--to-table", "scored", "--column", "in come=salary", "--key", "id", "--replace", "--json"]
     assert main(given) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["rows"] == len(ROWS)
-    assert told["engine"].startswith("MariaDB ")
+    form = json.loads(capsys.readouterr().out)
+    assert form["rows"] == len(ROWS)
+    assert form["engine"].startswith("MariaDB ")
     database = connect(address)
     assert database.fetch("SELECT id, label, p_0, p_1, p_2 FROM scored ORDER BY id") == expected()
     database.close()
@@ -51,9 +51,9 @@ def test_a_wrong_password_is_an_error_that_does_not_show_it(address, tmp_path, c
     wrong = address.replace("secret", "hunter2")
     tables = ["--table", "people", "--to-table", "scored"]
     assert main(["score", str(tmp_path / "program.json"), "--database", wrong, *tables]) == 3
-    said = capsys.readouterr().err
-    assert "cannot connect" in said
-    assert "hunter2" not in said
+    message = capsys.readouterr().err
+    assert "cannot connect" in message
+    assert "hunter2" not in message
 
 
 def test_an_artifact_answers_on_a_users_connection(address, tmp_path):

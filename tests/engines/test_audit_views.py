@@ -2,11 +2,14 @@
 
 import pytest
 
+from gbfl_compile import audit
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.view import audit_view
+from gbfl_compile.backends import emit
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.ir.nodes import Clause, Interval, Program
 from gbfl_compile.ir.trees import leaf, split
+from tests.auditing.tampering import TAMPERED_TREES, TREE
 from tests.auditing.view.cases import CASES, assert_audits_are_right
 
 
@@ -44,7 +47,7 @@ def fresh(catalog):
 
 
 @pytest.mark.parametrize("kind", ["INTEGER", "BIGINT", "DECIMAL(10, 2)", "DOUBLE"])
-def test_a_view_with_a_key_is_equal_whatever_the_type_of_its_numbers(fresh, kind):
+def test_a_view_with_a_key_is_equal_for_every_type_of_number(fresh, kind):
     """MariaDB writes every column with its name again: id AS id."""
     table(fresh, f"Nullable({kind})" if fresh.dialect == "clickhouse" else kind)
     fresh.execute(f"CREATE VIEW scores AS SELECT id, {LABEL} FROM loans")
@@ -57,12 +60,46 @@ def test_a_view_with_a_key_is_equal_whatever_the_type_of_its_numbers(fresh, kind
     assert (found.verdict, found.execution.different > 0) == ("different", True)
 
 
-def test_a_materialized_view_of_clickhouse_is_unread(fresh):
+def test_our_own_view_with_keys_is_proved_and_a_tampered_one_found(fresh):
+    text, number = ("String", "Nullable(Float64)") if fresh.dialect == "clickhouse" else ("VARCHAR(20)", "DOUBLE")
+    engine = " ENGINE = Memory" if fresh.dialect == "clickhouse" else ""
+    features = ", ".join(f"{name} {number}" for name in TREE.features)
+    fresh.execute(f"CREATE TABLE loans (id INTEGER, branch {text}, {features}){engine}")
+    options = {"form": "view", "table": "loans", "view": "scores", "key": "id,branch"}
+    for program, verdict in ((TREE, "equal"), (TAMPERED_TREES[3][1], "different")):
+        fresh.execute(emit(program, f"sql:{fresh.dialect}", options=options).files["model.sql"].decode().rstrip("; \n"))
+        found = audit_view(AuditInput(TREE), fresh, "scores", "view scores")
+        assert (found.verdict, found.execution.different == 0) == (verdict, verdict == "equal"), found
+        assert found.is_proved == (verdict == "equal")
+        assert found.execution.rows > 100
+        fresh.execute("DROP VIEW scores")
+
+
+@pytest.mark.parametrize("labels", [{"yes": "APPROVE", "no": "DENY"}, {"yes": 1, "no": 0}, {"yes": True, "no": False}])
+def test_labels_may_be_deployed_as_something_else_than_the_classes_names(fresh, labels):
+    table(fresh, "Nullable(Float64)" if fresh.dialect == "clickhouse" else "DOUBLE")
+    yes, no = (repr(label) for label in (labels["yes"], labels["no"]))
+    nan = " AND NOT isNaN(age)" if fresh.dialect == "clickhouse" else ""
+    fresh.execute(
+        f"CREATE VIEW scores AS SELECT id, CASE WHEN age < 65.5{nan} THEN {yes} ELSE {no} END AS label FROM loans"
+    )
+    (found,) = audit(YOUNG, database=fresh, view="scores", classes=labels).verdicts
+    assert (found.verdict, found.execution.different) == ("equal", 0), found
+    swapped = {"yes": labels["no"], "no": labels["yes"]}
+    (found,) = audit(YOUNG, database=fresh, view="scores", classes=swapped).verdicts
+    assert (found.verdict, found.execution.different > 0) == ("different", True)
+    (found,) = audit(YOUNG, database=fresh, view="scores", classes={"yes": "1", "no": "0"}).verdicts
+    assert (found.verdict, found.execution.different > 0) == ("different", True)
+
+
+@pytest.mark.parametrize("stored", ["TO target", "ENGINE = Memory", "ENGINE = Memory POPULATE"])
+def test_a_materialized_view_of_clickhouse_is_unread(fresh, stored):
+    """Without POPULATE it answers for none of the rows that were there before it."""
     if fresh.dialect != "clickhouse":
         pytest.skip("MariaDB has none")
     table(fresh, "Float64")
     fresh.execute("CREATE TABLE target (label String) ENGINE = Memory")
-    fresh.execute(f"CREATE MATERIALIZED VIEW scores TO target AS SELECT {LABEL} FROM loans")
+    fresh.execute(f"CREATE MATERIALIZED VIEW scores {stored} AS SELECT {LABEL} FROM loans")
     found = audit_view(AuditInput(YOUNG), fresh, "scores", "view scores")
     assert (found.verdict, found.proof) == ("unread", None)
     assert "--scored scores" in found.reason

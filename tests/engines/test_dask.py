@@ -52,15 +52,15 @@ def cluster(tmp_path):
 
 @pytest.mark.filterwarnings("default")  # a lost worker is told by Dask as a warning
 def test_a_killed_worker_changes_the_time_and_not_the_program(cluster, tmp_path):
-    asked = tmp_path / "asked"
-    asked.mkdir()
-    black_box = Slow(asked)
+    question_log = tmp_path / "asked"
+    question_log.mkdir()
+    black_box = Slow(question_log)
     alone = GBFLClassifier(black_box, head="tree").fit(X, Y)
-    (asked / str(os.getpid())).unlink()
+    (question_log / str(os.getpid())).unlink()
     killed, kept = [], tmp_path / "kept"
 
     def workers():
-        return {int(file.name) for file in asked.iterdir()} - {os.getpid()}
+        return {int(file.name) for file in question_log.iterdir()} - {os.getpid()}
 
     def kill_one():
         """When two of the nine units are done and all are at work, one process is ended, without being asked."""

@@ -6,13 +6,13 @@ from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.backends.sql.run import read_script
 from gbfl_compile.ir.reasons import with_reasons
-from tests.backends.sql.programs import REASON_ROWS, REASONED, reasons_expected, reasons_told, text_of
+from tests.backends.sql.programs import REASON_ROWS, REASONED, reasons_answered, reasons_expected, text_of
 
 
 @pytest.mark.parametrize("name", REASONED)
 @pytest.mark.parametrize("form", ["select", "view"])
 def test_an_engine_tells_them(name, form, database, tmp_path):
-    assert reasons_told(REASONED[name], database, tmp_path, form=form) == reasons_expected(REASONED[name])
+    assert reasons_answered(REASONED[name], database, tmp_path, form=form) == reasons_expected(REASONED[name])
 
 
 @pytest.mark.parametrize("name", ["tree", "rules"])

@@ -98,7 +98,7 @@ def test_stopped_while_explaining_it_says_so_and_goes_on(folder, capsys, whole, 
     got, errors = wait_for_end(process)
     assert got == code
     assert f"gbfl: {says}: " in errors
-    assert "the same command goes on from there" in errors
+    assert "the same command continues from there" in errors
     assert "Traceback" not in errors
     assert_nothing_is_half_written(folder, whole)
     wait_for(lambda: not any(faults.is_running(worker) for worker in workers))
@@ -252,7 +252,7 @@ def test_what_does_not_fit_in_memory_is_refused_beforehand(folder, capsys):
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_a_fit_that_fails_is_told_and_keeps_the_explained_rows(folder, monkeypatch, capsys, jobs):
+def test_a_fit_that_fails_is_reported_and_keeps_the_explained_rows(folder, monkeypatch, capsys, jobs):
     def fails(*_, **__):
         raise BadInput("these rows cannot be fitted")
 
@@ -276,5 +276,5 @@ def test_ctrl_c_does_not_wait_for_the_fit(folder):
     code, errors = wait_for_end(process)
     assert code == 130, errors
     assert time.monotonic() - began < 30
-    assert "the same command goes on from there" in errors
+    assert "the same command continues from there" in errors
     assert "Traceback" not in errors

@@ -66,7 +66,11 @@ def folder(start_folder, tmp_path):
 def outputs(folder):
     """What the commands write; the log and reports tell the time, so of them only that they are whole."""
     files = {**contents(folder / "out"), **{f"build/{k}": v for k, v in contents(folder / "build").items()}}
-    return {name: content for name, content in files.items() if not name.endswith((".json", ".jsonl", ".html"))}
+    return {
+        name: content
+        for name, content in files.items()
+        if not name.endswith((".json", ".jsonl", ".jsonl.end", ".html"))
+    }
 
 
 def without_signals(folder, arguments):

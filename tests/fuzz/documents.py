@@ -78,9 +78,12 @@ def fresh_certificate(_):
 
 
 def run_log(data):
-    from gbfl_compile.auditing.log import verify
+    from gbfl_compile.auditing.log import end_content, examine, verify
 
-    return "read" if verify(place_file("audit.log", data)) is None else "refused"
+    log = place_file("audit.log", data)
+    state = examine(log)
+    log.with_name("audit.log.end").write_bytes(end_content(state.lines, state.last))
+    return "read" if verify(log) is None else "refused"
 
 
 def fresh_log(choose):
@@ -88,7 +91,8 @@ def fresh_log(choose):
     from gbfl_compile.auditing.verdict import AuditReport, DeployedVerdict
 
     path = folder()[1] / "fresh.log"
-    path.unlink(missing_ok=True)
+    for old in (path, path.with_name("fresh.log.end")):
+        old.unlink(missing_ok=True)
     for number in range(choose.randrange(1, 4)):
         append(path, AuditReport("0" * 64, (DeployedVerdict(f"model{number}.py", "file", "equal"),)))
     return path.read_bytes()

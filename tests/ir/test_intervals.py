@@ -43,13 +43,13 @@ def test_both_is_and_and_within_is_implication(a, b, value):
 
 @settings(max_examples=1000, deadline=None)
 @given(st.lists(st.tuples(clauses(2), st.booleans()), max_size=5), clauses(2), st.lists(values, min_size=2, max_size=2))
-def test_what_the_facts_decide_is_so(path, asked, row):
+def test_what_the_facts_decide_is_so(path, question, row):
     facts = NOTHING_KNOWN
     for clause, holds in path:
         facts = with_held(clause, facts) if holds else with_failed(clause, facts)
     if all(clause_holds(clause, row) == holds for clause, holds in path):
         assert all(contains(facts.values(feature), row[feature]) for feature in (0, 1))
-        if always_holds(asked, facts):
-            assert clause_holds(asked, row)
-        if never_holds(asked, facts):
-            assert not clause_holds(asked, row)
+        if always_holds(question, facts):
+            assert clause_holds(question, row)
+        if never_holds(question, facts):
+            assert not clause_holds(question, row)

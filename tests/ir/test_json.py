@@ -75,13 +75,13 @@ CHANGED = {
 
 
 @pytest.mark.parametrize("what", CHANGED)
-def test_whatever_changes_meaning_changes_the_digest(what):
+def test_a_change_of_meaning_changes_the_digest(what):
     changed = CHANGED[what]
     before, after = changed if isinstance(changed, tuple) else (SMALL, changed)
     assert digest(before) != digest(after)
 
 
-def test_an_open_bound_is_left_out_and_a_threshold_stands_in_hex_and_decimal():
+def test_an_open_bound_is_left_out_and_a_threshold_is_written_in_hex_and_decimal():
     form = json.loads(to_json(SMALL))
     income = form["clauses"][0][1]
     assert "hi" not in income

@@ -76,16 +76,16 @@ def test_a_rule_list_of_thousands_of_rules_prints_flat():
     assert not any(line.startswith(" ") for line in lines)
 
 
-def test_leaves_and_clauses_that_no_training_row_knows_are_told():
+def test_leaves_and_clauses_that_no_training_row_reaches_are_reported():
     def tree(*rows):
         first, second, third = (leaf(1.0, 0.0, rows=count) for count in rows)
         return Program(("a", "b"), (0, 1), CLAUSES, split(0, first, split(1, second, third)))
 
     assert unseen_text(tree(1, 2, 3), ()) is None
     assert unseen_text(tree(None, None, None), ()) is None
-    assert unseen_text(tree(0, 2, 3), ()).startswith("1 of 3 leaves has 0 rows: no row learned from ends there")
+    assert unseen_text(tree(0, 2, 3), ()).startswith("1 of 3 leaves has 0 rows: no training row ends there")
     assert unseen_text(tree(0, 0, 3), ()).startswith("2 of 3 leaves have 0 rows")
     card = Program(("a", "b"), (0, 1), CLAUSES, Scorecard((0, 0), ((0, 1), (1, 0)), 0))
     assert unseen_text(card, (5, 1)) is None
-    assert unseen_text(card, (5, 0)) == "1 of 2 clauses holds for no row learned from, number 1 in gbfl reasons"
-    assert unseen_text(card, (0, 0)) == "2 of 2 clauses hold for no row learned from, numbers 0, 1 in gbfl reasons"
+    assert unseen_text(card, (5, 0)) == "1 of 2 clauses holds for no training row, number 1 in gbfl reasons"
+    assert unseen_text(card, (0, 0)) == "2 of 2 clauses hold for no training row, numbers 0, 1 in gbfl reasons"

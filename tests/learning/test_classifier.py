@@ -189,7 +189,7 @@ def test_a_users_own_explainer_is_used():
         ({"max_depth": 0}, "max_depth=0"),
         ({"max_depth": "deep"}, "max_depth='deep'"),
         ({"grid": "spline"}, "spline"),
-        ({"head": "forest"}, "head='forest' is none of tree, rules, rule_list"),
+        ({"head": "forest"}, "head='forest' is not one of tree, rules, rule_list"),
         ({"max_clauses": 0}, "max_clauses=0: a whole number, at least 1"),
         ({"C": 0}, "C=0"),
         ({"C": None}, "C=None"),

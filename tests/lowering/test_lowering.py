@@ -68,19 +68,19 @@ def test_a_program_knows_where_it_came_from():
     black_box = LogisticRegression(max_iter=1000).fit(data.data, data.target)
     model = GBFLClassifier(black_box, head="tree", max_depth=2, random_state=7).fit(data.data, data.target)
     program = lower(model, {"test": {"accuracy": 0.5}})
-    told = from_json(to_json(program)).metadata
-    assert told["parameters"]["random_state"] == 7
-    assert told["black_box"]["kind"].endswith("LogisticRegression")
-    assert told["black_box"]["fingerprint"].startswith("joblib-sha1:")
-    assert told["training"]["rows"] == 150
-    assert len(told["training"]["histograms"]) == 4
-    assert told["figures"]["test"] == {"accuracy": 0.5}
-    assert told["figures"]["training"]["fidelity_of"] == 150
+    metadata = from_json(to_json(program)).metadata
+    assert metadata["parameters"]["random_state"] == 7
+    assert metadata["black_box"]["kind"].endswith("LogisticRegression")
+    assert metadata["black_box"]["fingerprint"].startswith("joblib-sha1:")
+    assert metadata["training"]["rows"] == 150
+    assert len(metadata["training"]["histograms"]) == 4
+    assert metadata["figures"]["test"] == {"accuracy": 0.5}
+    assert metadata["figures"]["training"]["fidelity_of"] == 150
     again = lower(
         GBFLClassifier(black_box, head="tree", max_depth=2, random_state=7).fit(data.data, data.target)
     ).metadata
-    assert again["training"] == told["training"]
-    assert again["black_box"] == told["black_box"]
+    assert again["training"] == metadata["training"]
+    assert again["black_box"] == metadata["black_box"]
 
 
 def test_leaf_counts_are_training_rows():

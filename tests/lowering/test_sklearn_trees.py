@@ -157,7 +157,7 @@ def test_leaves_count_training_rows_and_names_are_kept():
     ],
     ids=str,
 )
-def test_trees_grown_otherwise_are_told_too(settings):
+def test_trees_grown_in_other_ways_are_lowered_too(settings):
     x, y = random_data(5, missing=False)
     fitted = DecisionTreeClassifier(random_state=0, **settings).fit(x, y > 1)
     answers = evaluate_many(lower(fitted), x)
@@ -171,7 +171,7 @@ def test_a_tree_that_met_one_class_is_one_leaf():
     assert program.decision.nodes == (Leaf((1.0,), 2),)
 
 
-def test_what_cannot_be_said_is_refused():
+def test_what_cannot_be_expressed_is_refused():
     x, y = random_data(1, missing=False)
     with pytest.raises(BadInput, match="2 outputs"):
         lower(DecisionTreeClassifier(max_depth=2).fit(x, np.column_stack([y, y])))
@@ -231,7 +231,7 @@ def test_a_tree_with_nodes_of_an_unknown_kind_is_refused(change, message):
         lower(model)
 
 
-def test_a_model_that_was_told_of_categories_is_refused():
+def test_a_model_with_categories_is_refused():
     x = np.random.default_rng(0).normal(size=(40, 3))
     model = DecisionTreeClassifier(random_state=0).fit(x, x[:, 0] > 0)
     lower(model)

@@ -13,7 +13,7 @@ from gbfl_compile.paper.datasets import SOURCES, load_dataset, waveform
 
 @pytest.fixture(autouse=True)
 def offline(monkeypatch):
-    def refuse(**asked):
+    def refuse(**requests):
         raise OSError("no network here")
 
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", refuse)
@@ -79,22 +79,22 @@ def test_an_unavailable_set_says_why(tmp_path):
 def test_openml_is_asked_for_what_the_folder_lacks(monkeypatch, tmp_path):
     import pandas as pd
 
-    asked = []
+    requests = []
 
     def answer(**given):
-        asked.append(given["data_id"])
+        requests.append(given["data_id"])
         data = pd.DataFrame({"preg": [1, 2], "plas": [3, 4]})
         return sklearn.utils.Bunch(data=data, target=pd.Series(["no", "yes"], dtype="category"))
 
     monkeypatch.setattr(sklearn.datasets, "fetch_openml", answer)
     data = load_dataset("diabetes", tmp_path)
-    assert asked == [37]
+    assert requests == [37]
     assert data.y.tolist() == ["no", "yes"]
     assert data.x.tolist() == [[1.0, 3.0], [2.0, 4.0]]
 
 
 def test_a_broken_file_is_refused_by_name(tmp_path):
-    with pytest.raises(BadInput, match="is none of wdbc"):
+    with pytest.raises(BadInput, match="is not one of wdbc"):
         load_dataset("iris")
     with pytest.raises(BadInput, match="is not a folder"):
         load_dataset("wdbc", tmp_path / "absent")

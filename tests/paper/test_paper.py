@@ -166,7 +166,7 @@ def test_an_interrupted_experiment_continues_from_what_is_finished(tmp_path, mon
         assert main(arguments) == 130
     output = capsys.readouterr()
     assert output.out == ""
-    assert "interrupted: 1 finished units are kept in gbfl-paper.parts" in output.err
+    assert "interrupted: finished runs are kept in gbfl-paper.parts (1)" in output.err
     runs = []
     monkeypatch.setattr(experiment, "_run_and_keep", lambda one: runs.append(one) or run(one))
     assert main(arguments) == 0
@@ -193,9 +193,9 @@ def test_the_command_writes_json_and_document(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--sets", "wdbc,iris"], "'iris' is none of"),
-        (["--sets", "wdbc,wdbc"], "name each set once"),
-        (["--seeds", "0"], "1 at least"),
+        (["--sets", "wdbc,iris"], "'iris' is not one of"),
+        (["--sets", "wdbc,wdbc"], "name at least one set, and each once"),
+        (["--seeds", "0"], "at least 1"),
         (["--data", "/nowhere/at/all"], "is not a folder"),
         (["--sets", "wdbc", "--rows", "10", "--workers", "1"], "too few"),
     ],

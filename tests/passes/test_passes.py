@@ -80,7 +80,7 @@ def test_passes_lose_no_rows_and_never_grow(made):
     assert total(made) is None or total(collapsed) == total(made)
 
 
-def test_equal_clauses_are_merged_whatever_their_spelling():
+def test_equal_clauses_are_merged_in_any_spelling():
     made = program(
         split(0, A, split(1, B, C)), (x(1.0), y(None, 2.0)), (y(None, 2.0, closed="left"), x(1.0, closed="both"))
     )

@@ -297,7 +297,7 @@ def test_a_row_is_shown_with_its_pp_and_pn():
     assert "PP yes enough to keep the class" in text
     assert "PN yes meant to change the class; the rules do not agree" in text
     assert "age 31 31.5 30.5 changed" in text
-    assert "Enough for the class, whatever the other values (no smaller set does): age >= 30" in text
+    assert "Enough for the class, with any other values (no smaller set suffices): age >= 30" in text
 
 
 def test_a_row_that_is_not_among_the_triplets_has_no_pp():

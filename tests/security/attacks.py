@@ -106,8 +106,8 @@ def program_of(text, place="both", beside="plain"):
     label = text if place in ("both", "label") else "yes"
     clauses = (Clause((Interval(0, 0.5),)), Clause((Interval(1, 0.5),)))
     tree = split(0, leaf(1.0, 0.0), split(1, leaf(0.0, 1.0), leaf(1.0, 0.0)))
-    told = {"name": text} if place == "name" else {}
-    return Program((feature, beside), (label, text if place == "second label" else "no"), clauses, tree, told)
+    metadata = {"name": text} if place == "name" else {}
+    return Program((feature, beside), (label, text if place == "second label" else "no"), clauses, tree, metadata)
 
 
 def labels_of(program):

@@ -125,10 +125,10 @@ def outcome(program, folder):
         return "code ran"
     if run.returncode:
         return "does not run"
-    said = [bytes.fromhex(line).decode("utf-8", "replace") for line in run.stdout.splitlines()]
-    if said[:4] != [*program.features, *program.classes]:
+    printed = [bytes.fromhex(line).decode("utf-8", "replace") for line in run.stdout.splitlines()]
+    if printed[:4] != [*program.features, *program.classes]:
         return "other names"
-    if said[4:] != labels_of(program) or len(said[4:]) != len(ROWS):
+    if printed[4:] != labels_of(program) or len(printed[4:]) != len(ROWS):
         return "another answer"
     return "raw character" if any(unprintable(content.decode()) for content in files.values()) else "held"
 

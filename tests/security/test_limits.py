@@ -146,8 +146,8 @@ def test_a_program_that_was_changed_is_refused_by_its_digest():
     assert digest(other) != digest(PROGRAM)
     with pytest.raises(BadInput, match="the file was changed"):
         from_json(SOUND.replace('"no"', '"maybe"'))
-    told = of(metadata={"name": "x"})
-    assert metadata_digest(told) != metadata_digest(PROGRAM)
+    named = of(metadata={"name": "x"})
+    assert metadata_digest(named) != metadata_digest(PROGRAM)
     with pytest.raises(BadInput, match="the file was changed"):
         from_json(SOUND.replace('"metadata": {}', '"metadata": {"name": "x"}'))
 
@@ -187,9 +187,11 @@ DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "limits.md"
 def test_the_limits_in_the_documents_are_those_of_the_code():
     import importlib
 
-    told = re.findall(r"^\|[^|]*\| ([0-9,]+) ([^|]*)\| `([a-z_.]+)\.([A-Z_]+)` \|", DOCUMENT.read_text(), re.MULTILINE)
-    assert len(told) >= 20
-    for number, unit, module, constant in told:
+    listed = re.findall(
+        r"^\|[^|]*\| ([0-9,]+) ([^|]*)\| `([a-z_.]+)\.([A-Z_]+)` \|", DOCUMENT.read_text(), re.MULTILINE
+    )
+    assert len(listed) >= 20
+    for number, unit, module, constant in listed:
         value = getattr(importlib.import_module(f"gbfl_compile.{module}"), constant)
         factor = 2**20 if unit.strip().startswith("MiB") else 2**30 if unit.strip().startswith("GiB") else 1
         assert int(number.replace(",", "")) * factor == value, (module, constant)

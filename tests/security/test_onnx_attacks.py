@@ -120,14 +120,14 @@ def with_data_elsewhere(location):
         [helper.make_node("Add", ["input", "secret"], ["probabilities"])], "g", [rows], [out], [tensor]
     )
     model = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 15)])
-    told = {
+    properties = {
         "digest": "0" * 64,
         "features": ["a", "b"],
         "classes": ["no", "yes"],
         "dtype": "float64",
         "inputs": "tensor",
     }
-    helper.set_model_props(model, {f"gbfl.{key}": json.dumps(value) for key, value in told.items()})
+    helper.set_model_props(model, {f"gbfl.{key}": json.dumps(value) for key, value in properties.items()})
     return model.SerializeToString()
 
 
@@ -143,11 +143,11 @@ def black_box(tmp_path, monkeypatch):
     monkeypatch.chdir(place)
     path = place / "model.onnx"
 
-    def asked(location):
+    def model_at(location):
         path.write_bytes(with_data_elsewhere(location))
         return load_black_box(str(path), ("a", "b"), ROWS[:1]).model(np.zeros((1, 2)))
 
-    return asked
+    return model_at
 
 
 @pytest.mark.parametrize("location", ["secret.bin", "../secret.bin", "sub/../../secret.bin"])

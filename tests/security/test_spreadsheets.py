@@ -21,7 +21,7 @@ def table(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("label", FORMULAS)
-def test_a_formula_is_written_as_the_label_it_is_and_told(label, table, capsys):
+def test_a_formula_is_written_as_it_is_and_reported(label, table, capsys):
     program = program_of(label, "label")
     write_artifact(emit(program, "python"), table / "build")
     assert main(["score", "build/python", "rows.csv", "-o", "scored.csv"]) == 0

@@ -33,7 +33,7 @@ def on_a_terminal(code, *arguments, cwd):
         [sys.executable, "-c", code, *arguments], cwd=cwd, stdin=theirs, stdout=theirs, stderr=theirs, env=environment
     )
     os.close(theirs)
-    said = b""
+    printed = b""
     while True:
         try:
             piece = os.read(ours, 1 << 16)
@@ -41,9 +41,9 @@ def on_a_terminal(code, *arguments, cwd):
             break
         if not piece:
             break
-        said += piece
+        printed += piece
     os.close(ours)
-    return said.decode("utf-8", "replace"), running.wait()
+    return printed.decode("utf-8", "replace"), running.wait()
 
 
 @pytest.fixture
@@ -77,22 +77,22 @@ COMMANDS = {
 }
 
 
-def does_something(said):
+def does_something(printed):
     """Whether a terminal would do what a name asks: clear the screen, change its title, turn the writing around."""
-    return any(mark in said for mark in (CLEAR, TITLE, "\x9b31m", "\u202e"))
+    return any(mark in printed for mark in (CLEAR, TITLE, "\x9b31m", "\u202e"))
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_name_does_nothing_to_the_terminal(command, folder):
-    said, code = on_a_terminal(RUN, *COMMANDS[command], cwd=folder)
-    assert not does_something(said), said
+    printed, code = on_a_terminal(RUN, *COMMANDS[command], cwd=folder)
+    assert not does_something(printed), printed
     assert code in (0, 1, 2, 3)
-    assert "Traceback" not in said
+    assert "Traceback" not in printed
     if command in ("show", "a wrong key", "a wrong file"):
-        assert "owned" in said, "the name is shown, what it would do is not done"
+        assert "owned" in printed, "the name is shown, what it would do is not done"
 
 
 @pytest.mark.parametrize("command", ["show", "a wrong file"])
 def test_a_name_does_what_it_likes_where_nothing_is_escaped(command, folder):
-    said, _ = on_a_terminal(WEAKENED, *COMMANDS[command], cwd=folder)
-    assert does_something(said)
+    printed, _ = on_a_terminal(WEAKENED, *COMMANDS[command], cwd=folder)
+    assert does_something(printed)

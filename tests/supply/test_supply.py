@@ -39,7 +39,7 @@ def build_digests(place, umask, hash_seed):
     return {file.name: hashlib.sha256(file.read_bytes()).hexdigest() for file in (place / "dist").iterdir()}
 
 
-def test_the_wheel_and_the_sdist_are_the_same_bytes_whoever_builds_them(tmp_path):
+def test_the_wheel_and_the_sdist_are_the_same_bytes_in_every_build(tmp_path):
     one = build_digests(tmp_path / "one", 0o022, "0")
     other = build_digests(tmp_path / "another place", 0o002, "1")
     assert sorted(Path(name).suffix for name in one) == [".gz", ".whl"]

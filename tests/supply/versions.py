@@ -64,9 +64,9 @@ def pythons():
 
 def version_of(python):
     """As the interpreter itself says: a name on the PATH may be a signpost to nowhere."""
-    asked = [python, "-c", "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"]
+    question = [python, "-c", "import sys, venv, ensurepip; print('%d.%d' % sys.version_info[:2])"]
     try:
-        return subprocess.run(asked, capture_output=True, text=True, timeout=60).stdout.strip()
+        return subprocess.run(question, capture_output=True, text=True, timeout=60).stdout.strip()
     except OSError:
         return ""
 

@@ -13,7 +13,7 @@ SEPARATED = {";": "separated by semicolons", "\t": "separated by tabs", "|": "se
 
 
 @pytest.mark.parametrize("mark", SEPARATED)
-def test_another_separator_is_told_with_a_way_out_that_works(tmp_path, mark):
+def test_another_separator_is_reported_with_a_way_out_that_works(tmp_path, mark):
     path = tmp_path / "t.csv"
     path.write_text(f"a{mark}b{mark}class\n0,1{mark}2,5{mark}x\n1,25{mark}3{mark}y\n")
     for read in (read_table, column_names):
@@ -36,7 +36,7 @@ def test_one_column_whose_name_has_a_semicolon_is_a_table(tmp_path):
     [("latin-1", "0xe4 is not UTF-8.*iconv -f WINDOWS-1252"), ("utf-16", "is UTF-16.*iconv -f UTF-16")],
 )
 @pytest.mark.parametrize("text", ["größe,äge\n1,2\n", "a,b\n1,ä\n2,3\n"])
-def test_another_encoding_is_told_with_the_way_out(tmp_path, encoding, hint, text):
+def test_another_encoding_is_reported_with_the_way_out(tmp_path, encoding, hint, text):
     text = text.replace("größe", "ä")
     (tmp_path / "t.csv").write_bytes(text.encode(encoding))
     with pytest.raises(BadInput, match=hint):
@@ -69,26 +69,26 @@ def mined(folder, header, first, capsys):
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_a_number_that_is_written_otherwise_is_told_how(folder, word, capsys):
-    said = mined(folder, "a,b,c,class", f"{word},1,1,1", capsys)
-    assert f"column 'a', row 1: {word.strip(chr(34))!r} is not a number: {WORDS[word]}" in said
-    assert "or drop the column with --drop" in said
+def test_a_number_in_another_notation_is_reported_with_the_right_one(folder, word, capsys):
+    message = mined(folder, "a,b,c,class", f"{word},1,1,1", capsys)
+    assert f"column 'a', row 1: {word.strip(chr(34))!r} is not a number: {WORDS[word]}" in message
+    assert "or drop the column with --drop" in message
 
 
 def test_a_word_like_any_other_has_no_hint(folder, capsys):
-    said = mined(folder, "a,b,c,class", "Bern,1,1,1", capsys)
-    assert "'Bern' is not a number: put numbers in place of its words, or drop the column with --drop\n" in said
+    message = mined(folder, "a,b,c,class", "Bern,1,1,1", capsys)
+    assert "'Bern' is not a number: put numbers in place of its words, or drop the column with --drop\n" in message
 
 
-def test_all_columns_of_words_are_told_at_once_and_the_way_out_works(folder, capsys):
-    said = mined(folder, "the city,b,day,class", "Bern,1,2024-01-01,1", capsys)
-    assert "2 columns are not all numbers, 'the city', 'day'" in said
-    assert "leave them out with --drop 'the city' --drop day\n" in said
+def test_all_columns_of_words_are_reported_at_once_and_the_way_out_works(folder, capsys):
+    message = mined(folder, "the city,b,day,class", "Bern,1,2024-01-01,1", capsys)
+    assert "2 columns are not all numbers, 'the city', 'day'" in message
+    assert "leave them out with --drop 'the city' --drop day\n" in message
     dropped = ["--drop", "the city", "--drop", "day", "--clauses", "2", "--no-baselines", "-q"]
     assert main(["mine", "t.csv", "--target", "class", "--train", "gbm", *dropped]) == 0
 
 
-def test_a_column_that_is_not_there_is_told_with_those_that_are(tmp_path):
+def test_an_absent_column_is_reported_with_those_that_exist(tmp_path):
     (tmp_path / "t.csv").write_text("age, income\n1,2\n")
     table = read_table(tmp_path / "t.csv")
     with pytest.raises(BadInput, match=r"has no column 'income': there is 'age', ' income'"):
@@ -96,7 +96,7 @@ def test_a_column_that_is_not_there_is_told_with_those_that_are(tmp_path):
 
 
 @pytest.mark.parametrize("first", ["sep=;", "sep=,", "sep=\t"])
-def test_a_line_for_a_spreadsheet_is_told(tmp_path, first):
+def test_a_line_for_a_spreadsheet_is_reported(tmp_path, first):
     (tmp_path / "t.csv").write_text(f"{first}\na{first[-1]}b\n1{first[-1]}2\n")
     with pytest.raises(BadInput, match=re.escape(f"first line, {first!r}, is for a spreadsheet")):
         read_table(tmp_path / "t.csv")
@@ -109,8 +109,8 @@ def test_a_column_without_a_name_is_no_feature(folder, capsys, rows):
     (folder / "t.csv").write_text(f",a,b,class\n{lines}")
     command = ["mine", "t.csv", "--target", "class", "--train", "gbm", "--clauses", "2", "--no-baselines", "-q", *rows]
     assert main(command) == 2
-    said = capsys.readouterr().err
-    assert "column 1 has no name in the header: name it, or leave it out with --drop 'Unnamed: 0'\n" in said
+    message = capsys.readouterr().err
+    assert "column 1 has no name in the header: name it, or leave it out with --drop 'Unnamed: 0'\n" in message
     assert main([*command, "--drop", "Unnamed: 0"]) == 0
     assert main(["score", "model.gbfl.json", "t.csv", "-o", "s.csv", "-q"]) == 0
     (folder / "t.csv").write_text(f"a,,,class\n{lines}")

@@ -107,8 +107,8 @@ def test_mining_from_more_rows_than_wanted_reads_and_tells_them(table, tmp_path,
     WRITERS[f"t.{ending}"](table, tmp_path / f"t.{ending}")
     command = ["mine", f"t.{ending}", "--target", "y", "--train", "gbm", "--head", "tree", "--rows", "300"]
     assert main(command) == 0
-    said = capsys.readouterr()
-    assert "300 of 1000 rows are used; --rows takes more" in said.out + said.err
+    printed = capsys.readouterr()
+    assert "300 of 1000 rows are used; --rows takes more" in printed.out + printed.err
 
 
 def test_the_same_program_is_mined_from_every_kind_of_file(table, tmp_path, monkeypatch, capsys):
@@ -119,10 +119,10 @@ def test_the_same_program_is_mined_from_every_kind_of_file(table, tmp_path, monk
         WRITERS[f"t.{ending}"](table, tmp_path / ending / f"t.{ending}")
         order = ["--target", "y", "--train", "gbm", "--head", "tree", "--rows", "300", "--json"]
         assert main(["mine", f"{ending}/t.{ending}", *order, "-o", f"{ending}.json"]) == 0
-        told = json.loads((tmp_path / f"{ending}.json").read_text())
-        assert told["metadata"]["mining"]["data"].pop("name") == f"t.{ending}"
-        del told["metadata_digest"]
-        programs.add(json.dumps(told))
+        form = json.loads((tmp_path / f"{ending}.json").read_text())
+        assert form["metadata"]["mining"]["data"].pop("name") == f"t.{ending}"
+        del form["metadata_digest"]
+        programs.add(json.dumps(form))
     assert len(programs) == 1
     capsys.readouterr()
 
@@ -142,9 +142,9 @@ def test_an_error_names_the_row_of_the_file(table, tmp_path, capsys, value, says
     wrong["y"] = ["seldom" if i == 900 else "no" if i % 2 else "yes" for i in range(1000)]  # so that it is drawn
     wrong.to_csv(tmp_path / "t.csv", index=False)
     assert main(["mine", str(tmp_path / "t.csv"), "--target", "y", "--train", "gbm", "--rows", "200"]) == 2
-    said = capsys.readouterr().err
-    assert says in said
-    assert "row 901" in said
+    printed = capsys.readouterr().err
+    assert says in printed
+    assert "row 901" in printed
 
 
 def test_a_target_that_is_not_there_is_named_beside_those_that_are(table, tmp_path, capsys):
@@ -157,6 +157,6 @@ def test_a_target_that_is_not_there_is_named_beside_those_that_are(table, tmp_pa
 def test_a_target_of_lists_is_refused_with_a_line(tmp_path, capsys):
     pd.DataFrame({"a": range(100), "y": [[i] for i in range(100)]}).to_parquet(tmp_path / "t.parquet")
     assert main(["mine", str(tmp_path / "t.parquet"), "--target", "y", "--train", "gbm", "--rows", "50"]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("gbfl: ")
-    assert len(said.splitlines()) == 1
+    printed = capsys.readouterr().err
+    assert printed.startswith("gbfl: ")
+    assert len(printed.splitlines()) == 1

@@ -44,7 +44,7 @@ from gbfl_compile.auditing.scored.source import (
 from gbfl_compile.auditing.verdict import Change, DeployedVerdict, Region, RowMoves
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.nodes import Program
+from gbfl_compile.ir.nodes import Label, Program
 
 ROWS_SHOWN = 10
 MOVES_SHOWN = 20
@@ -80,15 +80,17 @@ def audit_scored(
     schema: str = "",
     with_drift: bool = False,
     with_probabilities: bool = False,
+    names: tuple[Label, ...] | None = None,
 ) -> DeployedVerdict:
     """Compare the labels in a table with what the program answers on its rows.
 
     `columns` maps a feature to its column where they are called differently; only features that some clause asks
     must be in it. With `with_drift` the same pass counts drift, and `drift` holds it; with
-    `with_probabilities` the columns `p_<class>` are compared too.
+    `with_probabilities` the columns `p_<class>` are compared too. `names` are the classes that those columns name,
+    where the program's are labels as they are deployed.
     """
     by, tally = Answerer(with_used_features(program)), Tally()
-    beside = probability_columns(program) if with_probabilities else ()
+    beside = probability_columns(program, names) if with_probabilities else ()
     choice = columns_to_read(program, by.program.features, source, label_column, columns, schema, with_drift, beside)
     sample = RowSample(by.program.features)
 
@@ -97,7 +99,7 @@ def audit_scored(
 
     with fingerprint_beside(source) as fingerprint:
         try:
-            drift = _compare_batches(program, batches(), by, tally, sample, with_drift, with_probabilities)
+            drift = _compare_batches(program, batches(), by, tally, sample, with_drift, beside)
             changes = explain_table(by.program, sample, tally.rows, tally.labels, batches) if tally.labels else ()
         except BadInput as error:
             raise name_source(source, error) from None
@@ -121,15 +123,15 @@ def _compare_batches(
     tally: Tally,
     sample: RowSample,
     with_drift: bool,
-    with_probabilities: bool,
+    probabilities: tuple[str, ...],
 ) -> dict[str, Any] | None:
     """Compare batch after batch; the drift, if it is to be counted."""
     counts = nothing_counted(program)
     for batch, deployed in batches:
         answers = answer_batch(by, batch)
         _compare(by, tally, sample, batch, answers, deployed)
-        if with_probabilities:
-            _compare_probabilities(by, tally, batch, answers, deployed)
+        if probabilities:
+            _compare_probabilities(by, tally, batch, answers, deployed, probabilities)
         if with_drift:
             add_to_drift(counts, program, batch, answers, deployed)
     return drift_summary(program, counts) if with_drift else None
@@ -154,14 +156,15 @@ def _compare(by: Answerer, tally: Tally, sample: RowSample, batch: Batch, answer
         tally.shown.append(_row_form(by, batch, answers, place))
 
 
-def _compare_probabilities(by: Answerer, tally: Tally, batch: Batch, answers: BatchAnswers, deployed: Any) -> None:
+def _compare_probabilities(
+    by: Answerer, tally: Tally, batch: Batch, answers: BatchAnswers, deployed: Any, names: tuple[str, ...]
+) -> None:
     """Rows with other probabilities; those whose label differs too are counted and shown already."""
-    wrong = wrong_probabilities(by.program, batch, answers)
+    wrong = wrong_probabilities(by.program, batch, answers, names)
     tally.probabilities += int(wrong.sum())
     alone = np.flatnonzero(wrong & (deployed == answers.classes))
     tally.different += len(alone)
     for place in alone[: ROWS_SHOWN - len(tally.shown)].tolist():
-        names = probability_columns(by.program)
         deployed_row, approved = (
             matrix(part_of(batch, place, 1), names)[0],
             approved_probabilities(by.program, answers)[place],

@@ -6,7 +6,7 @@ added to those it was made from, and the next guess must fit them too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files.atomic import temporary_folder
 from gbfl_compile.ir.batch import Matrix, evaluate_many, score_probabilities
 from gbfl_compile.ir.evaluate import winner
-from gbfl_compile.ir.nodes import Clause, Leaf, Program, Tree
+from gbfl_compile.ir.nodes import Clause, Label, Leaf, Program, Tree
 
 if TYPE_CHECKING:
     from gbfl_compile.backends.c.scorer import Scorer
@@ -149,9 +149,9 @@ def _build(by: Answerer, batch: Batch) -> None:
     by.scorer, by.engine = scorer, f"C scorer, its text proved, {scorer.engine}"
 
 
-def probability_columns(program: Program) -> tuple[str, ...]:
-    """The columns, a class each."""
-    names = tuple(f"p_{label}" for label in program.classes)
+def probability_columns(program: Program, classes: Sequence[Label] | None = None) -> tuple[str, ...]:
+    """The columns, one per class; `classes` are the approved names, where the labels are deployed otherwise."""
+    names = tuple(f"p_{label}" for label in (program.classes if classes is None else classes))
     if taken := next((name for name in names if name in program.features), None):
         raise BadInput(f"the program has a feature {taken!r}: its column is no probability, leave out --probabilities")
     return names
@@ -167,9 +167,8 @@ def approved_probabilities(program: Program, answers: BatchAnswers) -> Matrix:
     return probabilities
 
 
-def wrong_probabilities(program: Program, batch: Batch, answers: BatchAnswers) -> Bits:
+def wrong_probabilities(program: Program, batch: Batch, answers: BatchAnswers, names: tuple[str, ...]) -> Bits:
     """The rows whose probabilities are not the approved ones: not the same, or for a rule set not within the bound."""
-    names = probability_columns(program)
     approved = RowAnswers(answers.classes, approved_probabilities(program, answers))
     return differing(program, approved, RowAnswers(answers.classes, matrix(batch, names)))["probabilities"]
 

@@ -86,12 +86,25 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
 
 
 def _run_first(inputs: AuditInput, view: View, label: str) -> ViewAudit:
-    """The run comes before the reading, because it shows which columns are answers of the program."""
+    """The run comes before the reading, because it shows which columns are answers of the program.
+
+    A leaf or reason in the strict form is an answer, whatever it says: only we write it so.
+    """
+    outputs = outputs_of(inputs, view, label)
     try:
-        run = run_view(inputs, view, outputs_of(inputs.program, view, label))
+        run = run_view(inputs, view, outputs, are_answers=_gives_reasons_strictly(inputs, view, outputs))
     except (BadInput, CannotRun, Unread, OtherRowCount) as error:
         return ViewAudit(inputs, view, label, None, error)
     return ViewAudit(inputs, view, label, run, None)
+
+
+def _gives_reasons_strictly(inputs: AuditInput, view: View, outputs: Outputs) -> bool:
+    if not any(kind in ("leaf", "reason") for kind, _ in outputs):
+        return False
+    try:
+        return bool(_read_strictly(inputs, view, outputs))
+    except Unread:
+        return False
 
 
 def _prove(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
@@ -122,18 +135,18 @@ def view_readings(audit: ViewAudit) -> tuple[ReadArtifact, tuple[str, ...], Outp
     The strict reader is asked first, and the general one where it refuses. They read the label and, as far as they
     can, probabilities, scores, leaf and reason. Leaf and reason are read only where a run has shown that they are ours.
     """
-    view, program = audit.view, audit.inputs.program
+    view = audit.view
     if view.columns is not None and not view.has_column(audit.label):
         raise Unread(f"the view has no column {audit.label!r}: say which holds the labels with --label COLUMN")
-    columns = tuple((i, audit.inputs.columns.get(name, name)) for i, name in enumerate(program.features))
-    every = outputs_of(program, view, audit.label)
+    columns = _feature_columns(audit.inputs)
+    every = outputs_of(audit.inputs, view, audit.label)
     if audit.run is not None:
         every = list(audit.run.outputs)
     elif any(kind in ("leaf", "reason") for kind, _ in every):
         every = [output for output in every if output[0] not in ("leaf", "reason")]
 
     try:
-        return ReadArtifact("proved", _read_strictly(audit, columns, every)), (), every
+        return ReadArtifact("proved", _read_strictly(audit.inputs, view, every)), (), every
     except Unread as error:
         not_strict = f"not in the strict form: {error}"
     try:
@@ -143,9 +156,10 @@ def view_readings(audit: ViewAudit) -> tuple[ReadArtifact, tuple[str, ...], Outp
     return ReadArtifact("read as equal", readings, not_strict), others, outputs
 
 
-def _read_strictly(audit: ViewAudit, columns: tuple[tuple[int, str], ...], outputs: Outputs) -> tuple[Reading, ...]:
+def _read_strictly(inputs: AuditInput, view: View, outputs: Outputs) -> tuple[Reading, ...]:
     """The view in the strict form: every column it answers with is an answer, or a key column passed on."""
-    view, program = audit.view, audit.inputs.program
+    program = inputs.program
+    columns = _feature_columns(inputs)
     if view.table is None or view.columns is None:
         raise Unread("it is not a view of one table whose columns are known")
     if own := own_names(view):
@@ -176,6 +190,11 @@ def _read_strictly(audit: ViewAudit, columns: tuple[tuple[int, str], ...], outpu
         raise
     except Exception as error:  # what a reader trips over, it did not read
         raise Unread(f"the reader gave up on it: {type(error).__name__}") from error
+
+
+def _feature_columns(inputs: AuditInput) -> tuple[tuple[int, str], ...]:
+    """Each feature with the name of its column."""
+    return tuple((i, inputs.columns.get(name, name)) for i, name in enumerate(inputs.program.features))
 
 
 def _read_generally(

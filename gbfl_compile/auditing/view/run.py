@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from gbfl_compile.auditing.answers import clauses_held, json_number
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.view.table_copy import COPY, StagedRows, TableCopy, copied_table
 from gbfl_compile.auditing.view.view import View, other_inputs, query_over, stored_answer
+from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.backends.sql.options import class_names
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.run import PROBABILITY_BOUND, Execution
@@ -21,7 +23,7 @@ from gbfl_compile.checking.witnesses.rows import rows_to_run
 from gbfl_compile.databases.base import Missing
 from gbfl_compile.databases.catalog import Column, time_limit
 from gbfl_compile.ir.batch import Answers, Matrix, evaluate_many
-from gbfl_compile.ir.nodes import Program, Tree
+from gbfl_compile.ir.nodes import Label, Program, Tree
 from gbfl_compile.ir.reasons import leaf_reasons, rule_reasons
 from gbfl_compile.ir.text import printable
 from gbfl_compile.ir.trees import leaf_numbers
@@ -83,16 +85,24 @@ class ExpectedAnswers:
         return tuple(value for value, near in pairs if not near), tuple(value for value, near in pairs if near)
 
 
-def expected_answers(program: Program, rows: Matrix, outputs: Outputs) -> ExpectedAnswers:
-    """What the program answers on the rows."""
+def expected_answers(
+    program: Program, rows: Matrix, outputs: Outputs, names: tuple[Label, ...] | None = None
+) -> ExpectedAnswers:
+    """What the program answers on the rows; columns such as `p_yes` are called by `names`, or by its own classes."""
     answers = evaluate_many(program, rows)
     is_tree = isinstance(program.decision, Tree)
-    columns = [[_value(kind, value) for value in _column(program, rows, answers, kind, name)] for kind, name in outputs]
+    classes = names or program.classes
+    columns = [
+        [_value(kind, value) for value in _column(program, rows, answers, kind, name, classes)]
+        for kind, name in outputs
+    ]
     near = tuple(kind == "probabilities" and not is_tree for kind, _ in outputs)
     return ExpectedAnswers(outputs, near, rows, tuple(zip(*columns, strict=True)), tuple(range(len(rows))))
 
 
-def _column(program: Program, rows: Matrix, answers: Answers, kind: str, name: str) -> Sequence[Any]:
+def _column(
+    program: Program, rows: Matrix, answers: Answers, kind: str, name: str, classes: tuple[Label, ...]
+) -> Sequence[Any]:
     if kind == "label":
         return list(answers.labels)
     if kind == "leaf" and answers.leaves is not None:
@@ -100,9 +110,9 @@ def _column(program: Program, rows: Matrix, answers: Answers, kind: str, name: s
     if kind == "reason":
         return _reasons(program, rows, answers)
     if kind == "probabilities":
-        return list(answers.probabilities[:, class_names("p", program.classes).index(name)].tolist())
+        return list(answers.probabilities[:, class_names("p", classes).index(name)].tolist())
     assert answers.scores is not None  # noqa: S101 - outputs a tree does not have were left out
-    return list(answers.scores[:, class_names("score", program.classes).index(name)].tolist())
+    return list(answers.scores[:, class_names("score", classes).index(name)].tolist())
 
 
 def _reasons(program: Program, rows: Matrix, answers: Answers) -> list[str]:
@@ -114,10 +124,19 @@ def _reasons(program: Program, rows: Matrix, answers: Answers) -> list[str]:
     return ["".join(words[clause] for clause in np.flatnonzero(held)) for held in clauses_held(program, rows)]
 
 
+class TruthLabel(Enum):
+    """A truth value as a label. In Python True equals 1; in a database that has truth values it does not."""
+
+    NO = False
+    YES = True
+
+
 def _value(kind: str, value: Any) -> Any:
-    """Databases have no one type for truth values and whole numbers: 1 and True are the same column there."""
+    """A value as it is compared: whole numbers, decimals and doubles of one size are equal."""
     if value is None or isinstance(value, str):
         return value
+    if kind == "label" and isinstance(value, bool | np.bool_):
+        return TruthLabel(bool(value))
     try:
         return float(value) if kind in ("label", "probabilities") or value != int(value) else int(value)
     except (TypeError, ValueError, ArithmeticError):
@@ -150,10 +169,11 @@ class ViewRun:
     """What was run, for people."""
 
 
-def run_view(inputs: AuditInput, view: View, outputs: Outputs) -> ViewRun:
+def run_view(inputs: AuditInput, view: View, outputs: Outputs, are_answers: bool = False) -> ViewRun:
     """Run the view's query for these columns.
 
-    The number of differences is a lower bound: see `ExpectedAnswers.parts`.
+    Whether a column `leaf` or `reason` is an answer of the program or the owner's own is seen from what it holds, where
+    it is not known already (`are_answers`). The number of differences is a lower bound: see `ExpectedAnswers.parts`.
     """
     program = inputs.program
     if view.table is None:
@@ -168,12 +188,12 @@ def run_view(inputs: AuditInput, view: View, outputs: Outputs) -> ViewRun:
         time_limit(view.database, view.catalog, inputs.time_limit) as database,
         copied_table(database, view, features) as copy,
     ):
-        tally = _Tally(list(outputs))
+        tally = _Tally(list(outputs), [] if are_answers else None)
         for batch in _witness_batches(inputs, copy) if not others else ():
-            _run_batch(program, view, copy, batch, tally)
+            _run_batch(inputs, view, copy, batch, tally)
         own = copy.stage_own_rows()
         own_rows = len(own.numbers)
-        _run_batch(program, view, copy, own, tally)
+        _run_batch(inputs, view, copy, own, tally)
     if not tally.rows:
         raise Unread(f"no row could be run: {_why_no_rows(view, others, tally)}")
     words = f"the view's query on {tally.rows - own_rows:,} witnesses and {own_rows:,} of its table's own rows"
@@ -184,6 +204,13 @@ def run_view(inputs: AuditInput, view: View, outputs: Outputs) -> ViewRun:
         words += f"; answers come back in no order, so at least {tally.different} are different"
     execution = Execution(view.database.version, tally.rows, tally.different, tally.first)
     return ViewRun(execution, tally.outputs, tuple(tally.own_columns or ()), words)
+
+
+def _as_held(program: Program, view: View) -> Program:
+    """The program with truth values as 1 and 0, where the database has no truth values."""
+    has_truths = DIALECTS[view.database.dialect].booleans
+    is_truth = isinstance(program.classes[0], bool)
+    return replace(program, classes=tuple(map(int, program.classes))) if is_truth and not has_truths else program
 
 
 @dataclass(slots=True)
@@ -215,7 +242,8 @@ def _witness_batches(inputs: AuditInput, copy: TableCopy) -> Iterator[StagedRows
         yield copy.stage_witnesses(rows[np.isnan(rows).any(axis=1)], missing)
 
 
-def _run_batch(program: Program, view: View, copy: TableCopy, staged: StagedRows, tally: _Tally) -> None:
+def _run_batch(inputs: AuditInput, view: View, copy: TableCopy, staged: StagedRows, tally: _Tally) -> None:
+    program = _as_held(inputs.program, view)
     tally.refusal = staged.refusal or tally.refusal
     if not len(staged.numbers):
         return
@@ -236,7 +264,7 @@ def _run_batch(program: Program, view: View, copy: TableCopy, staged: StagedRows
         tally.outputs = [output for output in tally.outputs if output[1] not in tally.own_columns]
     tally.rows += len(staged.numbers)
     most = 0
-    for parts in expected_answers(program, staged.rows, tally.outputs).parts():
+    for parts in expected_answers(program, staged.rows, tally.outputs, inputs.class_names).parts():
         counts = [part.wrong(answers(part)) for part in parts]
         most = max(most, sum(counts))
         if tally.first is None and any(counts):
@@ -266,13 +294,13 @@ def _leaf_count(program: Program) -> int:
     return len(leaf_numbers(program.decision)) if isinstance(program.decision, Tree) else 0
 
 
-def outputs_of(program: Program, view: View, label: str) -> list[tuple[str, str]]:
+def outputs_of(inputs: AuditInput, view: View, label: str) -> list[tuple[str, str]]:
     """The columns of the view that are answers of the program, by the names that our own views give them."""
-    named = [("probabilities", name) for name in class_names("p", program.classes)]
-    if isinstance(program.decision, Tree):
+    named = [("probabilities", name) for name in class_names("p", inputs.class_names)]
+    if isinstance(inputs.program.decision, Tree):
         named.append(("leaf", "leaf"))
     else:
-        named += [("score", name) for name in class_names("score", program.classes)]
+        named += [("score", name) for name in class_names("score", inputs.class_names)]
     named.append(("reason", "reason"))
     present = {kind for kind, _ in named if all(view.has_column(name) for each, name in named if each == kind)}
     return [("label", label), *(output for output in named if output[0] in present and output[1] != label)]
@@ -296,7 +324,8 @@ def _first(
 
 
 def _as_json(names: list[str], answer: tuple[Any, ...]) -> dict[str, Any]:
-    values = [json_number(value) if isinstance(value, float) else value for value in answer]
+    values = [value.value if isinstance(value, TruthLabel) else value for value in answer]
+    values = [json_number(value) if isinstance(value, float) else value for value in values]
     return dict(zip(names, values, strict=True))
 
 

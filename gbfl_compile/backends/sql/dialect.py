@@ -66,7 +66,7 @@ class Dialect:
     string_prefix: str = ""
     """The prefix that makes a string literal Unicode."""
     escape_prefix: str = ""
-    """The prefix under which backslash escapes are certain, whatever the server's settings."""
+    """The prefix under which backslash escapes work under any server settings."""
 
     exponent_is_double: bool = True
     """Whether `1.5e0` is a double; where it is a decimal (NUMERIC) it is cast."""

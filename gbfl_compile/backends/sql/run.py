@@ -103,9 +103,11 @@ def _plain(header: Mapping[str, Any], body: str) -> str:
     return body.replace("{{ '{' }}", "{")
 
 
-def load(dialect: Dialect, path: Path) -> Predictor:
-    """The artifact in a file, run in a private database of its engine."""
+def load(dialect: Dialect, path: Path, labels: tuple[Label, ...] | None = None) -> Predictor:
+    """The artifact in a file, run in a private database; `labels` is how it writes the classes of its header."""
     script = read_script(path)
+    if labels is not None:
+        script = replace(script, header={**script.header, "classes": list(labels)})
     if dialect.not_run is not None:
         raise CannotRun(dialect.not_run)
     from gbfl_compile.databases import scratch
@@ -388,6 +390,8 @@ def _label(classes: tuple[Label, ...], value: Any) -> Label:
     kind = type(classes[0])
     if kind is str and not isinstance(value, str):
         raise BadInput(f"the label came back as {value!r}, which is not text")
+    if isinstance(value, bool) and kind is not bool:
+        raise BadInput(f"the label came back as {value!r}, which is a truth value")
     if value is None or kind(value) not in classes or (kind is not str and kind(value) != value):
-        raise BadInput(f"the label {value!r} is none of {classes!r}")
+        raise BadInput(f"the label {value!r} is not one of {classes!r}")
     return classes[classes.index(kind(value))]

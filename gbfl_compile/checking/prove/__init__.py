@@ -219,13 +219,18 @@ def _decide_rule_sets(case: Case, a: PointDecision, b: PointDecision) -> dict[As
     findings: dict[Aspect, Finding] = {}
     if b.says_scores:
         findings["scores"] = _search_within(case, partial(_nonzero, case, left), "scores")
+        if isinstance(findings["scores"], ProvedEqual):
+            left = {}  # it was shown to be zero on every row, however it is written
     seen = against_first(len(case.program.classes))
+    difference = combine(left, seen)
     if b.scale is not None and a.scale is not None:
-        scales = (a.scale, b.scale)
-        logits = [combine(each, _times(seen, 2 ** (max(scales) - s))) for each, s in zip(sums, scales, strict=True)]
-        findings["probabilities"] = _search_within(case, partial(_nonzero, case, minus(*logits)), "probabilities")
+        logits, scales = difference, (a.scale, b.scale)
+        if a.scale != b.scale:
+            seen_by = [_times(seen, 2 ** (max(scales) - scale)) for scale in scales]
+            logits = minus(*(combine(each, factors) for each, factors in zip(sums, seen_by, strict=True)))
+        findings["probabilities"] = _search_within(case, partial(_nonzero, case, logits), "probabilities")
     return {
-        "labels": _search_within(case, partial(_other_label, case, a, b, combine(left, seen)), "labels"),
+        "labels": _search_within(case, partial(_other_label, case, a, b, difference), "labels"),
         **findings,
         **_decide_written(case, a, b),
     }
@@ -247,14 +252,14 @@ def _other_label(
     classes = len(case.program.classes)
     if classes == 1:
         return None
-    sides = (_side(case, a, classes), _side(case, b, classes))
     left, apart = None, {}
-    if difference is not None and {side.tie_to for side in sides if isinstance(side, Adder)} == {"lower"}:
+    if difference is not None and {side.tie_to for side in (a, b) if isinstance(side, PointDecision)} == {"lower"}:
         row = nonzero_row(case.cells, case.clock, difference)
         if row is None:
             return None
         left = adder_of(difference, classes - 1, "lower")
         apart = {feature: row.get(feature, 1) for atoms in difference for feature, _ in atoms}
+    sides = (_side(case, a, classes), _side(case, b, classes))
     with suppress(OutOfTime):
         return find_other_label(case.cells, StepsWithin(FEW_BOXES, case.clock), *sides, left)
     match sides:

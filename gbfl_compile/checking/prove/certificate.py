@@ -26,6 +26,7 @@ from gbfl_compile.checking.reading.nodes import Or as AnyOf
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.intervals import below
+from gbfl_compile.ir.kinds import require_numbers
 from gbfl_compile.ir.nodes import Program
 
 FORM = 2
@@ -53,6 +54,7 @@ def certificate(
 
     A long rule list has no short one: it would need a box for each way past all of its rules.
     """
+    require_numbers(program, "a certificate")
     source = as_reading(program)
     if not isinstance(source.decision, StepDecision) or not isinstance(reading.decision, StepDecision):
         raise BadInput("a certificate is for a tree: the points of a rule set are proved by adding them up")

@@ -14,11 +14,11 @@ from gbfl_compile.checking.prove import BUDGET_SECONDS, prove
 from gbfl_compile.checking.prove.budget import OutOfTime, clock_of
 from gbfl_compile.checking.prove.cells import cells_of, row_in
 from gbfl_compile.checking.prove.findings import Counterexample, Finding, NoDecision, ProvedEqual
-from gbfl_compile.checking.prove.graph import Graph, add_decision
+from gbfl_compile.checking.prove.graph import Graph, add_decision, take_apart
 from gbfl_compile.checking.prove.trees import find_difference
-from gbfl_compile.checking.reading.from_program import as_reading, condition_of
+from gbfl_compile.checking.reading.from_program import as_reading, condition_of, in_book
 from gbfl_compile.checking.reading.nodes import Ask, Condition, Outcome, PointDecision, Reading, StepDecision
-from gbfl_compile.ir.kinds import codebook
+from gbfl_compile.ir.kinds import Codebook, codebook
 from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.reasons import leaf_reasons, reasons_of, rule_reasons
 from gbfl_compile.ir.text import clause_text
@@ -44,6 +44,8 @@ def prove_reasons(program: Program, reading: Reading, budget_seconds: float = BU
     """
     if (wrong := _wrong_words(program, reading)) is not None:
         return wrong
+    if program.kinds:
+        reading = in_book(reading, program, codebook(program).with_texts(reading.book))
     match program.decision, reading.decision:
         case Tree() as tree, StepDecision(steps) as told:
             outcomes = [step for step in steps if isinstance(step, Outcome)]
@@ -63,14 +65,13 @@ def _wrong_words(program: Program, reading: Reading) -> WrongReason | None:
         told_of = dict(reading.reasons)
         clause = min(number for number in {*told_of, *own} if told_of.get(number) != own.get(number))
         return WrongReason(f"gives clause {clause} the reason {told_of.get(clause)!r}, it has {own.get(clause)!r}")
-    tables: list[tuple[Sequence[str | None] | None, list[str]]] = [
-        (reading.texts, [clause_text(clause, program.features, program.kinds) for clause in program.clauses]),
-    ]
-    if isinstance(reading.decision, PointDecision):
+    tables: list[tuple[Sequence[str | None], list[str]]] = []
+    if reading.texts is not None:
+        own_texts = [clause_text(clause, program.features, program.kinds) for clause in program.clauses]
+        tables.append((reading.texts, own_texts))
+    if isinstance(reading.decision, PointDecision) and reading.decision.words is not None:
         tables.append((reading.decision.words, rule_reasons(program)))
     for theirs, ours in tables:
-        if theirs is None:
-            continue
         for number, (one, other) in enumerate(zip(theirs, ours, strict=False)):
             if one not in (None, other):
                 return WrongReason(f"words clause {number} as {one!r}, it is {other!r}")
@@ -79,12 +80,17 @@ def _wrong_words(program: Program, reading: Reading) -> WrongReason | None:
     return None
 
 
+def _book(program: Program, reading: Reading) -> Codebook:
+    """The codes of a reading that `prove_reasons` has brought to one book with the program."""
+    return Codebook(reading.book) if program.kinds else codebook(program)
+
+
 def _tree_texts(
     program: Program, tree: Tree, reading: Reading, steps: StepDecision, budget_seconds: float
 ) -> ReasonFinding:
     """One sentence per leaf, compared on every row: two leaves may say the same, and the artifact may name neither."""
     sentences = leaf_reasons(program, tree)
-    source = as_reading(program)
+    source = as_reading(program, _book(program, reading))
     assert isinstance(source.decision, StepDecision)  # noqa: S101 - the program is a tree
     cells = cells_of((source, reading), reading.dtype)
     graph = Graph(cells, clock_of(budget_seconds))
@@ -124,9 +130,11 @@ def _rule_reasons(
     if len(held) != len(program.clauses):
         return WrongReason(f"names {len(held)} rules, there are {len(program.clauses)}")
     end = time.monotonic() + budget_seconds
-    book = codebook(program)
+    book = _book(program, reading)
+    claims = replace(reading, decision=PointDecision((), tuple((condition, ()) for condition in held)))
+    cells = cells_of((as_reading(program, book), claims), reading.dtype)
     for number, (clause, condition) in enumerate(zip(program.clauses, held, strict=True)):
-        if condition == condition_of(program, clause, book):
+        if take_apart(cells, condition, True) == take_apart(cells, condition_of(program, clause, book), True):
             continue
         if time.monotonic() > end:
             return NoDecision(f"rule {number} was not reached within {budget_seconds:g} seconds")

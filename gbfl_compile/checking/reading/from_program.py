@@ -77,19 +77,19 @@ def test_of(program: Program, atom: Atom, book: Codebook) -> Test:
 def in_book(reading: Reading, program: Program, book: Codebook) -> Reading:
     """The reading with texts by the codes of `book`, which lists all of its texts, and dates by whole days."""
 
-    def test(asked: Test) -> Test:
-        kind = program.kind(asked.feature)
+    def recode(test: Test) -> Test:
+        kind = program.kind(test.feature)
         if kind == "number":
-            return asked
+            return test
         if kind in ("date", "timestamp"):
-            return Test(asked.feature, tuple(whole_values(piece) for piece in asked.values))
-        own = reading.book[asked.feature]
-        texts = frozenset(text for code, text in enumerate(own, start=1) if _has(asked, code))
-        negated, missing = _has(asked, 0), any(piece.missing for piece in asked.values)
+            return Test(test.feature, tuple(whole_values(piece) for piece in test.values))
+        own = reading.book[test.feature]
+        texts = frozenset(text for code, text in enumerate(own, start=1) if _has(test, code))
+        negated, missing = _has(test, 0), any(piece.missing for piece in test.values)
         listed = frozenset(own) - texts if negated else texts
-        return Test(asked.feature, code_values(Texts(listed, negated, missing), asked.feature, book))
+        return Test(test.feature, code_values(Texts(listed, negated, missing), test.feature, book))
 
-    return replace(map_tests(reading, test), book=book.texts)
+    return replace(map_tests(reading, recode), book=book.texts)
 
 
 def _has(test: Test, code: int) -> bool:

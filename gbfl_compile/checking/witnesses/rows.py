@@ -28,8 +28,9 @@ MOST_CONSTANTS = 10_000
 """Constants tried per artifact; how many were left out is said."""
 
 NUMBER = re.compile(
-    r"(-\s*)?(?<![\w.])(0[xX][0-9a-fA-F]*\.?[0-9a-fA-F]*[pP][+-]?[0-9]+|0[xX][0-9a-fA-F]+"
-    r"|(?:[0-9][0-9_]*\.?[0-9_]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)"
+    r"(-\s*)?(?<![\w.])"
+    r"(0[xX](?:[0-9a-fA-F]++(?:\.?[0-9a-fA-F]*+[pP][+-]?[0-9]+)?|\.[0-9a-fA-F]*+[pP][+-]?[0-9]+)"
+    r"|(?:[0-9][0-9_]*+\.?[0-9_]*+|\.[0-9]++)(?:[eE][+-]?[0-9]+)?)"
 )
 """A number as Python, C and SQL write it, and the minus sign before it."""
 
@@ -104,7 +105,7 @@ def _literals(content: bytes) -> Iterator[float]:
     """The numbers in a text, with a minus sign before them also the negative ones; a binary file has no text."""
     if b"\0" in content:
         return
-    for minus, digits in NUMBER.findall(content.decode("utf-8", "replace")):
+    for minus, digits in set(NUMBER.findall(content.decode("utf-8", "replace"))):
         text = digits.replace("_", "")
         try:
             number = float.fromhex(text) if text[:2] in ("0x", "0X") else float(text)

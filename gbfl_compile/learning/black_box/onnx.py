@@ -1,4 +1,4 @@
-"""An ONNX file as a black box: rows in and one probability per class out, whatever its inputs and outputs."""
+"""An ONNX file as a black box: rows in and one probability per class out, for any layout of inputs and outputs."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def grid_of(x: Matrix, lower: Matrix, upper: Matrix, points: int, kind: GridKind
     own = {} if isinstance(kind, str) else _own_cuts(kind, x.shape[1])
     by_kind = kind if isinstance(kind, str) else "kde"
     if by_kind not in GRIDS:
-        raise BadInput(f"grid {kind!r} is none of {', '.join(GRIDS)}, nor cuts per feature")
+        raise BadInput(f"grid {kind!r} is not one of {', '.join(GRIDS)}, nor cuts per feature")
     grid = []
     for j, (low, high) in enumerate(zip(lower.tolist(), upper.tolist(), strict=True)):
         inner = own[j] if j in own else _inner_points(x[:, j], low, high, points, by_kind)

@@ -87,7 +87,7 @@ def mine(
     if skip < 0:
         raise BadInput(f"skip {skip} is negative: it counts grid points")
     if mode not in MODES:
-        raise BadInput(f"mode {mode!r} is none of {', '.join(MODES)}")
+        raise BadInput(f"mode {mode!r} is not one of {', '.join(MODES)}")
     merger = _Merger({}, most_clauses)
     for begin in range(0, max(1, len(explanations.x)), BLOCK_ROWS):
         rows = np.arange(begin, min(len(explanations.x), begin + BLOCK_ROWS))

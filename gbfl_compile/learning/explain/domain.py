@@ -93,7 +93,7 @@ def check_domain(domain: Domain) -> None:
             raise BadInput(f"a domain of {width} features has {len(getattr(domain, what))} {what}")
     for direction in domain.directions:
         if direction not in DIRECTIONS:
-            raise BadInput(f"direction {direction!r} is none of {', '.join(DIRECTIONS)}")
+            raise BadInput(f"direction {direction!r} is not one of {', '.join(DIRECTIONS)}")
     for j, name in enumerate(domain.features):
         base, lower, upper = float(domain.base[j]), float(domain.lower[j]), float(domain.upper[j])
         if not lower <= base <= upper:

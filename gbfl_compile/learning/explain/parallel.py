@@ -120,8 +120,8 @@ def next_units(
     """The next units that can be explained side by side, and the explainer to do so.
 
     Without a query budget these are all that are not in `spent`. A budget is spent in the order of rows, so only units
-    that are sure to fit whole go side by side, whatever those before them cost. Where not even one is sure to, the
-    next goes alone with exactly what is left.
+    that are sure to fit whole go side by side, regardless of what those before them cost. Where not even one is sure to
+    fit, the next goes alone with exactly what is left.
     """
     missing = tuple(unit for unit in units if unit not in spent)
     settings = _settings_of(explainer)

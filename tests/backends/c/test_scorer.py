@@ -254,7 +254,7 @@ def test_two_processes_may_build_at_once(fresh):
     assert len(list(cache_folder().iterdir())) == 1
 
 
-def test_the_cache_stands_where_the_environment_says(monkeypatch, tmp_path):
+def test_the_cache_is_where_the_environment_says(monkeypatch, tmp_path):
     monkeypatch.delenv("GBFL_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert cache_folder() == tmp_path / "gbfl-compile"

@@ -250,12 +250,16 @@ def test_the_reason_is_the_leaf_or_the_rules_that_held(tmp_path):
 
 def test_the_model_says_where_it_comes_from():
     made = model(TREE, inputs="columns", lowering="logic")
-    told = {prop.key: json.loads(prop.value) for prop in made.metadata_props}
-    assert told["gbfl.digest"] == digest(TREE)
-    assert told["gbfl.features"] == ["age", "income"]
-    assert told["gbfl.classes"] == ["no", "yes"]
-    assert told["gbfl.generator"].startswith("gbfl-compile ")
-    assert (told["gbfl.dtype"], told["gbfl.inputs"], told["gbfl.reason"]) == ("float64", "columns", "no")
+    properties = {prop.key: json.loads(prop.value) for prop in made.metadata_props}
+    assert properties["gbfl.digest"] == digest(TREE)
+    assert properties["gbfl.features"] == ["age", "income"]
+    assert properties["gbfl.classes"] == ["no", "yes"]
+    assert properties["gbfl.generator"].startswith("gbfl-compile ")
+    assert (properties["gbfl.dtype"], properties["gbfl.inputs"], properties["gbfl.reason"]) == (
+        "float64",
+        "columns",
+        "no",
+    )
     assert made.doc_string == made.graph.doc_string == readable(TREE)
     assert made.ir_version == 8
     assert [(opset.domain, opset.version) for opset in made.opset_import] == [("", 15)]

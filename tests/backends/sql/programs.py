@@ -89,7 +89,7 @@ REASON_ROWS = np.array([[30.0, 2e5], [70.0, np.nan], [70.0, 1.0], [30.0, 0.0]])
 """The first clause holds on the first row, the second on the second and the last, none on the third."""
 
 
-def reasons_told(program, database, folder, rows=REASON_ROWS, **options):
+def reasons_answered(program, database, folder, rows=REASON_ROWS, **options):
     """The reason that an engine really gives for each row."""
     path = folder / "model.sql"
     path.write_text(

@@ -217,9 +217,9 @@ def test_short_thresholds_are_spelled_so_that_the_reader_is_certain_of_them():
 def test_the_header_carries_digest_features_and_rules(tmp_path):
     path = tmp_path / "model.sql"
     path.write_bytes(emit(TREE, "sql:postgres", options={"form": "view"}).files["model.sql"])
-    told = read_script(path).header
-    assert told["digest"] == digest(TREE)
-    assert (told["features"], told["classes"], told["form"]) == (["age", "income"], ["no", "yes"], "view")
+    header = read_script(path).header
+    assert header["digest"] == digest(TREE)
+    assert (header["features"], header["classes"], header["form"]) == (["age", "income"], ["no", "yes"], "view")
     assert "-- IF 18 <= age < 65 AND income >= 100000 THEN yes (0.75)" in path.read_text()
 
 

@@ -19,7 +19,7 @@ def query(choose, pool):
     if len(bodies) > 1 and choose.random() < 0.05:
         bodies.reverse()
     row = _row(choose, pool)
-    label = f"CASE WHEN {_asked(choose, pool, columns)} THEN 'yes' ELSE 'no' END AS {quoted(pool.lexis, 'label')}"
+    label = f"CASE WHEN {_condition(choose, pool, columns)} THEN 'yes' ELSE 'no' END AS {quoted(pool.lexis, 'label')}"
     made = f"SELECT {row}, {label} FROM {_source(choose, pool, stages)}{_end(choose)}"
     return (f"WITH {', '.join(bodies)} " if bodies else "") + made
 
@@ -41,8 +41,8 @@ def _stage(choose, pool, columns, stages):
             items.append(f"CAST({as_written} AS {pool.lexis.double}) AS {quoted(pool.lexis, column)}")
             made.append(column)
         elif kind == 11:
-            asked = _asked(choose, pool, columns)
-            items.append(f"CASE WHEN {asked} THEN 1 ELSE 0 END AS {quoted(pool.lexis, new)}")
+            condition = _condition(choose, pool, columns)
+            items.append(f"CASE WHEN {condition} THEN 1 ELSE 0 END AS {quoted(pool.lexis, new)}")
             made.append(new)
         elif kind == 12:
             items += [
@@ -56,7 +56,7 @@ def _stage(choose, pool, columns, stages):
     return text, (list(dict.fromkeys(made)) or columns)
 
 
-def _asked(choose, pool, columns):
+def _condition(choose, pool, columns):
     """A condition on the columns in scope; on one that is a number by now, a comparison of integers."""
     if choose.random() < 0.15:
         return f"{name(choose, pool, choose.choice(columns), plain=0.1)} {choose.choice(('=', '>', '<'))} {choose.choice('012')}"

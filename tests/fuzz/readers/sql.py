@@ -124,12 +124,12 @@ def _trial(choose, pool, kind):
         double = f"CAST(1.0e0 AS {lexis.double})" if lexis.exponent == "numeric" else "1.0e0"
         expression, classes = f"CASE WHEN {column} > {double} THEN {literal} ELSE 'no' END", ("no", *meanings(literal))
     else:
-        asked = (commented if kind == "comment" else condition)(choose, pool)
+        test = (commented if kind == "comment" else condition)(choose, pool)
         for column in pool.columns if kind == "type" else ():
             plain = quoted(lexis, column)
             double = f"CAST({plain} AS {lexis.double})"
-            asked = asked.replace(double, plain).replace(plain, double if choose.random() < 0.97 else plain)
-        expression, classes = f"CASE WHEN {asked} THEN 'yes' ELSE 'no' END", ("no", "yes")
+            test = test.replace(double, plain).replace(plain, double if choose.random() < 0.97 else plain)
+        expression, classes = f"CASE WHEN {test} THEN 'yes' ELSE 'no' END", ("no", "yes")
     row, label, table = (quoted(lexis, each) for each in ("gbfl_row", "label", "data"))
     whole = f"SELECT {row}, {expression} AS {label} FROM {table}"
     alone = kind in ("comment", "text", "view")
@@ -197,7 +197,7 @@ def _rows(database, choose, pool):
 
 
 def _typed(database, choose, pool):
-    """Columns of other types; what they hold as doubles is asked of the engine."""
+    """Columns of other types; the engine is asked what they hold as doubles."""
     values = [*MODEST, *(float(each) for each in pool.decimals if 1e-3 < float(each) < 1e8), float("nan")]
     rows = np.array([[choose.choice(values) for _ in pool.columns] for _ in range(40)])
     database.insert("typed", pool.columns, rows, missing="null")

@@ -91,7 +91,7 @@ def test_an_impossible_grid_is_refused():
     x = np.zeros((3, 1))
     with pytest.raises(BadInput, match="grid_points 1"):
         grid_of(x, x[0], x[0], 1)
-    with pytest.raises(BadInput, match="'spline' is none of kde, uniform, quantile, nor cuts"):
+    with pytest.raises(BadInput, match="'spline' is not one of kde, uniform, quantile, nor cuts"):
         grid_of(x, x[0], x[0], 5, "spline")
 
 

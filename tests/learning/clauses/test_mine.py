@@ -193,7 +193,7 @@ def test_single_bounds_are_one_sided_and_appear_once():
 
 
 def test_an_unknown_mode_and_a_negative_skip_are_refused():
-    with pytest.raises(BadInput, match="'strict' is none of faithful, literal"):
+    with pytest.raises(BadInput, match="'strict' is not one of faithful, literal"):
         mined([75.0], [72.0], mode="strict")
     with pytest.raises(BadInput, match="skip -1"):
         mined([75.0], [72.0], skip=-1)

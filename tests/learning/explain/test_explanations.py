@@ -45,7 +45,7 @@ def test_a_domain_may_be_given():
         ({"kinds": ["float"]}, "kinds needs one entry for each of the 2 features"),
         ({"immutable": ["age"]}, "no feature 'age' among x0, x1"),
         ({"immutable": [2]}, "no feature 2 among"),
-        ({"directions": {"x0": "left"}}, "direction 'left' is none of both, up, down"),
+        ({"directions": {"x0": "left"}}, "direction 'left' is not one of both, up, down"),
     ],
 )
 def test_an_impossible_domain_is_refused_by_name(options, says):

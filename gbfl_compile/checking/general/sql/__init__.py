@@ -10,7 +10,7 @@ column of another type may mean something else, and that is for whoever knows th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from dataclasses import replace
 
 from gbfl_compile.checking.general.sql.decisions import Answers, decision
 from gbfl_compile.checking.general.sql.engines import ENGINES, Engine
@@ -25,14 +25,18 @@ from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.checking.reading.tables import one_file
 from gbfl_compile.checking.reading.work_limit import limit_work
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
+from gbfl_compile.ir.nodes import Label
 
 KINDS = ("label", "probabilities", "score", "leaf", "reason")
 
 
-def read_sql(text: str, dialect: str, layout: TextLayout | None = None) -> tuple[Reading, ...]:
+def read_sql(
+    text: str, dialect: str, layout: TextLayout | None = None, labels: tuple[Label, ...] | None = None
+) -> tuple[Reading, ...]:
     """What the text answers: one reading, or several where NULL and NaN are not treated alike.
 
-    The text is the program only if every one of them is.
+    The text is the program only if every one of them is. `labels` is how it writes the classes of its header, in the
+    header's order.
     """
     engine = ENGINES.get(dialect)
     if engine is None:
@@ -40,7 +44,7 @@ def read_sql(text: str, dialect: str, layout: TextLayout | None = None) -> tuple
     _check_for_sqlglot()
     try:
         with limit_work():
-            return _readings(engine, text, layout)
+            return _readings(engine, text, layout, labels)
     except RecursionError:
         raise Unread("nested too deeply") from None
     except (GbflError, Unread):
@@ -56,20 +60,26 @@ def _check_for_sqlglot() -> None:
         raise CannotRun("sqlglot is not installed: pip install 'gbfl-compile[sql]'") from None
 
 
-def read_sql_files(dialect: str, files: Mapping[str, bytes]) -> tuple[Reading, ...]:
-    """The reading of the one .sql file."""
+def read_sql_files(
+    dialect: str, files: Mapping[str, bytes], labels: tuple[Label, ...] | None = None
+) -> tuple[Reading, ...]:
+    """The reading of the one .sql file; `labels` is how it should write the classes that its header names."""
     name, content = one_file(files, ".sql")
     try:
         text = content.decode("utf-8")
-        return read_sql(text, dialect)
+        return read_sql(text, dialect, labels=labels)
     except UnicodeDecodeError:
         raise Unread(f"{name}: is not UTF-8") from None
     except Unread as error:
         raise Unread(f"{name}: {error}") from error.__cause__
 
 
-def _readings(engine: Engine, text: str, stated: TextLayout | None) -> tuple[Reading, ...]:
+def _readings(
+    engine: Engine, text: str, stated: TextLayout | None, labels: tuple[Label, ...] | None
+) -> tuple[Reading, ...]:
     layout = layout_in_header(text) if stated is None else stated
+    if labels is not None:
+        layout = replace(layout, classes=labels)
     if layout.form not in (None, "select", "view", "table"):
         raise Unread(f"the form {layout.form!r}, which is read in its strict form alone")
     table = _table(engine, layout)
@@ -176,6 +186,3 @@ def _answers(engine: Engine, found: Sequence[Answer], layout: TextLayout) -> Ans
         next(iter(columns_by_kind["leaf"]), None),
         next(iter(columns_by_kind["reason"]), None),
     )
-
-
-SQL_READERS = {f"sql:{name}": partial(read_sql_files, name) for name in ENGINES}

@@ -29,7 +29,7 @@ from gbfl_compile.checking.general.sql.engines import number
 from gbfl_compile.checking.general.sql.logic import Truth, choose, negate, unknown
 from gbfl_compile.checking.general.sql.parsing import ParsedNode, Scope, kind, only, operands, refuse, snippet
 from gbfl_compile.checking.general.sql.types import as_together, cast_to, kinds_together, named_type
-from gbfl_compile.checking.general.sql.values import Constant, Value, kinds_of, pick
+from gbfl_compile.checking.general.sql.values import Constant, Value, kinds_of, map_ends, pick, same
 from gbfl_compile.checking.reading.nodes import Unread
 
 
@@ -219,6 +219,37 @@ def _call(node: Any, scope: Scope) -> Value:
             refuse(node, f"the function {name} is not understood")
 
 
+def _look_up(node: Any, scope: Scope) -> Value:
+    """DuckDB's ['yes', 'no'][leaf + 1]: constants of one kind, and a column that is a whole number within the list.
+
+    sqlglot takes 1 from the place where it knows it to be a whole number, and leaves alone what it knows nothing of.
+    """
+    only(node, "this", "expressions")
+    place = node.expressions[0]
+    while kind(place) == "Paren":
+        only(place, "this")
+        place = place.this
+    is_alone = len(node.expressions) == 1 and kind(node.this) == "Array" and scope.engine.name == "duckdb"
+    if not is_alone or kind(place) != "Add" or place.type is None or place.type.this.name != "UNKNOWN":
+        refuse(node, "an element of something other than a list, or at another place than a column + 1")
+    one = expression(place.expression, scope)
+    if kind(place.this) != "Column" or not isinstance(one, Constant) or not same(one, Constant(1)):
+        refuse(node, "an element at another place than a column + 1")
+    only(node.this, "expressions", "value_constructor", "bracket_notation")
+    items = [expression(item, scope) for item in node.this.expressions]
+    if len({kinds_of(item) for item in items}) != 1 or not kinds_of(items[0]) <= {"text", "double", "whole", "truth"}:
+        refuse(node, "a list of several kinds of values")
+
+    def item_at(end: Value) -> Value:
+        if not isinstance(end, Constant) or type(end.value) is not int or not 0 <= end.value < len(items):
+            refuse(node, "a place that is not within the list for some rows")
+        return items[end.value]
+
+    if not all(isinstance(item, Constant) for item in items):
+        refuse(node, "a list of something other than constants")
+    return map_ends(expression(place.this, scope), item_at)
+
+
 READERS: Mapping[str, Callable[[Any, Scope], Value]] = {
     "Literal": _literal,
     "National": _text,
@@ -244,4 +275,5 @@ READERS: Mapping[str, Callable[[Any, Scope], Value]] = {
     "DPipe": _join_texts,
     "Concat": _join_texts,
     "Anonymous": _call,
+    "Bracket": _look_up,
 }

@@ -20,7 +20,7 @@ MARKS = ("/* gbfl api begins */", "/* gbfl api ends */")
 """Comments that are tokens: the loader cuts the header at them."""
 
 _COMMENT = r"/\*(?:[^*/]++|\*(?!/)|/(?!\*))*+\*/|//(?:[^\n/]++|/(?!\*))*+(?![^\n])"  # all of the line, or no comment
-_SPACE = r"[ \t\n]+"
+_SPACE = r"[ \t\n]*+"
 _DIRECTIVE = r"^\#[^\n]*"
 _STRING = r'"(?:[^"\\\n]|\\[^\n])*"'
 _LETTER = r"'[a-z]'"
@@ -31,10 +31,11 @@ _SIGN = (
     r"|/(?![*/])|<(?![:%])|:(?!>)|%(?![:>])|[\[\](){}.;,?!~>=+\-*&|^]"
 )
 _HOLE = r"\$[a-z_0-9]+(?::[a-z_]+)?\{?|\$\}"
-_TOKEN = f"{_SPACE}|{_COMMENT}|{_WORD}|{_NUMBER}|{_STRING}|{_DIRECTIVE}|{_LETTER}|{_SIGN}"
+_TOKEN = f",|{_NUMBER}|{_WORD}|{_COMMENT}|{_STRING}|{_DIRECTIVE}|{_LETTER}|{_SIGN}"
 
-TOKEN = re.compile(_TOKEN, re.MULTILINE)
-TOKEN_OR_HOLE = re.compile(f"{_HOLE}|{_TOKEN}", re.MULTILINE)
+TOKEN = re.compile(f"(?:{_TOKEN}){_SPACE}|{_SPACE}", re.MULTILINE)
+TOKEN_OR_HOLE = re.compile(f"(?:{_HOLE}|{_TOKEN}){_SPACE}|{_SPACE}", re.MULTILINE)
+"""A token and the blanks after it; a text may begin with blanks."""
 
 CONTINUED = re.compile(r"\\[ \t]*\n")
 
@@ -51,7 +52,7 @@ class Tokens:
         meaningful = -1
         pieces = TOKEN.findall(self.text)
         for piece, end in zip(pieces, accumulate(len(piece) for piece in pieces), strict=True):
-            meaningful += _means_something(piece)
+            meaningful += _means_something(piece.rstrip())
             if meaningful == at:
                 return _line(self.text, end - len(piece))
         return self.text.count("\n") + 1
@@ -97,13 +98,12 @@ def _words(text: str, token: re.Pattern[str]) -> list[str]:
     if sum(map(len, pieces)) != len(text):
         at = _first_gap(text, token)
         raise Unread(f"line {_line(text, at)}: {text[at]!r} begins nothing that is known here")
-    words = [piece for piece in pieces if piece >= "!"]  # blanks of any kind come before it, and are half the pieces
-    special = {word for word in words if word[0] in "#/" and word not in ("/", "/=")}
-    if special:
-        comments = {word for word in special if not _means_something(word)}
-        directives = {word: " ".join(word.split()) for word in special - comments}
-        words = [directives.get(word, word) for word in words if word not in comments]
-    return words
+    words = list(map(str.rstrip, pieces))
+    different = set(words)  # a table has many words and few different ones
+    nothing = {word for word in different if not _means_something(word)}
+    words = [word for word in words if word not in nothing]
+    wide = {word: " ".join(word.split()) for word in different if word[:1] == "#" and word != " ".join(word.split())}
+    return [wide.get(word, word) for word in words] if wide else words
 
 
 def _first_gap(text: str, token: re.Pattern[str]) -> int:
@@ -115,8 +115,8 @@ def _first_gap(text: str, token: re.Pattern[str]) -> int:
     return at
 
 
-def _means_something(piece: str) -> bool:
-    return piece[0] not in " \t\n/" or piece in ("/", "/=") or piece in MARKS
+def _means_something(word: str) -> bool:
+    return word[:1] not in ("", "/") or word in ("/", "/=") or word in MARKS
 
 
 def _line(text: str, at: int) -> int:

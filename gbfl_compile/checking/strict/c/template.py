@@ -96,6 +96,20 @@ def _end(words: Sequence[str], at: int) -> int:
         raise Misfit(at, "a table and a semicolon") from None
 
 
+class Elements(dict[str, Any]):
+    """What the elements of one table mean, each text read once: tables of thousands have few different ones."""
+
+    def __init__(self, element: Element, at: int, source: Source) -> None:
+        super().__init__()
+        self.element, self.at, self.source = element, at, source
+
+    def __missing__(self, text: str) -> Any:
+        value = self[text] = self.element(text, self.source)
+        if value is None:
+            raise Misfit(self.at, f"a table of numbers of its type: it has {text[:40]}")
+        return value
+
+
 def _table(element: Element) -> Kind:
     """A table in braces, down to elements of one kind: tuples of tuples. Each brace is there, and no comma too many."""
 
@@ -106,16 +120,14 @@ def _table(element: Element) -> Kind:
         opening, closing = "{ " * depth, " }" * depth
         if not 1 <= depth <= DEEPEST_TABLE or not text.startswith(opening) or not text.endswith(closing):
             raise Misfit(at, "a table in braces")
-        return read_nested(text[len(opening) : -len(closing)], depth, at, source), end
+        elements = Elements(element, at, source)
+        return read_nested(text[len(opening) : -len(closing)], depth, elements), end
 
-    def read_nested(text: str, depth: int, at: int, source: Source) -> tuple[Any, ...]:
+    def read_nested(text: str, depth: int, elements: Elements) -> tuple[Any, ...]:
         pieces = text.split(f"{' }' * (depth - 1)} , {'{ ' * (depth - 1)}")
         if depth > 1:
-            return tuple(read_nested(piece, depth - 1, at, source) for piece in pieces)
-        row = tuple(element(piece, source) for piece in pieces)
-        if None in row:
-            raise Misfit(at, f"a table of numbers of its type: it has {pieces[row.index(None)][:40]}")
-        return row
+            return tuple([read_nested(piece, depth - 1, elements) for piece in pieces])
+        return tuple(map(elements.__getitem__, pieces))
 
     return fit
 

@@ -167,7 +167,7 @@ def expression(node: ast.expr, known: Locals) -> Known:
         case ast.Constant(str() as text):
             return (text,)
         case ast.Tuple([*items]) if items and all(isinstance(item, ast.Constant) for item in items):
-            return _listed(node, items)
+            return _text_list(node, items)
         case ast.IfExp(test, then, otherwise):
             found = _either(condition(test, known), expression(then, known), expression(otherwise, known))
             return found if not isinstance(found, Unclear) else refuse(node, f"is not understood: {_text(node)}")
@@ -188,7 +188,7 @@ def _value_at(row: Row, place: int) -> Feature | Word:
     return Word(place, row.book) if is_word else Feature(place)
 
 
-def _listed(node: ast.expr, items: Sequence[ast.expr]) -> Listed:
+def _text_list(node: ast.expr, items: Sequence[ast.expr]) -> Listed:
     texts = [item.value for item in items if isinstance(item, ast.Constant) and isinstance(item.value, str)]
     if len(texts) < len(items):
         refuse(node, f"lists something other than texts: {_text(node)}")

@@ -22,7 +22,7 @@ from gbfl_compile.checking.strict.sql.lexer import tokens_of
 from gbfl_compile.checking.strict.sql.lexis import lexis_of
 from gbfl_compile.checking.strict.sql.normal import reading
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.nodes import Program
+from gbfl_compile.ir.nodes import Label, Program
 
 LARGEST = 20_000_000
 """Characters of a text: more than any artifact has."""
@@ -43,13 +43,21 @@ def read_strict(text: str, dialect: str, expected: ExpectedText) -> tuple[Readin
 
 
 def read_strict_files(
-    dialect: str, files: Mapping[str, bytes], program: Program, options: Mapping[str, str]
+    dialect: str,
+    files: Mapping[str, bytes],
+    program: Program,
+    options: Mapping[str, str],
+    labels: tuple[Label, ...] | None = None,
 ) -> tuple[Reading, ...]:
-    """The reading of the one .sql file; a dbt model's schema.yml may name columns and tests, and nothing else."""
+    """The reading of the one .sql file; a dbt model's schema.yml may name columns and tests, and nothing else.
+
+    `labels` is how the text should write the classes, where that is not by their names.
+    """
     name, content = one_file({name: content for name, content in files.items() if name != "schema.yml"}, ".sql")
     try:
         text = content.decode("utf-8")
-        readings = read_strict(text, dialect, expected_from(text, program, options))
+        expected = expected_from(text, program, options)
+        readings = read_strict(text, dialect, replace(expected, classes=labels or expected.classes))
     except UnicodeDecodeError:
         raise Unread(f"{name}: is not UTF-8") from None
     except (Unread, BadInput) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Sequence
 
@@ -55,27 +56,33 @@ def _is_no_number(found: Value) -> bool:
 
 
 def _by_leaf(leaf: Case, whens: Sequence[tuple[Asked, Value]], otherwise: Value) -> LookUp:
-    """`CASE WHEN leaf < 4 THEN … END`, worked out for each number the leaf can have."""
-    bounds: list[tuple[int, Value]] = []
-    for question, then in whens:
+    """`CASE WHEN leaf < 4 THEN … END`, and such a CASE in it again: one constant from each bound to the next."""
+    steps: list[tuple[float, Constant]] = []
+    reached = -math.inf
+    for question, then in (*whens, (LeafBelow(leaf, math.inf), otherwise)):
         if not isinstance(question, LeafBelow) or question.leaf is not leaf:
             raise Unread("a CASE that asks for the leaf and for something else")
-        bounds.append((question.bound, then))
-    found: dict[int, Constant] = {}
-    for number in _leaf_numbers(leaf):
-        then = next((then for bound, then in bounds if number < bound), otherwise)
-        if isinstance(then, LookUp) and then.leaf is leaf:
-            then = then.values[number]
-        end = _end(then)
-        if isinstance(end, Case):
-            raise Unread("a look-up by leaf that asks for features again")
-        found[number] = end
-    return LookUp(leaf, found)
+        inner = _steps_of(leaf, then)
+        if question.bound > reached:
+            steps += [(min(bound, question.bound), end) for bound, end in _from(inner, reached, question.bound)]
+            reached = question.bound
+    return LookUp(leaf, tuple(steps))
 
 
-def _leaf_numbers(leaf: Case) -> list[int]:
-    ends = dict.fromkeys(ends_of(leaf))
-    return [end.value for end in ends if isinstance(end, Whole)]
+def _from(steps: Sequence[tuple[float, Constant]], least: float, bound: float) -> Sequence[tuple[float, Constant]]:
+    """The steps for the numbers from the least one up to the bound."""
+    first = bisect.bisect_right(steps, least, key=lambda step: step[0])
+    last = bisect.bisect_left(steps, bound, key=lambda step: step[0])
+    return steps[first : last + 1]
+
+
+def _steps_of(leaf: Case, found: Value) -> Sequence[tuple[float, Constant]]:
+    if isinstance(found, LookUp) and found.leaf is leaf:
+        return found.steps
+    end = _end(found)
+    if isinstance(end, Case):
+        raise Unread("a look-up by leaf that asks for features again")
+    return ((math.inf, end),)
 
 
 def _by_points(whens: Sequence[tuple[Asked, Value]], otherwise: Value) -> DoubtfulValue:
@@ -92,14 +99,12 @@ def by_number(leaf: Case, values: Sequence[Value]) -> LookUp:
     """`[a, b, c][leaf + 1]`."""
     if kind_of(leaf) != "integer" or len({kind_of(each) for each in values}) != 1:
         raise Unread("a list with values of different types, or one that is not asked for the leaf")
-    found: dict[int, Constant] = {}
-    for number in _leaf_numbers(leaf):
-        if not 0 <= number < len(values):
-            raise Unread("a list that is too short for the leaves")
-        end = _end(values[number])
+    if not all(isinstance(end, Whole) and 0 <= end.value < len(values) for end in ends_of(leaf)):
+        raise Unread("a list that is too short for the leaves")
+    steps: list[tuple[float, Constant]] = []
+    for number, found in enumerate(values, start=1):
+        end = _end(found)
         if isinstance(end, Case):
             raise Unread("a list of something other than constants")
-        found[number] = end
-    if not all(isinstance(each, Number | Whole | Text | Truth) for each in values):
-        raise Unread("a list of something other than constants")
-    return LookUp(leaf, found)
+        steps.append((number if number < len(values) else math.inf, end))
+    return LookUp(leaf, tuple(steps))

@@ -38,6 +38,10 @@ class Cursor:
     phrases: dict[str, list[Token]] = field(default_factory=dict)
     """The tokens of fixed pieces of SQL, taken apart once."""
 
+    def __post_init__(self) -> None:
+        """Repeat the end as far as anyone looks ahead."""
+        self.tokens = [*self.tokens, self.tokens[-1], self.tokens[-1]]
+
 
 Production: TypeAlias = Callable[[Cursor], Value | Asked]
 
@@ -59,8 +63,8 @@ class Catalog:
 
 
 def peek(at: Cursor, ahead: int = 0) -> Token:
-    """The token so many places ahead; the last one is the end."""
-    return at.tokens[min(at.position + ahead, len(at.tokens) - 1)]
+    """The token so many places ahead, at most two."""
+    return at.tokens[at.position + ahead]
 
 
 def refuse(at: Cursor, wanted: str) -> NoReturn:
@@ -81,15 +85,15 @@ def take(at: Cursor, kind: Kind, wanted: str) -> Token:
 
 def is_word(token: Token, word: str) -> bool:
     """Whether a token is this keyword, in capitals, small letters or both."""
-    return token.kind == "word" and token.text.upper() == word
+    return token.key == word
 
 
 def take_words(at: Cursor, words: str) -> bool:
     """Pass over these keywords if they come next."""
-    wanted = words.split()
-    if not all(is_word(peek(at, number), word) for number, word in enumerate(wanted)):
-        return False
-    at.position += len(wanted)
+    for number, word in enumerate(words.split(" ")):
+        if at.tokens[at.position + number].key != word:
+            return False
+    at.position += words.count(" ") + 1
     return True
 
 
@@ -101,8 +105,7 @@ def need_words(at: Cursor, words: str) -> None:
 
 def take_sign(at: Cursor, sign: str) -> bool:
     """Pass over a sign if it comes next."""
-    token = peek(at)
-    if token.kind != "sign" or token.text != sign:
+    if at.tokens[at.position].key != sign:
         return False
     at.position += 1
     return True

@@ -44,7 +44,7 @@ def template(text: str, at: int) -> tuple[Token | None, int]:
         return None, found.end()
     if found["model"] is not None:
         return Token("source", found["model"].strip("'"), line), found.end()
-    return Token("source", found["table"].strip("'"), line, found["schema"].strip("'")), found.end()
+    return Token("source", found["table"].strip("'"), line, schema=found["schema"].strip("'")), found.end()
 
 
 def refuse_other_schemas(content: bytes) -> None:

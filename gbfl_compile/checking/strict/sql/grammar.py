@@ -81,11 +81,8 @@ def expression(at: Cursor, least: int = OR) -> Value | Asked:
 
 
 def _operator(at: Cursor) -> str | None:
-    token = peek(at)
-    name = token.text.upper() if token.kind == "word" else token.text
-    if token.kind not in ("word", "sign") or name not in BINDS:
-        return "<>" if token.kind == "sign" and token.text == "!=" else None
-    return name
+    key = at.tokens[at.position].key
+    return key if key in BINDS else "<>" if key == "!=" else None
 
 
 def _combine(at: Cursor, left: Value | Asked, operator: str, binds: int) -> Value | Asked:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from functools import cache
+from typing import Literal, NamedTuple, TypeAlias
 
 from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.checking.strict.sql.lexis import Lexis
+from gbfl_compile.checking.strict.sql.lexis import Lexis, keeps_name
 
 Kind: TypeAlias = Literal["word", "name", "text", "whole", "number", "sign", "source", "end"]
-
-_LAYOUT = re.compile(r"[ \n\t]+")
-"""A carriage return ends a line comment in some engines and not in others, so it is no layout here."""
 
 SIGNS = ("||", "<=", ">=", "<>", "->", "(", ")", ",", ".", ";", "=", "<", ">", "+", "-", "*", "/", "[", "]")
 
@@ -29,19 +26,39 @@ _NO_LAYOUT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\x85\u2028\u2029]")
 _CALLED = frozenset(("CAST", "EXP", "LEAST", "GREATEST", "CONCAT"))
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A piece of text with its meaning: names and strings without their quotes and escapes."""
 
     kind: Kind
     text: str
     line: int
+    key: str = ""
+    """What the grammar compares: a word in capitals, a sign as it is; empty for everything else."""
     schema: str = ""
     """Of a dbt source."""
 
 
 Template: TypeAlias = Callable[[str, int], tuple[Token | None, int]]
 """Reads a dbt template at a brace: its token, if it has one, and where it ends."""
+
+
+@cache
+def _plain(quote: str, signs: tuple[str, ...]) -> re.Pattern[str]:
+    """Layout, and then a token that nothing before or after it can change.
+
+    Whatever this does not match (escapes, comments, a word right before a quote) is looked at letter by letter. A
+    carriage return ends a line comment in some engines and not in others, so it is no layout.
+    """
+    alternatives = "|".join(re.escape(sign) for sign in (*signs, *SIGNS))
+    return re.compile(
+        r"([ \n\t]*)(?:"
+        r"(?P<word>[A-Za-z_][A-Za-z0-9_]*)(?=[ \n\t(),.;=<>+*/\[\]-])"
+        rf"|{quote}(?P<name>[^{quote}\\{{]+){quote}(?!{quote})"
+        r"|'(?P<text>[^'\\{]*)'(?!')"
+        rf"|(?P<number>{_NUMBER.pattern})"
+        rf"|(?!--|/\*)(?P<sign>{alternatives})"
+        r"|(?P<other>))"
+    )
 
 
 def tokens_of(text: str, lexis: Lexis, template: Template | None = None, comments: bool = True) -> list[Token]:
@@ -54,25 +71,60 @@ def tokens_of(text: str, lexis: Lexis, template: Template | None = None, comment
     if _NO_TEXT.search(text):
         raise Unread("a NUL or half a surrogate pair")
     found: list[Token] = []
-    at, line, counted = 0, 1, 0
-    while at < len(text):
-        line, counted = line + text.count("\n", counted, at), at
-        if (layout := _LAYOUT.match(text, at)) is not None:
-            at = layout.end()
-        elif text.startswith(("--", "/*"), at):
-            if found and not comments:
-                raise Unread(f"line {line}: a comment in an expression, where it may swallow what comes after it")
-            at = _after_comment(text, at, line, lexis, template is not None)
-        else:
-            token, at = _token(text, at, line, lexis, template)
-            if token is not None:
-                found.append(token)
-            elif found:
-                raise Unread(f"line {line}: a dbt config after the beginning of the query")
+    plain = _plain(lexis.quote, lexis.signs).match
+    at, line, end = 0, 1, len(text)
+    while at < end:
+        match = plain(text, at)
+        assert match is not None and match.lastgroup is not None  # noqa: S101, PT018 - `other` matches anywhere
+        layout, content = match[1], match[match.lastgroup]
+        if "\n" in layout:
+            line += layout.count("\n")
+        at = match.end()
+        match match.lastgroup:
+            case "sign":
+                found.append(Token("sign", content, line, content))
+            case "word" if not lexis.tight_calls or content.upper() not in _CALLED:
+                found.append(Token("word", content, line, content.upper()))
+            case "number":
+                found.append(Token("whole" if content.isdigit() else "number", content, line))
+            case "name" | "text" as kind:
+                found.append(Token(kind, content, line))
+                line += content.count("\n")
+            case _ if at < end:
+                at -= len(content)
+                line, at = _other(text, at, line, lexis, template, comments, found)
+    _refuse_names_that_change(lexis, found)
     return [*found, Token("end", "", line)]
 
 
+def _other(
+    text: str, at: int, line: int, lexis: Lexis, template: Template | None, comments: bool, found: list[Token]
+) -> tuple[int, int]:
+    """A comment or a token that is not plain, which is added to the others: the line and the place after it."""
+    start = at
+    if text.startswith(("--", "/*"), at):
+        if found and not comments:
+            raise Unread(f"line {line}: a comment in an expression, where it may swallow what comes after it")
+        at = _after_comment(text, at, line, lexis, template is not None)
+    else:
+        token, at = _token(text, at, line, lexis, template)
+        if token is not None:
+            found.append(token)
+        elif found:
+            raise Unread(f"line {line}: a dbt config after the beginning of the query")
+    return line + text.count("\n", start, at), at
+
+
+def _refuse_names_that_change(lexis: Lexis, tokens: list[Token]) -> None:
+    """PostgreSQL cuts a long name off, MariaDB writes a question mark for some letters: two names may become one."""
+    names = {token.text for token in tokens if token.kind in ("name", "word", "source")}
+    for name in names:
+        if not keeps_name(lexis, name):
+            raise Unread(f"the name {name[:40]!r}, which {lexis.engine} does not keep as it is")
+
+
 def _token(text: str, at: int, line: int, lexis: Lexis, template: Template | None) -> tuple[Token | None, int]:
+    """A token that is not plain: with escapes, beside something that may change it, or a template."""
     letter = text[at]
     if letter == lexis.quote:
         name, end = _quoted_text(text, at, line, lexis.quote, lexis.name_escapes, not lexis.name_escapes, template)
@@ -83,15 +135,9 @@ def _token(text: str, at: int, line: int, lexis: Lexis, template: Template | Non
         return _string(text, at, line, lexis, template)
     if letter == "{" and template is not None:
         return template(text, at)
-    if (number := _NUMBER.match(text, at)) is not None:
-        kind: Kind = "whole" if number.group().isdigit() else "number"
-        return Token(kind, number.group(), line), number.end()
     if (word := _WORD.match(text, at)) is not None:
         _check_what_follows(text, word, line, lexis)
-        return Token("word", word.group(), line), word.end()
-    for sign in (*lexis.signs, *SIGNS):
-        if text.startswith(sign, at):
-            return Token("sign", sign, line), at + len(sign)
+        return Token("word", word.group(), line, word.group().upper()), word.end()
     raise Unread(f"line {line}: the character {letter!r}, which is no part of the strict form")
 
 

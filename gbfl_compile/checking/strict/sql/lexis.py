@@ -99,6 +99,12 @@ class Lexis:
     """Whether names in quotes that differ in case alone are two names."""
     folds_accents: bool = False
     """Whether names that differ in accents alone are one name."""
+    longest_name: int | None = None
+    """How many letters of a name count; the rest is cut off, or the name refused."""
+    names_in_bytes: bool = False
+    """Whether bytes are counted instead."""
+    basic_names: bool = False
+    """Whether a letter past U+FFFF in a name becomes a question mark."""
 
 
 _BACKSLASHES = {"\\": "\\", "n": "\n", "r": "\r"}
@@ -132,6 +138,8 @@ _ROWS = (
     Lexis(
         name="postgres",
         exact_names=True,
+        longest_name=63,
+        names_in_bytes=True,
         engine="PostgreSQL",
         quote='"',
         nan="greatest",
@@ -161,6 +169,8 @@ _ROWS = (
         fence="LIMIT 18446744073709551615",
         function=("CREATE FUNCTION", "(", ") RETURNS", "DETERMINISTIC NO SQL RETURN"),
         folds_accents=True,  # names are compared by utf8mb3_general_ci
+        longest_name=64,
+        basic_names=True,
     ),
     Lexis(
         name="clickhouse",
@@ -223,6 +233,13 @@ def lexis_of(dialect: str) -> Lexis:
     if dialect not in LEXIS:
         raise Unread(f"no engine is called {dialect!r}: there is {', '.join(LEXIS)}")
     return LEXIS[dialect]
+
+
+def keeps_name(lexis: Lexis, name: str) -> bool:
+    """Whether the engine knows a name as it is written, and not by a part of it or by other letters."""
+    length = len(name.encode("utf-8")) if lexis.names_in_bytes else len(name)
+    fits = lexis.longest_name is None or length <= lexis.longest_name
+    return fits and not (lexis.basic_names and max(name, default="") > "\uffff")
 
 
 def one_name(lexis: Lexis, name: str) -> str:

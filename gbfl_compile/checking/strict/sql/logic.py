@@ -59,7 +59,7 @@ class LeafBelow:
     """`leaf < n`."""
 
     leaf: Case
-    bound: int
+    bound: float
 
 
 @dataclass(frozen=True, slots=True)

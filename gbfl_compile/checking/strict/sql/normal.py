@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -166,20 +167,21 @@ def _as_case(value: Value) -> Case | Constant:
     match value:
         case Case() | Number() | Whole() | Text() | Truth():
             return value
-        case LookUp(leaf, values):
-            return _map(leaf, values)
+        case LookUp(leaf, steps):
+            return _map(leaf, steps)
     raise Unread("an answer of a tree that is neither a constant nor a CASE of constants")
 
 
-def _map(leaf: Case, values: Mapping[int, Constant]) -> Case:
+def _map(leaf: Case, steps: Sequence[tuple[float, Constant]]) -> Case:
     """A Case with each number replaced by what is looked up for it."""
 
     def end(found: Case | Constant) -> Case | Constant:
         if isinstance(found, Case):
-            return _map(found, values)
+            return _map(found, steps)
         if not isinstance(found, Whole):
             raise Unread("a leaf that is no number")
-        return values[found.value]
+        number: float = found.value
+        return steps[bisect.bisect_right(steps, number, key=lambda step: step[0])][1]
 
     return Case(tuple((condition, end(then)) for condition, then in leaf.whens), end(leaf.otherwise))
 

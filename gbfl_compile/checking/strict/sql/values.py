@@ -125,7 +125,8 @@ class LookUp:
     """A constant for each number a Case of integers can give: `[…][leaf + 1]`, or a CASE on `leaf < n`."""
 
     leaf: Case
-    values: Mapping[int, Constant]
+    steps: tuple[tuple[float, Constant], ...]
+    """The constant for the numbers below each bound, bounds ascending; the last one is infinite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,8 +257,8 @@ def kind_of(value: Value) -> Kind:
             return "truth"
         case Case(_, otherwise):
             return kind_of(otherwise)
-        case LookUp(_, values):
-            return kind_of(next(iter(values.values())))
+        case LookUp(_, steps):
+            return kind_of(steps[0][1])
         case DoubtfulValue(_, otherwise):
             return kind_of(otherwise)
         case _:

@@ -134,8 +134,8 @@ def _integers(made: Value) -> list[int]:
     match made:
         case Case():
             ends = list(ends_of(made))
-        case LookUp(_, values):
-            ends = list(values.values())
+        case LookUp(_, steps):
+            ends = [end for _, end in steps]
         case Whole():
             ends = [made]
         case _:

@@ -1,4 +1,4 @@
-"""Where the rules cut each feature: its training rows as a histogram, and under it a strip for each interval."""
+"""The section on the features: where rules cut each, over its training rows as a histogram, one strip per interval."""
 
 from __future__ import annotations
 

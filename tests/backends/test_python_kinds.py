@@ -1,0 +1,105 @@
+"""The Python target takes words, booleans, dates and missing values as Python has them, and is proved."""
+
+import datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gbfl_compile.backends import backend, emit
+from gbfl_compile.checking.artifact import prove_artifact
+from gbfl_compile.checking.run import compare, expectation
+from gbfl_compile.ir.evaluate import evaluate
+from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program
+from gbfl_compile.ir.trees import leaf, split
+from tests.programs import programs_of_kinds
+
+LOANS = Program(
+    ("income", "contract", "smoker", "opened"),
+    ("no", "yes"),
+    (
+        Clause((Interval(0, 1000.0), OneOf(1, ("Month-to-month", "two year")))),
+        Clause((OneOf(2, (TRUE,)), Interval(3, None, 19783.0))),
+        Clause((OneOf(1, ("a",), negated=True), OneOf(2, (TRUE,), negated=True, if_missing=True))),
+    ),
+    split(0, split(1, leaf(0.2, 0.8), leaf(0.7, 0.3)), split(2, leaf(1.0, 0.0), leaf(0.4, 0.6))),
+    kinds=("number", "category", "boolean", "date"),
+)
+
+
+def loaded(artifact, folder):
+    path = folder / "model.py"
+    path.write_bytes(artifact.files["model.py"])
+    return backend("python").load(path)
+
+
+@settings(max_examples=100, deadline=None)
+@given(program=programs_of_kinds())
+def test_every_program_is_proved_and_runs_equal(tmp_path_factory, program):
+    artifact = emit(program, "python")
+    assert prove_artifact(program, "python", artifact.files).answer == "proved"
+    verdict = compare(expectation(program), loaded(artifact, tmp_path_factory.mktemp("module")))
+    assert (verdict.verdict, verdict.execution.different) == ("equal", 0)
+
+
+def test_rows_are_taken_by_name_and_by_place(tmp_path):
+    namespace = {}
+    exec(emit(LOANS, "python").files["model.py"].decode(), namespace)
+    row = [2000, "two year", True, datetime.date(2024, 2, 29)]
+    assert namespace["predict"](row) == evaluate(LOANS, row).label == "yes"
+    assert namespace["predict"](dict(zip(LOANS.features, row, strict=True))) == "yes"
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "kind"),
+    [(0, "1000", "number"), (1, 3, "category"), (2, "yes", "boolean"), (3, "2024-03-01", "date")],
+)
+def test_a_value_of_another_kind_is_refused_by_name(place, value, kind):
+    namespace = {}
+    exec(emit(LOANS, "python").files["model.py"].decode(), namespace)
+    row = [2000, "two year", True, datetime.date(2024, 2, 29)]
+    row[place] = value
+    with pytest.raises(ValueError, match=f"'{LOANS.features[place]}': .* is not a {kind}"):
+        namespace["predict"](row)
+
+
+EDITS = {
+    "a text in other letters": ("'two year'", "'Two year'"),
+    "a text with a blank": ("'two year'", "'two year '"),
+    "a text lost": ("in ('Month-to-month', 'two year')", "in ('Month-to-month',)"),
+    "a text more": ("in ('Month-to-month', 'two year')", "in ('Month-to-month', 'two year', 'x')"),
+    "a set turned round": ("contract in (", "contract not in ("),
+    "missing let in": ("contract is not None and contract != 'a'", "contract != 'a'"),
+    "a day later": ("opened < 19783.0", "opened <= 19783.0"),
+    "false for true": ("smoker == 1.0", "smoker == 0.0"),
+    "a part of a text": ("contract in ('Month-to-month', 'two year')", "contract in 'Month-to-month two year'"),
+    "another kind": ("    'boolean',", "    'number',"),
+    "trimmed texts": ("return str(value)", "return str(value).strip()"),
+    "local dates": ("_datetime.date(1970, 1, 1)", "_datetime.date(1970, 1, 2)"),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edit_is_not_proved(name):
+    old, new = EDITS[name]
+    text = emit(LOANS, "python").files["model.py"].decode()
+    assert old in text
+    assert prove_artifact(LOANS, "python", {"model.py": text.replace(old, new, 1).encode()}).answer != "proved"
+
+
+@settings(max_examples=50, deadline=None)
+@given(word=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40))
+def test_any_text_can_be_a_value(word):
+    program = Program(
+        ("x",),
+        ("no", "yes"),
+        (Clause((OneOf(0, (word,)),)),),
+        split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)),
+        kinds=("category",),
+    )
+    artifact = emit(program, "python")
+    assert prove_artifact(program, "python", artifact.files).answer == "proved"
+    namespace = {}
+    exec(artifact.files["model.py"].decode(), namespace)
+    assert namespace["predict"]([word]) == "yes"
+    assert namespace["predict"]([word + " "]) == "no"

@@ -1,0 +1,46 @@
+"""Edits made to slip past the strict form of SQL: each once was proved although an engine answers otherwise."""
+
+import pytest
+
+from gbfl_compile.databases import availability, scratch
+from gbfl_compile.ir.nodes import Clause, Interval, Program
+from gbfl_compile.ir.trees import leaf, split
+from tests.checking.strict.sql.cases import text_of, verdict
+
+# IF first >= 1.5 AND second >= 0.5 THEN yes ELSE no
+TWO = Program(
+    ("first", "second"),
+    ("no", "yes"),
+    (Clause((Interval(0, 1.5), Interval(1, 0.5))),),
+    split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)),
+)
+TWINS = {
+    "cut off after 63 bytes": ("postgres", "x" * 63 + "a", "x" * 63 + "b"),
+    "cut off inside a letter": ("postgres", "é" * 31 + "aa", "é" * 31 + "ab"),
+    "too long": ("mariadb", "x" * 64 + "a", "x" * 64 + "b"),
+    "past U+FFFF": ("mariadb", "\U0001f600", "\U0001f601"),
+}
+
+
+@pytest.mark.parametrize("case", TWINS.values(), ids=TWINS)
+def test_names_that_the_engine_does_not_keep_as_they_are_written(case):
+    """PostgreSQL cuts names off, MariaDB writes ? for a letter it does not know: two features are then one column."""
+    dialect, *names = case
+    program = Program(tuple(names), TWO.classes, TWO.clauses, TWO.decision)
+    options = {"outputs": "label", "types": "double"}
+    text = text_of(TWO, dialect, **options)
+    for feature, name in zip(TWO.features, names, strict=True):
+        text = text.replace(feature, name)
+    assert verdict(program, text, dialect, **options) == "unread"
+
+
+def test_one_column_may_stand_for_two_names_in_postgres():
+    if reason := availability("postgres"):
+        pytest.skip(reason)
+    _, one, other = TWINS["cut off after 63 bytes"]
+    database = scratch("postgres")
+    try:
+        database.execute(f'CREATE TABLE data ("{"x" * 63}" DOUBLE PRECISION)')
+        assert database.fetch(f'SELECT "{one}", "{other}" FROM data') == []
+    finally:
+        database.close()
