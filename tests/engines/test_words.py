@@ -1,0 +1,8 @@
+"""The promises of tests/backends/sql/test_words.py, kept for the slower engines too."""
+
+from tests.backends.sql.test_words import (  # noqa: F401 - pytest collects what it finds here
+    test_every_form_answers_as_the_program_and_is_proved,
+    test_hostile_columns_and_sessions_change_nothing,
+    test_hostile_words_are_compared_as_they_are,
+    test_random_programs_answer_as_defined_and_are_proved,
+)
