@@ -117,7 +117,7 @@ def test_a_word_that_clients_replace_is_refused():
 
 @pytest.mark.parametrize("dialect", [name for name, row in DIALECTS.items() if row.not_run])
 def test_an_engine_that_was_never_run_refuses_words_by_name(dialect):
-    with pytest.raises(BadInput, match="'contract' is a category: .* was never run here"):
+    with pytest.raises(BadInput, match=r"'contract' is a category: .* was never run here"):
         emit(TREE, f"sql:{dialect}")
 
 

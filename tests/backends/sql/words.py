@@ -10,6 +10,7 @@ from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.kinds import decode_rows
 from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program, Scorecard
 from gbfl_compile.ir.trees import leaf, split
+from tests.checking.respelling import random_list, random_tree
 
 KINDS = ("number", "category", "boolean", "date", "timestamp")
 CLAUSES = (
@@ -46,6 +47,46 @@ def rule_list():
 
 
 EACH = {"tree": TREE, "list": rule_list(), "rules": CARD}
+
+
+def random_atom(choose, feature):
+    """An atom on a feature of KINDS, with words that look alike."""
+    missing, negated = choose.random() < 0.3, choose.random() < 0.4
+    match KINDS[feature]:
+        case "number":
+            return Interval(
+                feature, choose.choice((None, 0.0, 0.1)), choose.choice((None, 1.0, 2.0)), if_missing=missing
+            )
+        case "category":
+            words = choose.sample(("", "a", "A", "a ", "\u00e1", "a\u0301", "it's", "b\\s"), choose.randint(0, 3))
+            return OneOf(feature, tuple(sorted(words)), negated, missing)
+        case "boolean":
+            return OneOf(feature, choose.choice(((TRUE,), (TRUE,), ())), negated, missing)
+        case "date":
+            return Interval(
+                feature, choose.choice((None, 0.0, 1.0)), choose.choice((None, 2.0, 19782.0)), if_missing=missing
+            )
+        case "timestamp":
+            low, high = choose.choice((None, 0.0, 500_000.0)), choose.choice((None, 500_001.0, 1.7e15))
+            return Interval(feature, low, high, if_missing=missing)
+
+
+def random_program(choose):
+    """A tree, a rule list or a rule set over features of every kind."""
+    clauses = []
+    for _ in range(choose.randint(1, 4)):
+        used = choose.sample(range(len(KINDS)), choose.randint(1, 3))
+        clauses.append(Clause(tuple(random_atom(choose, feature) for feature in used)))
+    classes = choose.choice((2, 3))
+    match choose.choice(("tree", "list", "scorecard")):
+        case "tree":
+            decision = random_tree(choose, len(clauses), classes, choose.randint(1, 3))
+        case "list":
+            decision = random_list(choose, len(clauses), classes)
+        case _:
+            rows = [tuple(choose.randint(-4, 4) for _ in range(classes)) for _ in range(len(clauses) + 1)]
+            decision = Scorecard(rows[0], tuple(rows[1:]), 1)
+    return Program(FEATURES, ("no", "yes", "so")[:classes], tuple(clauses), decision, kinds=KINDS)
 
 
 def text_of(program, dialect, **options):
@@ -124,19 +165,19 @@ WHOLES = {"clickhouse": "Int64"}
 ENDS = {"clickhouse": " ENGINE = MergeTree ORDER BY tuple()"}
 
 
-def hostile_table(database, program, rows, types):
-    """Fill the table `people` with the rows, in columns of these types."""
+def hostile_table(database, program, rows, types, table="people", key="id"):
+    """Fill a table with the rows, in columns of these types."""
     dialect = DIALECTS[database.dialect]
     (block,) = staged(dialect, program.kinds, rows)
-    database.execute("DROP TABLE IF EXISTS people")
+    database.execute(f"DROP TABLE IF EXISTS {table}")
     columns = zip(program.features, (DOUBLES.get(dialect.name, "DOUBLE"), *types), strict=True)
     fields = ", ".join(f"{identifier(dialect, name)} {kind}" for name, kind in columns)
     whole = WHOLES.get(dialect.name, "BIGINT")
-    database.execute(f"CREATE TABLE people (id {whole}, {fields}){ENDS.get(dialect.name, '')}")
+    database.execute(f"CREATE TABLE {table} ({key} {whole}, {fields}){ENDS.get(dialect.name, '')}")
     database.insert("gbfl_copied", program.features, block.matrix)
     values = [
         staged_column(dialect, kind, block.values[feature], name) if kind != "number" else identifier(dialect, name)
         for feature, (kind, name) in enumerate(zip(program.kinds, program.features, strict=True))
     ]
     row = identifier(dialect, "gbfl_row")
-    database.execute(f"INSERT INTO people SELECT {row} AS id, {', '.join(values)} FROM gbfl_copied")
+    database.execute(f"INSERT INTO {table} SELECT {row} AS {key}, {', '.join(values)} FROM gbfl_copied")
