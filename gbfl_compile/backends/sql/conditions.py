@@ -90,39 +90,39 @@ def atom_fails(dialect: Dialect, interval: Interval, column: str) -> str:
     return outside
 
 
-def _holds(dialect: Dialect, asked: Atom, column: str, kind: Kind) -> str:
-    match asked:
+def _holds(dialect: Dialect, question: Atom, column: str, kind: Kind) -> str:
+    match question:
         case OneOf():
-            return one_of(dialect, asked, column, kind)
+            return one_of(dialect, question, column, kind)
         case Interval():
-            return atom(dialect, asked, column) if kind == "number" else between(dialect, asked, column, kind)
+            return atom(dialect, question, column) if kind == "number" else between(dialect, question, column, kind)
         case _:
-            assert_never(asked)
+            assert_never(question)
 
 
-def _fails(dialect: Dialect, asked: Atom, column: str, kind: Kind) -> str:
-    match asked:
+def _fails(dialect: Dialect, question: Atom, column: str, kind: Kind) -> str:
+    match question:
         case OneOf():
-            return one_of_fails(dialect, asked, column, kind)
+            return one_of_fails(dialect, question, column, kind)
         case Interval():
             if kind != "number":
-                return between_fails(dialect, asked, column, kind)
-            return atom_fails(dialect, asked, column)
+                return between_fails(dialect, question, column, kind)
+            return atom_fails(dialect, question, column)
         case _:
-            assert_never(asked)
+            assert_never(question)
 
 
-def _kind(kinds: Sequence[Kind], asked: Atom) -> Kind:
-    return kinds[asked.feature] if kinds else "number"
+def _kind(kinds: Sequence[Kind], question: Atom) -> Kind:
+    return kinds[question.feature] if kinds else "number"
 
 
 def clause_holds(dialect: Dialect, clause: Clause, columns: Mapping[int, str], kinds: Sequence[Kind] = ()) -> str:
     """All atoms of a clause."""
-    atoms = (_holds(dialect, asked, columns[asked.feature], _kind(kinds, asked)) for asked in clause.atoms)
+    atoms = (_holds(dialect, question, columns[question.feature], _kind(kinds, question)) for question in clause.atoms)
     return " AND ".join(atoms) or ALWAYS
 
 
 def clause_fails(dialect: Dialect, clause: Clause, columns: Mapping[int, str], kinds: Sequence[Kind] = ()) -> str:
     """At least one atom of a clause fails."""
-    atoms = (_fails(dialect, asked, columns[asked.feature], _kind(kinds, asked)) for asked in clause.atoms)
+    atoms = (_fails(dialect, question, columns[question.feature], _kind(kinds, question)) for question in clause.atoms)
     return " OR ".join(atoms) or NEVER

@@ -13,7 +13,7 @@ from gbfl_compile.backends.sql.query import Item, Stage, item, item_lines, query
 from gbfl_compile.backends.sql.rules import rule_expressions, rule_stages
 from gbfl_compile.backends.sql.text import identifier, label_type, qualified_name
 from gbfl_compile.backends.sql.tree import tree_items, tree_stages
-from gbfl_compile.backends.sql.words import argument_type, converted
+from gbfl_compile.backends.sql.words import argument_type, exact_column
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Program, Scorecard, Tree
 from gbfl_compile.ir.reasons import leaf_reasons, rule_reasons
@@ -89,12 +89,12 @@ def _dialect_for_form(chosen: Layout) -> Dialect:
 
 def _column(program: Program, chosen: Layout, feature: int) -> str:
     """A column of the table as the rules compare it: a number as a double."""
-    return _converted(program, chosen, feature, identifier(chosen.dialect, chosen.columns[feature]))
+    return _exact_column(program, chosen, feature, identifier(chosen.dialect, chosen.columns[feature]))
 
 
-def _converted(program: Program, chosen: Layout, feature: int, column: str) -> str:
+def _exact_column(program: Program, chosen: Layout, feature: int, column: str) -> str:
     kind = program.kind(feature)
-    return column if chosen.typed and kind == "number" else converted(chosen.dialect, kind, column)
+    return column if chosen.typed and kind == "number" else exact_column(chosen.dialect, kind, column)
 
 
 def _items(program: Program, chosen: Layout, columns: Mapping[int, str]) -> list[Item]:
@@ -132,7 +132,7 @@ def _functions(program: Program, chosen: Layout) -> list[list[str]]:
         f"{name} {argument_type(dialect, program.kind(feature))}" if dialect.typed_arguments else name
         for feature, name in columns.items()
     ]
-    inside = {feature: _converted(program, chosen, feature, name) for feature, name in columns.items()}
+    inside = {feature: _exact_column(program, chosen, feature, name) for feature, name in columns.items()}
     functions = []
     for output, body in zip(chosen.outputs, _items(program, chosen, inside), strict=True):
         head = dialect.macro.format(

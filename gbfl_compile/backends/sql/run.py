@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from gbfl_compile.backends.base import Predictor
 from gbfl_compile.backends.sql.dialect import Dialect
-from gbfl_compile.backends.sql.staging import staged, staged_column
+from gbfl_compile.backends.sql.staging import blocks, staged_column
 from gbfl_compile.backends.sql.text import identifier, qualified_name
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files.atomic import read_whole
@@ -195,7 +195,7 @@ def run(dialect: Dialect, script: Script, database: Database, rows: Matrix) -> A
 def run_values(dialect: Dialect, script: Script, database: Database, rows: Sequence[Sequence[Value]]) -> Answers:
     """The artifact's answers to rows of Python values; None is a NULL, as is NaN where it is no number."""
     answers: list[tuple[Any, ...]] = []
-    for block in staged(dialect, script.kinds, rows) if len(rows) else ():
+    for block in blocks(dialect, script.kinds, rows) if len(rows) else ():
         answers += _both_ways(dialect, script, database, block.matrix, block.values)
     return _answers(script, answers)
 

@@ -34,7 +34,7 @@ class StagedRows:
     """Feature -> its different values; n in the matrix is the n-th of them, 0 a missing value."""
 
 
-def staged(dialect: Dialect, kinds: Sequence[Kind], rows: Sequence[Sequence[Value]]) -> Iterator[StagedRows]:
+def blocks(dialect: Dialect, kinds: Sequence[Kind], rows: Sequence[Sequence[Value]]) -> Iterator[StagedRows]:
     """All rows, in blocks with few enough different values in each column."""
     others = [feature for feature, kind in enumerate(kinds) if kind != "number"]
     block: list[list[float]] = []

@@ -34,7 +34,7 @@ def spelling_of(dialect: Dialect, kind: Kind) -> Spelling:
     return dialect.kinds[kind]
 
 
-def converted(dialect: Dialect, kind: Kind, column: str) -> str:
+def exact_column(dialect: Dialect, kind: Kind, column: str) -> str:
     """A column of the table as the rules compare it."""
     return as_double(dialect, column) if kind == "number" else spelling_of(dialect, kind).column.format(column=column)
 
@@ -44,33 +44,35 @@ def argument_type(dialect: Dialect, kind: Kind) -> str:
     return dialect.double if kind == "number" else spelling_of(dialect, kind).argument
 
 
-def one_of(dialect: Dialect, asked: OneOf, column: str, kind: Kind) -> str:
+def one_of(dialect: Dialect, question: OneOf, column: str, kind: Kind) -> str:
     """A set of texts, or a boolean. NULL makes a comparison unknown, so only what it answers otherwise is written."""
-    if not asked.values:
-        return _presence(asked, column)
+    if not question.values:
+        return _presence(question, column)
     if kind == "boolean":
         truths = ("TRUE", "FALSE") if dialect.booleans else ("1", "0")
-        text = f"{column} = {truths[asked.negated]}"
+        text = f"{column} = {truths[question.negated]}"
     else:
-        listed = [spelling_of(dialect, kind).literal.format(text=string(dialect, text)) for text in asked.values]
-        sign, signs = ("<>", "NOT IN") if asked.negated else ("=", "IN")
+        listed = [spelling_of(dialect, kind).literal.format(text=string(dialect, text)) for text in question.values]
+        sign, signs = ("<>", "NOT IN") if question.negated else ("=", "IN")
         text = f"{column} {sign} {listed[0]}" if len(listed) == 1 else f"{column} {signs} ({', '.join(listed)})"
-    if asked.if_missing:
+    if question.if_missing:
         return f"({text} OR {column} IS NULL)"
-    doubtful = dialect.doubtful_not_in and asked.negated and len(asked.values) > 1
+    doubtful = dialect.doubtful_not_in and question.negated and len(question.values) > 1
     return f"({text} AND {column} IS NOT NULL)" if doubtful else text
 
 
-def _presence(asked: OneOf, column: str) -> str:
+def _presence(question: OneOf, column: str) -> str:
     """An atom without texts, about one feature all the same: what always or never holds too."""
-    if asked.negated == asked.if_missing:
-        return f"({column} IS NULL {'OR' if asked.negated else 'AND'} {column} IS NOT NULL)"
-    return f"{column} IS NOT NULL" if asked.negated else f"{column} IS NULL"
+    if question.negated == question.if_missing:
+        return f"({column} IS NULL {'OR' if question.negated else 'AND'} {column} IS NOT NULL)"
+    return f"{column} IS NOT NULL" if question.negated else f"{column} IS NULL"
 
 
-def one_of_fails(dialect: Dialect, asked: OneOf, column: str, kind: Kind) -> str:
+def one_of_fails(dialect: Dialect, question: OneOf, column: str, kind: Kind) -> str:
     """The opposite of `one_of`: the other texts, and the missing value where it does not hold."""
-    return one_of(dialect, OneOf(asked.feature, asked.values, not asked.negated, not asked.if_missing), column, kind)
+    return one_of(
+        dialect, OneOf(question.feature, question.values, not question.negated, not question.if_missing), column, kind
+    )
 
 
 def between(dialect: Dialect, interval: Interval, column: str, kind: Kind) -> str:

@@ -3,7 +3,7 @@
 from gbfl_compile.backends import emit
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.backends.sql.run import read_script, run_values
-from gbfl_compile.backends.sql.staging import staged, staged_column
+from gbfl_compile.backends.sql.staging import blocks, staged_column
 from gbfl_compile.backends.sql.text import identifier
 from gbfl_compile.checking.witnesses import find_witnesses
 from gbfl_compile.ir.evaluate import evaluate
@@ -144,7 +144,7 @@ HOSTILE_COLUMNS = {
     ],
     "spark": [
         ("STRING COLLATE UTF8_LCASE", "BOOLEAN", "DATE", "TIMESTAMP"),
-        ("STRING COLLATE UNICODE_CI", "INT", "DATE", "TIMESTAMP"),
+        ("STRING COLLATE UNICODE_CI", "BOOLEAN", "DATE", "TIMESTAMP_NTZ"),
     ],
 }
 
@@ -168,7 +168,7 @@ ENDS = {"clickhouse": " ENGINE = MergeTree ORDER BY tuple()"}
 def hostile_table(database, program, rows, types, table="people", key="id"):
     """Fill a table with the rows, in columns of these types."""
     dialect = DIALECTS[database.dialect]
-    (block,) = staged(dialect, program.kinds, rows)
+    (block,) = blocks(dialect, program.kinds, rows)
     database.execute(f"DROP TABLE IF EXISTS {table}")
     columns = zip(program.features, (DOUBLES.get(dialect.name, "DOUBLE"), *types), strict=True)
     fields = ", ".join(f"{identifier(dialect, name)} {kind}" for name, kind in columns)

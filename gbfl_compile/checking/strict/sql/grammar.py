@@ -26,7 +26,7 @@ from gbfl_compile.checking.strict.sql.logic import Asked, Contests, HeldClause, 
 from gbfl_compile.checking.strict.sql.values import (
     Case,
     Column,
-    Converted,
+    ExactFeature,
     Feature,
     Number,
     Numeric,
@@ -114,7 +114,7 @@ def _compare(at: Cursor, left: Value, sign: str, right: Value) -> Asked:
             return logic.compare(at.lexis, feature, sign, bound)
         case Feature(feature), Feature(other) if feature == other and sign == "=" and at.lexis.nan == "ieee":
             return logic.present(feature)
-        case Converted(), _:
+        case ExactFeature(), _:
             return words.compare_converted(at, left, sign, right)
     if kind_of(left) == kind_of(right) == "integer":
         return arithmetic.compare_integers(left, sign, right)
@@ -141,7 +141,7 @@ def _name_of(value: Value) -> str:
 def _is_null(at: Cursor, left: Value | Asked) -> Asked:
     negated = take_words(at, "NOT")
     need_words(at, "NULL")
-    if isinstance(left, Converted):
+    if isinstance(left, ExactFeature):
         return words.is_null_converted(left, negated)
     if not isinstance(left, Feature):
         raise Unread(f"line {peek(at).line}: IS NULL of something other than a feature")

@@ -57,7 +57,7 @@ class Feature:
 
 
 @dataclass(frozen=True, slots=True)
-class Converted:
+class ExactFeature:
     """A feature that is a word, a boolean, a date or a timestamp, converted so that it is compared exactly."""
 
     feature: int
@@ -215,7 +215,7 @@ class Contest:
 Value: TypeAlias = (
     Column
     | Feature
-    | Converted
+    | ExactFeature
     | Moment
     | Number
     | Numeric
@@ -241,7 +241,7 @@ def kind_of(value: Value) -> Kind:
     match value:
         case Column():
             return "column"
-        case Converted():
+        case ExactFeature():
             return "converted"
         case Moment():
             return "moment"

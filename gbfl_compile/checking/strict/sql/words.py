@@ -15,7 +15,7 @@ from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.strict.sql.conversions import CONVERSIONS, DOUBTFUL_NOT_IN, Conversion
 from gbfl_compile.checking.strict.sql.cursor import Cursor, need_phrase, need_sign, peek, take, take_phrase, take_sign
 from gbfl_compile.checking.strict.sql.logic import EVERY, Logic, Range, Span
-from gbfl_compile.checking.strict.sql.values import Book, Column, Converted, Moment, Text, Truth, Value, Whole
+from gbfl_compile.checking.strict.sql.values import Book, Column, ExactFeature, Moment, Text, Truth, Value, Whole
 from gbfl_compile.ir.intervals import below
 from gbfl_compile.ir.kinds import EPOCH, EPOCH_TIME, MICROSECOND
 from gbfl_compile.ir.nodes import TRUE, Kind
@@ -30,7 +30,7 @@ def conversion_of(at: Cursor, feature: int) -> Conversion | None:
     return CONVERSIONS[at.lexis.name].get(at.expected.kind(feature))
 
 
-def converted_operand(at: Cursor) -> Converted | Moment | None:
+def converted_operand(at: Cursor) -> ExactFeature | Moment | None:
     """A converted column or the literal of a moment, if one comes next."""
     start = at.position
     for conversion in set(CONVERSIONS[at.lexis.name].values()):
@@ -42,7 +42,7 @@ def converted_operand(at: Cursor) -> Converted | Moment | None:
                 at.position += 1
                 if CONVERSIONS[at.lexis.name].get(kind) == conversion and take_phrase(at, conversion.after):
                     at.used.add(token.text)
-                    return Converted(column.feature, column.name, kind)
+                    return ExactFeature(column.feature, column.name, kind)
         at.position = start
     return _literal(at)
 
@@ -80,7 +80,7 @@ def moment_of(kind: Kind, text: str, conversion: Conversion) -> float:
     return float(number)
 
 
-def compare_converted(at: Cursor, left: Converted, sign: str, right: Value) -> Logic:
+def compare_converted(at: Cursor, left: ExactFeature, sign: str, right: Value) -> Logic:
     """A converted column with a literal of its kind."""
     match left.kind, sign, right:
         case "category", "=" | "<>", Text(text):
@@ -104,7 +104,7 @@ def _from(sign: str, number: float) -> tuple[Range, ...]:
 
 def one_of(at: Cursor, left: object, negated: bool) -> Logic:
     """`IN ('a', 'b')`, after its IN: texts and nothing else, never NULL."""
-    if not isinstance(left, Converted) or left.kind != "category":
+    if not isinstance(left, ExactFeature) or left.kind != "category":
         raise Unread(f"line {peek(at).line}: IN after something other than a converted word")
     need_sign(at, "(")
     texts = [take(at, "text", "a text").text]
@@ -117,7 +117,7 @@ def one_of(at: Cursor, left: object, negated: bool) -> Logic:
     return Logic("all", ((left.feature, span),))
 
 
-def is_null_converted(left: Converted, negated: bool) -> Logic:
+def is_null_converted(left: ExactFeature, negated: bool) -> Logic:
     """NULL, or not: the one missing value of a word or date."""
     return Logic("all", ((left.feature, Span((EVERY,) if negated else (), not negated, not negated, not negated)),))
 
