@@ -183,3 +183,67 @@ def test_more_different_values_than_one_query_takes(tmp_path):
     rows = [[float(n), f"word {n % 907}", bool(n % 2), None, None] for n in range(2000)]
     found = backend("sql:sqlite").load(path).answer_rows(rows)
     assert found.labels.tolist() == [evaluate(TREE, row).label for row in rows]
+
+
+# column type, the statements before it, and 'ab' as the rules see it
+OTHER_COLUMNS = {
+    "sqlite": [("CHAR(4)", (), "ab"), ("BLOB", (), "ab")],
+    "duckdb": [("kinds", ("CREATE TYPE kinds AS ENUM ('a', 'ab', 'AB')",), "ab"), ("CHAR(4)", (), "ab")],
+    "postgres": [
+        ("CHAR(4)", (), "ab"),  # the padding is dropped
+        ("kinds", ("CREATE TYPE kinds AS ENUM ('a', 'ab', 'AB')",), "ab"),
+        ("named", ("CREATE DOMAIN named AS VARCHAR(9)",), "ab"),
+    ],
+    "datafusion": [("TEXT", (), "ab")],
+    "mariadb": [
+        ("CHAR(4)", (), "ab"),
+        ("ENUM('a', 'ab', 'c')", (), "ab"),
+        ("VARCHAR(9) CHARACTER SET latin1", (), "ab"),
+    ],
+    "clickhouse": [
+        ("Nullable(Enum8('a' = 1, 'ab' = 2, 'AB' = 3))", (), "ab"),
+        ("Nullable(FixedString(4))", (), "ab"),  # the padding is dropped
+        ("LowCardinality(Nullable(String))", (), "ab"),
+    ],
+    "spark": [("VARCHAR(4)", (), "ab"), ("CHAR(4)", (), "ab  ")],  # the padding is part of the text
+}
+
+WORD = Program(
+    ("word",),
+    ("none", "this", "padded"),
+    (Clause((OneOf(0, ("AB", "ab")),)), Clause((OneOf(0, ("ab  ",)),))),
+    split(0, leaf(0.0, 1.0, 0.0), split(1, leaf(0.0, 0.0, 1.0), leaf(1.0, 0.0, 0.0))),
+    kinds=("category",),
+)
+
+
+@pytest.mark.parametrize("which", range(3))
+def test_other_columns_of_words_are_compared_by_their_text(database, which):
+    columns = OTHER_COLUMNS[database.dialect]
+    if which >= len(columns):
+        return
+    kind, before, text = columns[which]
+    for statement in before:
+        database.execute(statement)
+    engine = " ENGINE = MergeTree ORDER BY tuple()" if database.dialect == "clickhouse" else ""
+    database.execute(f"CREATE TABLE words{which} (id INT, word {kind}){engine}")
+    database.execute(f"INSERT INTO words{which} VALUES (0, 'a'), (1, 'ab'), (2, NULL)")
+    query = text_of(WORD, database.dialect, table=f"words{which}", key="id", outputs="label").rstrip().rstrip(";")
+    assert evaluate(WORD, [text]).label != "none"
+    expected = ["none", evaluate(WORD, [text]).label, "none"]
+    assert [label for _, label in sorted(database.fetch(query))] == expected
+
+
+def test_whole_numbers_can_be_words(database):
+    """A column of integers whose feature is a category: its digits are its text."""
+    clauses = (Clause((OneOf(0, ("1", "10")),)), Clause((OneOf(0, ("01",), negated=True),)))
+    tree = split(0, leaf(1.0, 0.0, 0.0), split(1, leaf(0.0, 1.0, 0.0), leaf(0.0, 0.0, 1.0)))
+    program = Program(("zip",), ("one", "other", "none"), clauses, tree, kinds=("category",))
+    kind, engine = (
+        ("Nullable(Int32)", " ENGINE = MergeTree ORDER BY tuple()") if database.dialect == "clickhouse" else ("INT", "")
+    )
+    database.execute(f"CREATE TABLE zips (id INT, zip {kind}){engine}")
+    database.execute("INSERT INTO zips VALUES (0, 1), (1, 10), (2, 100), (3, NULL), (4, -1)")
+    query = text_of(program, database.dialect, table="zips", key="id", outputs="label").rstrip().rstrip(";")
+    expected = [evaluate(program, [value]).label for value in ("1", "10", "100", None, "-1")]
+    assert [label for _, label in sorted(database.fetch(query))] == expected
