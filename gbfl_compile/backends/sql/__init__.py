@@ -5,7 +5,7 @@ form      select (default), expression, view, table (CREATE TABLE AS), dbt (a mo
 table     the table of features (default `data`), schema before it; column.FEATURE=COLUMN where they differ
 view      the name of the view, table, dbt model or function (default: the artifact's name); replace=yes
 key       columns to output beside the answers, separated by commas
-types     any (default: each column is CAST to double once) or double: right only if every column is a double
+types     any (default: each column is CAST to double once) or double: right only if every number is a double
 outputs   label, probabilities, score (a rule set's points), leaf (a tree's), reason, separated by commas
 Labels, scores and a tree's probabilities are exact; a rule set's probabilities are within 1e-12.
 """
@@ -103,6 +103,7 @@ def _header_fields(program: Program, chosen: Layout, source: str) -> list[list[A
         ["columns", list(chosen.columns.items())],
         ["outputs", [[output.kind, output.name] for output in chosen.outputs]],
         ["functions", [function_name(chosen, output) for output in chosen.outputs] if chosen.form == "macro" else []],
+        *([["kinds", program.kinds]] if program.kinds else []),
     ]
 
 

@@ -6,12 +6,13 @@ failing side has to come first, `clause_fails` writes the opposite, atom by atom
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import assert_never
 
 from gbfl_compile.backends.sql.dialect import Dialect
 from gbfl_compile.backends.sql.text import literal, nan
-from gbfl_compile.ir.kinds import intervals_in
-from gbfl_compile.ir.nodes import Clause, Interval
+from gbfl_compile.backends.sql.words import between, between_fails, one_of, one_of_fails
+from gbfl_compile.ir.nodes import Atom, Clause, Interval, Kind, OneOf
 
 ALWAYS = "1 = 1"
 NEVER = "1 = 0"
@@ -89,16 +90,39 @@ def atom_fails(dialect: Dialect, interval: Interval, column: str) -> str:
     return outside
 
 
-def clause_holds(dialect: Dialect, clause: Clause, columns: Mapping[int, str]) -> str:
+def _holds(dialect: Dialect, question: Atom, column: str, kind: Kind) -> str:
+    match question:
+        case OneOf():
+            return one_of(dialect, question, column, kind)
+        case Interval():
+            return atom(dialect, question, column) if kind == "number" else between(dialect, question, column, kind)
+        case _:
+            assert_never(question)
+
+
+def _fails(dialect: Dialect, question: Atom, column: str, kind: Kind) -> str:
+    match question:
+        case OneOf():
+            return one_of_fails(dialect, question, column, kind)
+        case Interval():
+            if kind != "number":
+                return between_fails(dialect, question, column, kind)
+            return atom_fails(dialect, question, column)
+        case _:
+            assert_never(question)
+
+
+def _kind(kinds: Sequence[Kind], question: Atom) -> Kind:
+    return kinds[question.feature] if kinds else "number"
+
+
+def clause_holds(dialect: Dialect, clause: Clause, columns: Mapping[int, str], kinds: Sequence[Kind] = ()) -> str:
     """All atoms of a clause."""
-    return (
-        " AND ".join(atom(dialect, interval, columns[interval.feature]) for interval in intervals_in(clause)) or ALWAYS
-    )
+    atoms = (_holds(dialect, question, columns[question.feature], _kind(kinds, question)) for question in clause.atoms)
+    return " AND ".join(atoms) or ALWAYS
 
 
-def clause_fails(dialect: Dialect, clause: Clause, columns: Mapping[int, str]) -> str:
+def clause_fails(dialect: Dialect, clause: Clause, columns: Mapping[int, str], kinds: Sequence[Kind] = ()) -> str:
     """At least one atom of a clause fails."""
-    return (
-        " OR ".join(atom_fails(dialect, interval, columns[interval.feature]) for interval in intervals_in(clause))
-        or NEVER
-    )
+    atoms = (_fails(dialect, question, columns[question.feature], _kind(kinds, question)) for question in clause.atoms)
+    return " OR ".join(atoms) or NEVER

@@ -6,8 +6,12 @@ were never run here say so in `not_run`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+from gbfl_compile.backends.sql.spellings import Spelling
+from gbfl_compile.ir.nodes import Kind
 
 Missing: TypeAlias = Literal["null", "greatest", "ieee", "total"]
 """How NaN compares. null: the engine has none. greatest: above +inf and equal to itself, so `x >= 1` holds.
@@ -121,5 +125,9 @@ class Dialect:
     longest_result: int = 2**31 - 1
     """Characters of a text that a function can return."""
 
+    kinds: Mapping[Kind, Spelling] = field(default_factory=dict)
+    """How words, booleans, dates and timestamps are written; a kind that is not there is refused."""
+    doubtful_not_in: bool = False
+    """Whether a setting lets NULL NOT IN ('a', 'b') hold."""
     not_run: str | None = None
     """Why no test ran this dialect, or None."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from gbfl_compile.backends.sql import spellings
 from gbfl_compile.backends.sql.dialect import Dialect
 
 SQLITE = Dialect(
@@ -29,6 +30,7 @@ SQLITE = Dialect(
     columns=1900,  # 2,000 is the limit
     replaces_views=False,
     schema_made_by="ATTACH ':memory:' AS {name}",
+    kinds=spellings.SQLITE,
 )
 
 DUCKDB = Dialect(
@@ -43,6 +45,7 @@ DUCKDB = Dialect(
     shares_clauses=100,  # few columns at once: more are planned far more slowly
     macro="CREATE MACRO {name}({arguments}) AS",
     typed_arguments=False,
+    kinds=spellings.DUCKDB,
 )
 
 POSTGRES = Dialect(
@@ -62,6 +65,7 @@ POSTGRES = Dialect(
     columns=1600,  # 1,664 target list entries
     macro="CREATE FUNCTION {name}({arguments}) RETURNS {type} LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN",
     macro_arguments=100,
+    kinds=spellings.POSTGRES,
 )
 
 MARIADB = Dialect(
@@ -85,6 +89,7 @@ MARIADB = Dialect(
     nesting=100,
     macro="CREATE FUNCTION {name}({arguments}) RETURNS {type} DETERMINISTIC NO SQL RETURN",
     schema_made_by="CREATE DATABASE IF NOT EXISTS {name}",
+    kinds=spellings.MARIADB,
 )
 
 CLICKHOUSE = Dialect(
@@ -113,6 +118,8 @@ CLICKHOUSE = Dialect(
     macro="CREATE FUNCTION {name} AS ({arguments}) ->",
     typed_arguments=False,
     schema_made_by="CREATE DATABASE IF NOT EXISTS {name}",
+    kinds=spellings.CLICKHOUSE,
+    doubtful_not_in=True,  # transform_null_in
 )
 
 SPARK = Dialect(
@@ -136,6 +143,7 @@ SPARK = Dialect(
     longest_query=60_000,  # from here on compiling the query to Java takes longer than running it without
     raise_limits=("SET spark.sql.codegen.wholeStage = false", "SET spark.sql.codegen.factoryMode = NO_CODEGEN"),
     macro="CREATE TEMPORARY FUNCTION {name}({arguments}) RETURNS {type} RETURN",
+    kinds=spellings.SPARK,
 )
 
 DATAFUSION = Dialect(
@@ -148,6 +156,7 @@ DATAFUSION = Dialect(
     nan_test="isnan",
     nesting=18,  # 20 worked, 50 did not
     terms=1000,  # 2,000 terms took 41 s to plan
+    kinds=spellings.DATAFUSION,
 )
 
 _NEVER = "{} is not run here: the SQL is written and read back by sqlglot, no engine has executed it"
@@ -191,6 +200,7 @@ DATABRICKS = replace(
     sqlglot="databricks",
     longest_query=1_000_000_000,
     raise_limits=(),
+    kinds={},
     not_run=_NEVER.format("Databricks"),
 )
 
@@ -207,6 +217,7 @@ REDSHIFT = replace(
     fence="",
     shares_clauses=0,
     macro=None,
+    kinds={},
     not_run=_NEVER.format("Redshift"),
 )
 
@@ -266,7 +277,7 @@ DIALECTS: Mapping[str, Dialect] = {
         DUCKDB,
         POSTGRES,
         MARIADB,
-        replace(MARIADB, name="mysql", engine="MySQL", not_run=_NEVER.format("MySQL")),
+        replace(MARIADB, name="mysql", engine="MySQL", kinds={}, not_run=_NEVER.format("MySQL")),
         CLICKHOUSE,
         SPARK,
         DATAFUSION,

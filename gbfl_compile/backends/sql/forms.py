@@ -11,8 +11,9 @@ from gbfl_compile.backends.sql.dialect import Dialect
 from gbfl_compile.backends.sql.options import Layout, Output
 from gbfl_compile.backends.sql.query import Item, Stage, item, item_lines, query_lines, with_commas
 from gbfl_compile.backends.sql.rules import rule_expressions, rule_stages
-from gbfl_compile.backends.sql.text import as_double, identifier, label_type, qualified_name
+from gbfl_compile.backends.sql.text import identifier, label_type, qualified_name
 from gbfl_compile.backends.sql.tree import tree_items, tree_stages
+from gbfl_compile.backends.sql.words import argument_type, exact_column
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Program, Scorecard, Tree
 from gbfl_compile.ir.reasons import leaf_reasons, rule_reasons
@@ -60,7 +61,7 @@ def _table(program: Program, chosen: Layout, name: str) -> list[str]:
 def _query(program: Program, chosen: Layout, source: str | None = None) -> list[str]:
     dialect = _dialect_for_form(chosen)
     columns = {feature: identifier(dialect, name) for feature, name in chosen.names.items()}
-    features = [item(name, _column(chosen, feature)) for feature, name in chosen.names.items()]
+    features = [item(name, _column(program, chosen, feature)) for feature, name in chosen.names.items()]
     fenced = dialect.fences_rows and isinstance(program.decision, Scorecard)
     rows = Stage("gbfl_rows", tuple(features) or (item("gbfl_one", "1"),), (), fenced)
     match program.decision:
@@ -86,10 +87,14 @@ def _dialect_for_form(chosen: Layout) -> Dialect:
     return replace(chosen.dialect, lateral=False)
 
 
-def _column(chosen: Layout, feature: int) -> str:
-    """A column of the table, converted to double."""
-    column = identifier(chosen.dialect, chosen.columns[feature])
-    return column if chosen.typed else as_double(chosen.dialect, column)
+def _column(program: Program, chosen: Layout, feature: int) -> str:
+    """A column of the table as the rules compare it: a number as a double."""
+    return _exact_column(program, chosen, feature, identifier(chosen.dialect, chosen.columns[feature]))
+
+
+def _exact_column(program: Program, chosen: Layout, feature: int, column: str) -> str:
+    kind = program.kind(feature)
+    return column if chosen.typed and kind == "number" else exact_column(chosen.dialect, kind, column)
 
 
 def _items(program: Program, chosen: Layout, columns: Mapping[int, str]) -> list[Item]:
@@ -105,7 +110,7 @@ def _items(program: Program, chosen: Layout, columns: Mapping[int, str]) -> list
 
 def _expression(program: Program, chosen: Layout) -> list[str]:
     """One expression alone, or several with their names, for a SELECT list."""
-    items = _items(program, chosen, {feature: _column(chosen, feature) for feature in chosen.columns})
+    items = _items(program, chosen, {feature: _column(program, chosen, feature) for feature in chosen.columns})
     if len(items) == 1:
         return list(items[0].lines)
     return with_commas([item_lines(chosen.dialect, each) for each in items])
@@ -123,8 +128,11 @@ def _functions(program: Program, chosen: Layout) -> list[list[str]]:
     if any(output.kind == "reason" for output in chosen.outputs) and _longest_reason(program) > dialect.longest_result:
         raise BadInput(f"a reason may be longer than the {dialect.longest_result} characters that a function returns")
     columns = {feature: identifier(dialect, name) for feature, name in chosen.names.items()}
-    arguments = [f"{name} {dialect.double}" if dialect.typed_arguments else name for name in columns.values()]
-    inside = columns if chosen.typed else {f: as_double(dialect, name) for f, name in columns.items()}
+    arguments = [
+        f"{name} {argument_type(dialect, program.kind(feature))}" if dialect.typed_arguments else name
+        for feature, name in columns.items()
+    ]
+    inside = {feature: _exact_column(program, chosen, feature, name) for feature, name in columns.items()}
     functions = []
     for output, body in zip(chosen.outputs, _items(program, chosen, inside), strict=True):
         head = dialect.macro.format(

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast, get_args
 
 from gbfl_compile.backends.base import Options
 from gbfl_compile.backends.sql.dialect import Dialect, Form
 from gbfl_compile.backends.sql.text import identifier
+from gbfl_compile.backends.sql.words import refuse_kinds
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.nodes import Label, Program, Scorecard
+from gbfl_compile.ir.nodes import Atom, Label, OneOf, Program, Scorecard
 from gbfl_compile.ir.reasons import reasons_of
 from gbfl_compile.ir.text import label_text
 
@@ -72,6 +73,7 @@ def layout(dialect: Dialect, program: Program, name: str, options: Options) -> L
     for feature in mapped:
         if feature not in program.features:
             raise BadInput(f"{where}: column.{feature}: the program has no such feature")
+    refuse_kinds(dialect, program)
     form = cast(Form, options.get("form", "select"))
     keys = tuple(key.strip() for key in options.get("key", "").split(",") if key.strip())
     view = options.get("view", name)
@@ -81,7 +83,7 @@ def layout(dialect: Dialect, program: Program, name: str, options: Options) -> L
         if text.casefold().startswith(RESERVED) and text != ROW:
             raise BadInput(f"{where}: {option}={text!r}: names that begin with {RESERVED} are taken, choose another")
     _refuse_substituted(dialect, program, (*mapped.values(), *keys, view, *(text for _, text in tables)))
-    used = sorted({atom.feature for clause in program.clauses for atom in clause.atoms})
+    used = sorted({atom.feature for atom in _atoms(program)})
     columns = {f: mapped.get(program.features[f], program.features[f]) for f in used}
     _refuse_ambiguous(dialect, keys, tuple(columns.values()))
     outputs = _outputs(dialect, program, options, form, (*keys, *columns.values()) if form == "expression" else keys)
@@ -129,9 +131,14 @@ def _refuse_ambiguous(dialect: Dialect, keys: tuple[str, ...], columns: tuple[st
 def _refuse_substituted(dialect: Dialect, program: Program, names: tuple[str, ...]) -> None:
     """Refuse what a client would replace anywhere in the file: the header has every feature, label and reason."""
     labels = (label for label in program.classes if isinstance(label, str))
-    for text in (*names, *program.features, *labels, *reasons_of(program).values()):
+    listed = (text for atom in _atoms(program) if isinstance(atom, OneOf) for text in atom.values)
+    for text in (*names, *program.features, *labels, *reasons_of(program).values(), *listed):
         if dialect.substituted and dialect.substituted in text:
             raise BadInput(f"{text!r}: clients of {dialect.engine} substitute {dialect.substituted!r}, rename it")
+
+
+def _atoms(program: Program) -> Iterator[Atom]:
+    return (atom for clause in program.clauses for atom in clause.atoms)
 
 
 def inner_names(dialect: Dialect, columns: Mapping[int, str], others: Sequence[str]) -> dict[int, str]:

@@ -39,7 +39,7 @@ def points_stages(
 ) -> list[Stage]:
     """The stages from the features to `gbfl_points_…` for each class that gets points, and `gbfl_rules` if needed."""
     columns = {feature: identifier(dialect, name) for feature, name in names.items()}
-    clause_conditions = [clause_holds(dialect, clause, columns) for clause in program.clauses]
+    clause_conditions = [clause_holds(dialect, clause, columns, program.kinds) for clause in program.clauses]
     varying = varying_classes(card)
     words = rule_words(dialect, program) if with_reason else []
     several = len(varying) + with_reason > 1

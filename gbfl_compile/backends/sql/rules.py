@@ -151,7 +151,7 @@ def rule_expressions(
             f"one expression would repeat {len(program.clauses)} rules {pairs} times, "
             f"once per pair of the {classes} classes: use form=select, which adds them up once"
         )
-    clause_conditions = [clause_holds(dialect, clause, columns) for clause in program.clauses]
+    clause_conditions = [clause_holds(dialect, clause, columns, program.kinds) for clause in program.clauses]
 
     def ahead(first: int, second: int) -> str:
         """The points by which `first` is ahead of `second`."""

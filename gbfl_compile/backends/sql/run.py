@@ -13,17 +13,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from gbfl_compile.backends.base import Predictor
 from gbfl_compile.backends.sql.dialect import Dialect
+from gbfl_compile.backends.sql.staging import blocks, staged_column
 from gbfl_compile.backends.sql.text import identifier, qualified_name
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files.atomic import read_whole
+from gbfl_compile.ir.nodes import Kind
 
 if TYPE_CHECKING:
     from gbfl_compile.databases.base import Database
     from gbfl_compile.ir.batch import Answers, Matrix
+    from gbfl_compile.ir.kinds import Value
     from gbfl_compile.ir.nodes import Label
 
 HEADER = "gbfl "
@@ -52,9 +55,20 @@ class Script:
         return [(int(feature), str(name)) for feature, name in self.header["columns"]]
 
     @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kind of each feature; `()` where all are numbers."""
+        return tuple(self.header.get("kinds", ()))
+
+    @property
     def outputs(self) -> list[tuple[str, str]]:
         """Kind and name of each output column."""
         return [(str(kind), str(name)) for kind, name in self.header["outputs"]]
+
+
+StagedValues: TypeAlias = Mapping[int, Sequence["Value"]]
+"""Feature -> its different values, where the rows have their numbers."""
+
+NO_VALUES: StagedValues = {}
 
 
 def read_script(path: Path) -> Script:
@@ -70,6 +84,8 @@ def read_script(path: Path) -> Script:
     first = next((number for number, line in enumerate(lines) if not line.startswith("--")), len(lines))
     try:
         fields = dict(json.loads(header))
+        if not set(fields.get("kinds", ())) <= set(get_args(Kind)):
+            raise BadInput(f"{path}: its header names an unknown kind: emit it again")
         if lacking := [key for key in HEADER_FIELDS if not isinstance(fields.get(key), HEADER_FIELDS[key])]:
             raise BadInput(f"{path}: its header has no {lacking[0]!r}: emit it again")
         body = "\n".join(lines[first:])
@@ -101,8 +117,15 @@ def load(dialect: Dialect, path: Path, labels: tuple[Label, ...] | None = None) 
     def answer(rows: Matrix) -> Answers:
         return run(dialect, script, database, rows)
 
+    def answer_rows(rows: Sequence[Sequence[Value]]) -> Answers:
+        return run_values(dialect, script, database, rows)
+
     weakref.finalize(answer, database.close).atexit = False  # at exit engines end by themselves
-    return _predictor(script, database, answer)
+    predictor = _predictor(script, database, answer)
+    if not script.kinds:
+        return predictor
+    weakref.finalize(answer_rows, lambda kept: None, answer).atexit = False  # the database lives as long as either
+    return replace(predictor, kinds=script.kinds, answer_rows=answer_rows, engine=predictor.engine + _dates(dialect))
 
 
 def load_in_database(path: Path, target: str, database: Database) -> Predictor:
@@ -113,6 +136,8 @@ def load_in_database(path: Path, target: str, database: Database) -> Predictor:
     if target != f"sql:{database.dialect}":
         raise BadInput(f"{path}: is for {target}, the database is one for sql:{database.dialect}")
     script = read_script(path)
+    if script.kinds:
+        raise BadInput(f"{path}: has features that are not numbers, and such rows are run in a private database alone")
     form, schema = script.header["form"], script.header["schema"]
     if form not in ("select", "expression") or schema:
         choice = f"in schema {schema!r}" if schema else f"with form={form}"
@@ -131,6 +156,13 @@ def load_in_database(path: Path, target: str, database: Database) -> Predictor:
             database.execute(database.drop_inserted.format(table))
 
     return _predictor(script, database, answer)
+
+
+def _dates(dialect: Dialect) -> str:
+    """What a verdict says of dates that the engine cannot hold."""
+    spelling = dialect.kinds["date"]
+    held = f"dates outside {spelling.earliest} to {spelling.latest} given as the nearest of these"
+    return "" if spelling.holds_every_date else f", {held}"
 
 
 def _dialect(database: Database) -> Dialect:
@@ -155,19 +187,35 @@ def _predictor(script: Script, database: Database, answer: Callable[[Matrix], An
 
 def run(dialect: Dialect, script: Script, database: Database, rows: Matrix) -> Answers:
     """The artifact's answers. Rows with NaN are scored with NULL and, where the engine holds it, with NaN too."""
+    if script.kinds:
+        raise BadInput("the artifact has features that are not numbers: give rows of Python values")
+    return _answers(script, _both_ways(dialect, script, database, rows, {}))
+
+
+def run_values(dialect: Dialect, script: Script, database: Database, rows: Sequence[Sequence[Value]]) -> Answers:
+    """The artifact's answers to rows of Python values; None is a NULL, as is NaN where it is no number."""
+    answers: list[tuple[Any, ...]] = []
+    for block in blocks(dialect, script.kinds, rows) if len(rows) else ():
+        answers += _both_ways(dialect, script, database, block.matrix, block.values)
+    return _answers(script, answers)
+
+
+def _both_ways(
+    dialect: Dialect, script: Script, database: Database, rows: Matrix, values: StagedValues
+) -> list[tuple[Any, ...]]:
     import numpy as np
 
     if not database.holds_infinity:
         rows = np.clip(rows, -np.finfo(np.float64).max, np.finfo(np.float64).max)
-    answers = fetch_answers(dialect, script, database, rows, "null")
+    answers = fetch_answers(dialect, script, database, rows, "null", values)
     missing = np.isnan(rows).any(axis=1)
     if database.holds_nan and missing.any():
-        again = fetch_answers(dialect, script, database, _with_every_nan(rows[missing]), "nan")
+        again = fetch_answers(dialect, script, database, _with_every_nan(rows[missing]), "nan", values)
         expected = [answers[int(index)] for index in np.flatnonzero(missing)] * len(NAN_BITS)
         for one, other in zip(expected, again, strict=True):
             if one != other:
                 raise BadInput(f"NULL and NaN are answered differently: {one!r} and {other!r}")
-    return _answers(script, answers)
+    return answers
 
 
 NAN_BITS = (0x7FF8000000000000, 0xFFF8000000000000, 0x7FF8000000000001, 0xFFF8000000000001)
@@ -183,21 +231,21 @@ def _with_every_nan(rows: Matrix) -> Matrix:
 
 
 def fetch_answers(
-    dialect: Dialect, script: Script, database: Database, rows: Matrix, missing: Any
+    dialect: Dialect, script: Script, database: Database, rows: Matrix, missing: Any, values: StagedValues = NO_VALUES
 ) -> list[tuple[Any, ...]]:
     """The outputs for each row, in the order of the rows."""
-    answers = _numbered_answers(dialect, script, database, rows, missing)
+    answers = _numbered_answers(dialect, script, database, rows, missing, values)
     if _number_place(script) is None and not database.keeps_order:
-        again = _numbered_answers(dialect, script, database, rows[::-1], missing)
+        again = _numbered_answers(dialect, script, database, rows[::-1], missing, values)
         if again[::-1] != answers:
             raise CannotRun(f"{database.version} does not keep the order of rows: emit it with a key column (sql.key)")
     return answers
 
 
 def _numbered_answers(
-    dialect: Dialect, script: Script, database: Database, rows: Matrix, missing: Any
+    dialect: Dialect, script: Script, database: Database, rows: Matrix, missing: Any, values: StagedValues
 ) -> list[tuple[Any, ...]]:
-    with _inserted_rows(dialect, script, database, rows, missing) as table:
+    with _inserted_rows(dialect, script, database, rows, missing, values) as table:
         answers = _run_statements(dialect, script, database, table)
     width = len(script.outputs)
     place = _number_place(script)
@@ -223,7 +271,9 @@ def _number_place(script: Script) -> int | None:
 
 
 @contextmanager
-def _inserted_rows(dialect: Dialect, script: Script, database: Database, rows: Matrix, missing: Any) -> Iterator[str]:
+def _inserted_rows(
+    dialect: Dialect, script: Script, database: Database, rows: Matrix, missing: Any, values: StagedValues
+) -> Iterator[str]:
     """Insert the rows as the table the artifact names, for as long as it runs."""
     import numpy as np
 
@@ -231,21 +281,37 @@ def _inserted_rows(dialect: Dialect, script: Script, database: Database, rows: M
     names = [name for _, name in script.columns]
     keys = [key for key in script.header["keys"] if key not in (*names, ROW)]
     matrix = np.column_stack([rows[:, [f for f, _ in script.columns]], *[np.arange(len(rows))] * len(keys)])
-    if not schema or script.header["form"] == "dbt":
+    schema = "" if script.header["form"] == "dbt" else schema
+    if not schema and not values:
         database.insert(table, [*names, *keys], matrix, missing=missing)
         yield identifier(dialect, table)
         return
     database.insert(COPIED, [*names, *keys], matrix, missing=missing)
     name = qualified_name(dialect, schema, table)
-    if dialect.schema_made_by is None:
+    if schema and dialect.schema_made_by is None:
         raise CannotRun(f"{database.version}: a schema cannot be created here, emit it without one to check it")
-    if dialect.name != "sqlite" or not _is_attached(database, schema):
-        database.execute(dialect.schema_made_by.format(name=identifier(dialect, schema)))
-    database.execute(dialect.table_as.format(name=name) + f" SELECT * FROM {COPIED}")  # noqa: S608 - quoted
+    if schema and (dialect.name != "sqlite" or not _is_attached(database, schema)):
+        database.execute(str(dialect.schema_made_by).format(name=identifier(dialect, schema)))
+    making, kind = dialect.table_as.format(name=name), "TABLE"
+    if dialect.name == "spark" and not table.isidentifier():  # a table's name is also a folder's there
+        making, kind = f"CREATE OR REPLACE TEMPORARY VIEW {name} AS", "VIEW"
+    database.execute(f"{making} SELECT {_copied_columns(dialect, script, keys, values)} FROM {COPIED}")  # noqa: S608
     try:
         yield name
     finally:
-        database.execute(f"DROP TABLE {name}")
+        database.execute(f"DROP {kind} {name}")
+
+
+def _copied_columns(dialect: Dialect, script: Script, keys: Sequence[str], values: StagedValues) -> str:
+    if not values:
+        return "*"
+    columns = [
+        staged_column(dialect, script.kinds[feature], values[feature], name)
+        if feature in values
+        else identifier(dialect, name)
+        for feature, name in script.columns
+    ]
+    return ", ".join([identifier(dialect, ROW), *columns, *(identifier(dialect, key) for key in keys)])
 
 
 def _is_attached(database: Database, schema: str) -> bool:

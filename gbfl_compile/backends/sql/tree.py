@@ -97,7 +97,7 @@ def case_lines(
         assert not isinstance(node, Leaf)  # noqa: S101 - called for splits only
         condition: Callable[..., str] = clause_fails if index in inverted else clause_holds
         first, second = (node.otherwise, node.then) if index in inverted else (node.then, node.otherwise)
-        return condition(dialect, program.clauses[node.clause], columns), first, second
+        return condition(dialect, program.clauses[node.clause], columns, program.kinds), first, second
 
     return lines_from(0, "")
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.nodes import Label, Program, Scorecard
+from gbfl_compile.ir.nodes import Kind, Label, Program, Scorecard
 from gbfl_compile.ir.text import label_text
 
 HEADER = "-- gbfl ["
@@ -36,9 +36,15 @@ class ExpectedText:
     keys: tuple[str, ...] = ()
     """Columns of the table that come out beside the answers, before them."""
     doubles: frozenset[str] = frozenset()
-    """The columns that are known to be doubles. Every other one must be made a double before it is compared."""
+    """The columns that are known to be doubles. Every other number must be made a double before it is compared."""
     types: tuple[tuple[str, str], ...] = ()
     """Columns of the table with their types, as its catalog prints them: some catalogs declare those of a view."""
+    kinds: tuple[Kind, ...] = ()
+    """The kind of each feature; `()` where all are numbers."""
+
+    def kind(self, feature: int) -> Kind:
+        """What the values of a feature are."""
+        return self.kinds[feature] if self.kinds else "number"
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -70,7 +76,8 @@ def expected_of(program: Program, options: Mapping[str, str], name: str = "model
         cast(Form, form),
         options.get("view", name),
         tuple(key.strip() for key in options.get("key", "").split(",") if key.strip()),
-        frozenset(column for _, column in columns) if options.get("types") == "double" else frozenset(),
+        frozenset(column for f, column in columns if options.get("types") == "double" and program.kind(f) == "number"),
+        kinds=program.kinds,
     )
 
 

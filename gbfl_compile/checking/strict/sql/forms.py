@@ -29,6 +29,7 @@ from gbfl_compile.checking.strict.sql.values import (
     Value,
     ends_of,
 )
+from gbfl_compile.checking.strict.sql.words import need_argument_type
 from gbfl_compile.ir.nodes import Label
 
 
@@ -137,11 +138,13 @@ def _longest(found: Value) -> int:
 def _arguments(at: Cursor) -> None:
     """The features by position. An argument may have any name but that of another feature's column."""
     columns = at.expected.columns
+    features = iter(feature for feature, _ in columns)
 
     def argument(at: Cursor) -> str:
         called = name(at)
-        if at.lexis.typed_arguments:
-            need_phrase(at, at.lexis.double)
+        feature = next(features, None)
+        if at.lexis.typed_arguments and feature is not None:
+            need_argument_type(at, feature)
         return called
 
     names = [] if take_sign(at, ")") else list_of(at, argument, ")")

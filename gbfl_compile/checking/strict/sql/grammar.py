@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.checking.strict.sql import arithmetic, logic, numbers
+from gbfl_compile.checking.strict.sql import arithmetic, logic, numbers, words
 from gbfl_compile.checking.strict.sql.choices import by_number, choice
 from gbfl_compile.checking.strict.sql.cursor import (
     MOST_NESTED,
@@ -26,6 +26,7 @@ from gbfl_compile.checking.strict.sql.logic import Asked, Contests, HeldClause, 
 from gbfl_compile.checking.strict.sql.values import (
     Case,
     Column,
+    ExactFeature,
     Feature,
     Number,
     Numeric,
@@ -42,6 +43,8 @@ BINDS: Mapping[str, int] = {
     "OR": OR,
     "AND": AND,
     "IS": COMPARED,
+    "IN": COMPARED,
+    "NOT": COMPARED,  # of NOT IN
     **dict.fromkeys(("=", "<>", "<", "<=", ">", ">="), COMPARED),
     **dict.fromkeys(("+", "-", "||"), ADDED),  # no two engines agree on ||, and no text can be added to
     **dict.fromkeys(("*", "/"), TIMES),
@@ -69,7 +72,10 @@ def expression(at: Cursor, least: int = OR) -> Value | Asked:
     left = _operand(at)
     while (operator := _operator(at)) is not None and BINDS[operator] >= least:
         at.position += 1
-        left = _is_null(at, left) if operator == "IS" else _combine(at, left, operator, BINDS[operator])
+        if operator in ("IN", "NOT"):
+            left = _one_of(at, left, operator == "NOT")
+        else:
+            left = _is_null(at, left) if operator == "IS" else _combine(at, left, operator, BINDS[operator])
     at.nested -= 1
     return left
 
@@ -108,9 +114,17 @@ def _compare(at: Cursor, left: Value, sign: str, right: Value) -> Asked:
             return logic.compare(at.lexis, feature, sign, bound)
         case Feature(feature), Feature(other) if feature == other and sign == "=" and at.lexis.nan == "ieee":
             return logic.present(feature)
+        case ExactFeature(), _:
+            return words.compare_converted(at, left, sign, right)
     if kind_of(left) == kind_of(right) == "integer":
         return arithmetic.compare_integers(left, sign, right)
     raise Unread(f"line {peek(at).line}: a comparison of {_name_of(left)} with {_name_of(right)}")
+
+
+def _one_of(at: Cursor, left: Value | Asked, negated: bool) -> Asked:
+    if negated:
+        need_words(at, "IN")
+    return words.one_of(at, left, negated)
 
 
 def _name_of(value: Value) -> str:
@@ -127,6 +141,8 @@ def _name_of(value: Value) -> str:
 def _is_null(at: Cursor, left: Value | Asked) -> Asked:
     negated = take_words(at, "NOT")
     need_words(at, "NULL")
+    if isinstance(left, ExactFeature):
+        return words.is_null_converted(left, negated)
     if not isinstance(left, Feature):
         raise Unread(f"line {peek(at).line}: IS NULL of something other than a feature")
     return logic.is_null(at.lexis, left.feature, negated)
@@ -172,6 +188,8 @@ def _operand(at: Cursor) -> Value | Asked:
 
 
 def _primary(at: Cursor) -> Value | Asked:
+    if at.expected.kinds and (converted := words.converted_operand(at)) is not None:
+        return converted
     token = peek(at)
     if token.kind in ("whole", "number"):
         return _number(at, negative=False)
@@ -331,7 +349,7 @@ def _cast(at: Cursor) -> Value:
 def as_double(at: Cursor, found: Value) -> Value:
     """CAST(… AS <double>)."""
     match found:
-        case Column(name_, feature) if feature is not None:
+        case Column(name_, feature) if feature is not None and at.expected.kind(feature) == "number":
             return Feature(feature, name_)
         case Feature():
             return found

@@ -25,7 +25,7 @@ from gbfl_compile.checking.strict.sql.values import (
     Value,
     Whole,
 )
-from gbfl_compile.ir.nodes import Label
+from gbfl_compile.ir.nodes import TRUE, Label
 
 KINDS = ("label", "probabilities", "score", "leaf", "reason")
 
@@ -52,8 +52,18 @@ def reading(lexis: Lexis, expected: ExpectedText, columns: Mapping[str, Value], 
     else:
         decision = StepDecision(tuple(_steps(lexis, expected, answers, book.conditions)))
     return Reading(
-        expected.features, expected.classes, decision, place=", ".join(called for _, called in expected.outputs)
+        expected.features,
+        expected.classes,
+        decision,
+        place=", ".join(called for _, called in expected.outputs),
+        kinds=expected.kinds,
+        book=tuple(_texts(expected, book, feature) for feature in range(len(expected.kinds))),
     )
+
+
+def _texts(expected: ExpectedText, book: Book, feature: int) -> tuple[str, ...]:
+    """The texts by whose codes a feature is tested."""
+    return (TRUE,) if expected.kind(feature) == "boolean" else tuple(book.texts.get(feature, ()))
 
 
 def _is_rule_reason(reason: Value | None) -> bool:

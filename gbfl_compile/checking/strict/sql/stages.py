@@ -23,7 +23,7 @@ from gbfl_compile.checking.strict.sql.cursor import (
 )
 from gbfl_compile.checking.strict.sql.grammar import column, expression, is_name, name, value_of
 from gbfl_compile.checking.strict.sql.lexis import one_name
-from gbfl_compile.checking.strict.sql.values import Column, Feature, Numeric, Value
+from gbfl_compile.checking.strict.sql.values import Column, ExactFeature, Feature, Moment, Numeric, Value
 
 Columns = dict[str, Value]
 
@@ -118,7 +118,7 @@ def items(at: Cursor) -> Columns:
             called = read[-1].text
         else:
             refuse(at, "AS and a name")
-        if (isinstance(made, Column) and called != made.name) or isinstance(made, Numeric):
+        if (isinstance(made, Column) and called != made.name) or isinstance(made, Numeric | Moment):
             raise Unread(f"line {peek(at).line}: the column {called!r} of a type that is not certain")
         if one_name(at.lexis, called) in keys:
             raise Unread(f"line {peek(at).line}: two columns are called {called!r}")
@@ -143,7 +143,7 @@ def _refuse_aliases_that_are_read(at: Cursor, found: Columns, used: Mapping[str,
         if readers[key] > (key in used[called]):
             raise Unread(f"the name {called!r} is given to a column and read by another one of the same list")
         made = found[called]
-        own = isinstance(made, Feature) and made.column == called
+        own = isinstance(made, Feature | ExactFeature) and made.column == called
         if key in sources and not own:
             raise Unread(f"the name {called!r} is given to a column and hides another one of that name")
 

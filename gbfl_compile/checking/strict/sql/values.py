@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, assert_never
 
 from gbfl_compile.checking.reading.nodes import Condition
+from gbfl_compile.ir.nodes import Kind as FeatureKind
 
-Kind: TypeAlias = Literal["column", "double", "numeric", "integer", "text", "truth"]
+Kind: TypeAlias = Literal["column", "converted", "moment", "double", "numeric", "integer", "text", "truth"]
 
 
 @dataclass(slots=True)
@@ -21,6 +22,15 @@ class Book:
 
     conditions: list[Condition] = field(default_factory=list)
     numbers: dict[Condition, int] = field(default_factory=dict)
+    texts: dict[int, list[str]] = field(default_factory=dict)
+    """Feature -> the texts it is compared with, in the order in which they were met: their codes are 1, 2, …"""
+
+    def code(self, feature: int, text: str) -> int:
+        """The code of a text of a feature, a new one where it was not met before."""
+        known = self.texts.setdefault(feature, [])
+        if text not in known:
+            known.append(text)
+        return known.index(text) + 1
 
     def number_of(self, condition: Condition) -> int:
         """The number of a condition, a new one where it was not met before."""
@@ -44,6 +54,23 @@ class Feature:
 
     feature: int
     column: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExactFeature:
+    """A feature that is a word, a boolean, a date or a timestamp, converted so that it is compared exactly."""
+
+    feature: int
+    column: str
+    kind: FeatureKind
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A date or timestamp, in days or microseconds since 1970."""
+
+    kind: FeatureKind
+    number: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +215,8 @@ class Contest:
 Value: TypeAlias = (
     Column
     | Feature
+    | ExactFeature
+    | Moment
     | Number
     | Numeric
     | Whole
@@ -212,6 +241,10 @@ def kind_of(value: Value) -> Kind:
     match value:
         case Column():
             return "column"
+        case ExactFeature():
+            return "converted"
+        case Moment():
+            return "moment"
         case Feature() | Number() | Logit() | Weight() | Mass() | Share():
             return "double"
         case Numeric():

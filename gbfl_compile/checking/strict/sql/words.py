@@ -1,0 +1,143 @@
+"""Words, booleans, dates and timestamps of the strict form: columns converted in the one exact way, and their tests.
+
+A text is a code of its own feature, given when it is first met: a set of texts is then a few ranges of numbers, and
+any text that is never met lies outside of them all. A boolean is 1 or not, a moment its days or microseconds.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Iterable
+
+from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.checking.strict.sql.conversions import CONVERSIONS, DOUBTFUL_NOT_IN, Conversion
+from gbfl_compile.checking.strict.sql.cursor import Cursor, need_phrase, need_sign, peek, take, take_phrase, take_sign
+from gbfl_compile.checking.strict.sql.logic import EVERY, Logic, Range, Span
+from gbfl_compile.checking.strict.sql.values import Book, Column, ExactFeature, Moment, Text, Truth, Value, Whole
+from gbfl_compile.ir.intervals import below
+from gbfl_compile.ir.kinds import EPOCH, EPOCH_TIME, MICROSECOND
+from gbfl_compile.ir.nodes import TRUE, Kind
+
+_DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}(?:\.[0-9]{0,5}[1-9])?")
+"""Without zeros after the last digit: text sorts right only then."""
+
+
+def conversion_of(at: Cursor, feature: int) -> Conversion | None:
+    """How a feature must be converted; None where it is a number."""
+    return CONVERSIONS[at.lexis.name].get(at.expected.kind(feature))
+
+
+def converted_operand(at: Cursor) -> ExactFeature | Moment | None:
+    """A converted column or the literal of a moment, if one comes next."""
+    start = at.position
+    for conversion in set(CONVERSIONS[at.lexis.name].values()):
+        if take_phrase(at, conversion.before):
+            token = peek(at)
+            column = at.scope.get(token.text) if token.kind == "name" else None
+            if isinstance(column, Column) and column.feature is not None:
+                kind = at.expected.kind(column.feature)
+                at.position += 1
+                if CONVERSIONS[at.lexis.name].get(kind) == conversion and take_phrase(at, conversion.after):
+                    at.used.add(token.text)
+                    return ExactFeature(column.feature, column.name, kind)
+        at.position = start
+    return _literal(at)
+
+
+def _literal(at: Cursor) -> Moment | None:
+    """`DATE '2024-02-29'` and what other engines write for it."""
+    start = at.position
+    for kind in ("date", "timestamp"):
+        conversion = CONVERSIONS[at.lexis.name][kind]
+        before, after = conversion.literal
+        if before and take_phrase(at, before) and peek(at).kind == "text":
+            text = take(at, "text", "a moment").text
+            if not after or take_phrase(at, after):
+                return Moment(kind, moment_of(kind, text, conversion))
+        at.position = start
+    return None
+
+
+def moment_of(kind: Kind, text: str, conversion: Conversion) -> float:
+    """The days or microseconds of a text in the one form that is written."""
+    if not text.endswith(conversion.zone):
+        raise Unread(f"the moment {text[:40]!r} without{conversion.zone}")
+    plain = text.removesuffix(conversion.zone)
+    if (_DATE if kind == "date" else _TIME).fullmatch(plain) is None:
+        raise Unread(f"the {kind} {plain[:40]!r}, which is not written as it is everywhere read")
+    try:
+        moment = datetime.datetime.fromisoformat(plain)
+    except ValueError:
+        raise Unread(f"the {kind} {plain[:40]!r}, which no calendar has") from None
+    if not conversion.earliest <= moment.date() <= conversion.latest:
+        raise Unread(f"the {kind} {plain!r} is before {conversion.earliest} or after {conversion.latest}")
+    number = (moment.date() - EPOCH).days if kind == "date" else (moment - EPOCH_TIME) // MICROSECOND
+    if abs(number) > 2**53:
+        raise Unread(f"the {kind} {plain!r} is too far from 1970 for exact microseconds")
+    return float(number)
+
+
+def compare_converted(at: Cursor, left: ExactFeature, sign: str, right: Value) -> Logic:
+    """A converted column with a literal of its kind."""
+    match left.kind, sign, right:
+        case "category", "=" | "<>", Text(text):
+            return _single(left.feature, _texts(at.book, left.feature, (text,), negated=sign == "<>"))
+        case "boolean", "=", Truth(truth) if at.lexis.booleans:
+            return _single(left.feature, _texts(at.book, left.feature, (TRUE,), negated=not truth))
+        case "boolean", "=", Whole(number) if not at.lexis.booleans and number in (0, 1):
+            return _single(left.feature, _texts(at.book, left.feature, (TRUE,), negated=number == 0))
+        case "date" | "timestamp", ">=" | "<", Moment(kind, number) if kind == left.kind:
+            return _single(left.feature, _from(sign, number))
+        case "date" | "timestamp", ">=" | "<", Text(text):
+            conversion = CONVERSIONS[at.lexis.name][left.kind]
+            if conversion.literal == ("", ""):
+                return _single(left.feature, _from(sign, moment_of(left.kind, text, conversion)))
+    raise Unread(f"line {peek(at).line}: a comparison {sign} of the {left.kind} {left.column!r} with something else")
+
+
+def _from(sign: str, number: float) -> tuple[Range, ...]:
+    return ((number, math.inf),) if sign == ">=" else ((-math.inf, below(number)),)
+
+
+def one_of(at: Cursor, left: object, negated: bool) -> Logic:
+    """`IN ('a', 'b')`, after its IN: texts and nothing else, never NULL."""
+    if not isinstance(left, ExactFeature) or left.kind != "category":
+        raise Unread(f"line {peek(at).line}: IN after something other than a converted word")
+    need_sign(at, "(")
+    texts = [take(at, "text", "a text").text]
+    while take_sign(at, ","):
+        texts.append(take(at, "text", "a text").text)
+    need_sign(at, ")")
+    doubtful = negated and at.lexis.name in DOUBTFUL_NOT_IN
+    # where a setting decides about NULL, one of its two answers is kept as that of NaN: they must come out alike
+    span = Span(_texts(at.book, left.feature, texts, negated), False, doubtful, doubtful)
+    return Logic("all", ((left.feature, span),))
+
+
+def is_null_converted(left: ExactFeature, negated: bool) -> Logic:
+    """NULL, or not: the one missing value of a word or date."""
+    return Logic("all", ((left.feature, Span((EVERY,) if negated else (), not negated, not negated, not negated)),))
+
+
+def _single(feature: int, ranges: tuple[Range, ...]) -> Logic:
+    """A comparison, which NULL makes unknown. There is no NaN among words and dates."""
+    return Logic("all", ((feature, Span(ranges, False, False, False)),))
+
+
+def _texts(book: Book, feature: int, texts: Iterable[str], negated: bool) -> tuple[Range, ...]:
+    """The codes of the texts, or all numbers but these."""
+    codes = sorted({book.code(feature, text) for text in texts})
+    if not negated:
+        return tuple((float(code), below(code + 1.0)) for code in codes)
+    starts = [-math.inf, *(code + 1.0 for code in codes)]
+    ends = [*(below(code) for code in codes), math.inf]
+    return tuple((least, most) for least, most in zip(starts, ends, strict=True) if least <= most)
+
+
+def need_argument_type(at: Cursor, feature: int) -> None:
+    """The type that a function's argument must declare for a feature."""
+    conversion = conversion_of(at, feature)
+    need_phrase(at, at.lexis.double if conversion is None else conversion.argument)
