@@ -20,6 +20,7 @@ from gbfl_compile.backends import emit
 from gbfl_compile.backends.c import load_scorer
 from gbfl_compile.ir.batch import evaluate_many
 from tests.bench import c_peers
+from tests.bench.c_words import words_race
 from tests.bench.shapes import clause_tree, data, fitted_tree, rule_set
 from tests.bench.timing import race
 
@@ -230,6 +231,7 @@ def main():
                 _, call = scorer.bound_row()
                 ours = {"gbfl, bound row": (lambda call=call: [call() for _ in range(CALLS)], CALLS)}
                 announce(race("c", "one row per call", ours | single_peers(model, rows, labels, folder)))
+        announce(words_race(rows))
         for shape, taken in builds:
             line = {"shape": "emit, compile at -O3 and load, wall clock", "who": shape, "nanoseconds": taken}
             sys.stdout.write(json.dumps(line) + "\n")

@@ -26,10 +26,10 @@ class Codes:
     if_missing: bool
 
 
-Asked: TypeAlias = Interval | Codes
+CodedAtom: TypeAlias = Interval | Codes
 """An atom as C asks it: texts by their codes."""
 
-Rule: TypeAlias = tuple[Asked, ...]
+Rule: TypeAlias = tuple[CodedAtom, ...]
 
 
 def rules_of(program: Program) -> tuple[Rule, ...]:
@@ -41,10 +41,10 @@ def rules_of(program: Program) -> tuple[Rule, ...]:
     """
     book = codebook(program)
     numbers = tuple({text: float(place) for place, text in enumerate(texts, 1)} for texts in book.texts)
-    return tuple(tuple(_asked(atom, numbers) for atom in clause.atoms) for clause in program.clauses)
+    return tuple(tuple(_with_codes(atom, numbers) for atom in clause.atoms) for clause in program.clauses)
 
 
-def _asked(atom: Atom, numbers: Sequence[Mapping[str, float]]) -> Asked:
+def _with_codes(atom: Atom, numbers: Sequence[Mapping[str, float]]) -> CodedAtom:
     match atom:
         case Interval():
             return atom
@@ -54,14 +54,14 @@ def _asked(atom: Atom, numbers: Sequence[Mapping[str, float]]) -> Asked:
             assert_never(atom)
 
 
-def always_holds(atom: Asked) -> bool:
+def always_holds(atom: CodedAtom) -> bool:
     """Whether the atom asks nothing."""
     if not atom.if_missing:
         return False
     return atom.lo is None and atom.hi is None if isinstance(atom, Interval) else atom.negated and not atom.codes
 
 
-def never_holds(atom: Asked) -> bool:
+def never_holds(atom: CodedAtom) -> bool:
     """Whether no value satisfies the atom: it lists no text, and a missing value fails too."""
     return isinstance(atom, Codes) and not (atom.codes or atom.negated or atom.if_missing)
 
@@ -180,15 +180,15 @@ MANY_ROWS = Spelling(" & ", " | ", "x{0}")
 """No branches: `&&` made a batch of 50 rules 15 times slower (390 against 26 ns per row in the first trial)."""
 
 
-def atom(asked: Asked, real: Real, spelling: Spelling) -> str:
+def atom(question: CodedAtom, real: Real, spelling: Spelling) -> str:
     """One atom as an expression; `1` where it always holds, `0` where it never does."""
-    match asked:
+    match question:
         case Interval():
-            return between(asked, real, spelling)
+            return between(question, real, spelling)
         case Codes():
-            return one_of(asked, real, spelling)
+            return one_of(question, real, spelling)
         case _:
-            assert_never(asked)
+            assert_never(question)
 
 
 def between(interval: Interval, real: Real, spelling: Spelling) -> str:
@@ -203,31 +203,31 @@ def between(interval: Interval, real: Real, spelling: Spelling) -> str:
     return f"(({name} != {name}){spelling.either}{text if len(tests) == 1 else f'({text})'})"
 
 
-def one_of(asked: Codes, real: Real, spelling: Spelling) -> str:
+def one_of(question: Codes, real: Real, spelling: Spelling) -> str:
     """One set of codes. NaN equals no code and differs from every one.
 
     >>> one_of(Codes(2, (1.0, 3.0), False, False), "double", ONE_ROW)
     '((x[2] == 0x1p+0) || (x[2] == 0x1.8p+1))'
     """
-    name = spelling.value.format(asked.feature)
-    tests = [f"({name} {'!=' if asked.negated else '=='} {literal(code, real)})" for code in asked.codes]
-    if asked.negated != asked.if_missing:
-        tests.insert(0, f"({name} {'==' if asked.negated else '!='} {name})")
+    name = spelling.value.format(question.feature)
+    tests = [f"({name} {'!=' if question.negated else '=='} {literal(code, real)})" for code in question.codes]
+    if question.negated != question.if_missing:
+        tests.insert(0, f"({name} {'==' if question.negated else '!='} {name})")
     if not tests:
-        return "1" if asked.negated else "0"
-    if asked.negated or len(tests) == 1:
+        return "1" if question.negated else "0"
+    if question.negated or len(tests) == 1:
         return spelling.both.join(tests)
     return f"({spelling.either.join(tests)})"
 
 
 def condition(rule: Rule, real: Real, spelling: Spelling) -> str:
     """A clause as one expression; the empty one is true."""
-    if any(never_holds(asked) for asked in rule):
+    if any(never_holds(question) for question in rule):
         return "0"
-    return spelling.both.join(atom(asked, real, spelling) for asked in rule if not always_holds(asked)) or "1"
+    return spelling.both.join(atom(question, real, spelling) for question in rule if not always_holds(question)) or "1"
 
 
 def used_features(program: Program) -> tuple[int, ...]:
     """The features some clause compares, ascending: the only columns a batch has to read."""
-    asked = (each for rule in rules_of(program) for each in rule)
-    return tuple(sorted({each.feature for each in asked if not always_holds(each) and not never_holds(each)}))
+    atoms = (each for rule in rules_of(program) for each in rule)
+    return tuple(sorted({each.feature for each in atoms if not always_holds(each) and not never_holds(each)}))

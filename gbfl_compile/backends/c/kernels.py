@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias, assert_never
 
 from gbfl_compile.backends.c.expressions import (
     MANY_ROWS,
-    Asked,
+    CodedAtom,
     Codes,
     Real,
     Rule,
@@ -127,7 +127,7 @@ def cut_points(program: Program, real: Real) -> dict[int, tuple[float, ...]]:
     return {feature: tuple(sorted(cuts)) for feature, cuts in edges.items()}
 
 
-def _changes(atom: Asked, real: Real) -> set[float]:
+def _changes(atom: CodedAtom, real: Real) -> set[float]:
     """Where an atom changes: at the bounds of an interval, at a code and right after it."""
     if isinstance(atom, Codes):
         return {edge for code in atom.codes for edge in (code, _after(code, real))}
@@ -155,7 +155,7 @@ def _after(value: float, real: Real) -> float:
     return above(value) if real == "double" else float32_at_or_above(above(value)) + 0.0
 
 
-def _holding(atom: Asked, cuts: tuple[float, ...], real: Real) -> list[int]:
+def _holding(atom: CodedAtom, cuts: tuple[float, ...], real: Real) -> list[int]:
     """The bins on which an atom holds: bin k has the values from cuts[k - 1] to below cuts[k], the last the missing."""
     if isinstance(atom, Codes):
         listed = {bisect_left(cuts, code) + 1 for code in atom.codes}
@@ -239,7 +239,7 @@ def _all_costs(program: Program, real: Real) -> dict[Kernel, float]:
             assert_never(program.decision)
 
 
-def _comparisons(atom: Asked) -> int:
+def _comparisons(atom: CodedAtom) -> int:
     return len(atom.codes) if isinstance(atom, Codes) else (atom.lo is not None) + (atom.hi is not None)
 
 

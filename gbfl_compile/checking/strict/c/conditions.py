@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Literal, TypeAlias, cast
 
 from gbfl_compile.checking.reading.choices import Value, choice
@@ -60,19 +61,33 @@ DEEPEST = 40
 def _both(parts: Sequence[Condition]) -> Condition:
     """Every part holds; `x >= 1 && x < 2` is one test of x, as it is in the program."""
     tests: list[Condition] = []
-    for part in parts:
-        match tests[-1:], part:
-            case [Test(feature, before)], Test(same, values) if same == feature:
-                common = _common(before, values)
-                tests[-1] = Test(feature, common) if common else FALSE
-            case _:
-                tests.append(part)
+    for feature, run in groupby(parts, lambda part: part.feature if isinstance(part, Test) else None):
+        if feature is None:
+            tests += run
+            continue
+        common = _common([part.values for part in run if isinstance(part, Test)])
+        tests.append(Test(feature, common) if common else FALSE)
     return all_of(tests)
 
 
-def _common(a: Sequence[Values], b: Sequence[Values]) -> tuple[Values, ...]:
-    """The values in one of the ranges of `a` and in one of those of `b`."""
-    return tuple(values for one in a for other in b if not (values := both(one, other)).empty)
+def _common(tests: Sequence[tuple[Values, ...]]) -> tuple[Values, ...]:
+    """The values that are in one of the ranges of each test; by halves, for a set may have a thousand codes."""
+    if len(tests) == 1:
+        return tests[0]
+    half = len(tests) // 2
+    a, b = _common(tests[:half]), _common(tests[half:])
+    if len(a) == len(b) == 1:
+        values = both(a[0], b[0])
+        return () if values.empty else (values,)
+    ranges = []
+    left, right = ([piece for piece in _union(side) if piece.has_numbers] for side in (a, b))
+    while left and right:
+        values = both(left[-1], right[-1])
+        if values.has_numbers:
+            ranges.append(values)
+        (left if left[-1].least >= right[-1].least else right).pop()
+    missing = all(any(piece.missing for piece in side) for side in (a, b))
+    return (*reversed(ranges), *([Values(math.inf, -math.inf, missing=True)] * missing))
 
 
 def _either(parts: Sequence[Condition]) -> Condition:

@@ -135,14 +135,14 @@ def by_texts(reading: Reading, found: Kinds) -> Reading:
     texts = {"boolean": (TRUE,)}
     book = Codebook(tuple(texts.get(kind, tuple(codes)) for kind, codes in zip(found.kinds, found.codes, strict=True)))
 
-    def test(asked: Test) -> Test:
-        if found.kinds[asked.feature] != "category":
-            return asked
-        codes = found.codes[asked.feature]
-        holding = frozenset(text for text, code in codes.items() if _has(asked, code))
-        negated, missing = _has(asked, 0), any(piece.missing for piece in asked.values)
+    def test(comparison: Test) -> Test:
+        if found.kinds[comparison.feature] != "category":
+            return comparison
+        codes = found.codes[comparison.feature]
+        holding = frozenset(text for text, code in codes.items() if _has(comparison, code))
+        negated, missing = _has(comparison, 0), any(piece.missing for piece in comparison.values)
         listed = frozenset(codes) - holding if negated else holding
-        return Test(asked.feature, code_values(Texts(listed, negated, missing), asked.feature, book))
+        return Test(comparison.feature, code_values(Texts(listed, negated, missing), comparison.feature, book))
 
     return replace(map_tests(reading, test), kinds=found.kinds, book=book.texts)
 
