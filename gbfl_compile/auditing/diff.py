@@ -35,7 +35,7 @@ from gbfl_compile.ir.batch import Matrix, evaluate_many
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.evaluate import evaluate, winner
 from gbfl_compile.ir.json import as_program
-from gbfl_compile.ir.kinds import codebook
+from gbfl_compile.ir.kinds import codebook, require_numbers
 from gbfl_compile.ir.nodes import Clause, Leaf, Program, Tree
 from gbfl_compile.ir.text import label_text, printable
 from gbfl_compile.tables.read import feature_rows
@@ -368,6 +368,8 @@ def diff(
     With `data` (a file, DataFrame or matrix), how many of its rows get another class.
     """
     before, after = as_program(old), as_program(new)
+    for each in (before, after):
+        require_numbers(each, "a comparison of two versions")
     rows = None if data is None else feature_rows(data, with_features_of(before, after).features)
     return difference(before, after, rows, budget_seconds)
 
