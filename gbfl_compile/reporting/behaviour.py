@@ -10,9 +10,8 @@ from gbfl_compile.backends.sql.dialect import Dialect
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.ir.evaluate import atom_holds, evaluate
 from gbfl_compile.ir.intervals import above, below
-from gbfl_compile.ir.kinds import intervals_in
-from gbfl_compile.ir.nodes import Interval, Program
-from gbfl_compile.ir.text import atom_text, label_text
+from gbfl_compile.ir.nodes import Interval, Kind, Program
+from gbfl_compile.ir.text import atom_text, bound_text, label_text
 from gbfl_compile.reporting.text import count, distinct
 
 ENDS = {
@@ -21,6 +20,11 @@ ENDS = {
     "both": "lo ≤ x ≤ hi",
     "neither": "lo < x < hi",
 }
+
+TEXTS_ARE_EXACT = (
+    "Texts are equal only when they are the same, character by character: capitals, accents and blanks count, "
+    "and an empty text is not a missing one."
+)
 
 _COMPARISONS = "NaN fails every comparison, so only an interval that a missing value satisfies tests for it"
 
@@ -74,21 +78,25 @@ class Behaviour:
 
 def behaviour(program: Program, targets: Iterable[str]) -> Behaviour:
     """The facts, computed from the program itself; `targets` are those of the verdict, or all known ones."""
-    atoms = [atom for clause in program.clauses for atom in intervals_in(clause)]
-    closed = Counter(atom.closed for atom in atoms if atom.lo is not None or atom.hi is not None)
+    atoms = [atom for clause in program.clauses for atom in clause.atoms]
+    intervals = [atom for atom in atoms if isinstance(atom, Interval)]
+    closed = Counter(atom.closed for atom in intervals if atom.lo is not None or atom.hi is not None)
     holding = sum(atom.if_missing for atom in atoms)
-    missing = f"A missing value fails every one of the {count(len(atoms), 'interval')}."
+    noun = "interval" if len(intervals) == len(atoms) else "condition"
+    missing = f"A missing value fails every one of the {count(len(atoms), noun)}."
     if holding:
-        missing = f"A missing value satisfies {holding:,} of {count(len(atoms), 'interval')} and fails the others."
+        missing = f"A missing value satisfies {holding:,} of {count(len(atoms), noun)} and fails the others."
+    if "category" in program.kinds:
+        missing += f" {TEXTS_ARE_EXACT}"
     nothing = evaluate(program, [None] * len(program.features))
-    example = _example(atoms)
+    example = _example(intervals)
     known = [each for name in targets if (each := target_behaviour(name)) is not None]
     return Behaviour(
         ends=tuple((ENDS[end], f"{number:,}") for end, number in sorted(closed.items())),
         missing=missing if atoms else "The program tests no feature.",
         all_missing=f"A row with every value missing gets the class {label_text(nothing.label)}.",
-        example="" if example is None else atom_text(example, distinct(program.features)),
-        example_lines=() if example is None else _example_lines(example),
+        example="" if example is None else atom_text(example, distinct(program.features), program.kinds),
+        example_lines=() if example is None else _example_lines(example, program.kind(example.feature)),
         targets=tuple(each for each in known if not each.never_run),
         never_run=tuple(each for each in known if each.never_run),
     )
@@ -100,12 +108,28 @@ def _example(atoms: list[Interval]) -> Interval | None:
     return bounded.most_common(1)[0][0] if bounded else None
 
 
-def _example_lines(atom: Interval) -> tuple[tuple[str, str, str], ...]:
+def _example_lines(atom: Interval, kind: Kind) -> tuple[tuple[str, str, str], ...]:
     cut = atom.lo if atom.lo is not None else atom.hi
     assert cut is not None  # noqa: S101 - an example has a bound
-    values = (("the next double below", below(cut)), ("the cut itself", cut), ("the next double above", above(cut)))
-    lines = [(what, repr(value), "holds" if atom_holds(atom, value) else "does not hold") for what, value in values]
+    match kind:
+        case "date" | "timestamp":
+            unit = "day" if kind == "date" else "microsecond"
+            values = ((f"the {unit} before", cut - 1), ("the cut itself", cut), (f"the {unit} after", cut + 1))
+        case _:
+            values = (
+                ("the next double below", below(cut)),
+                ("the cut itself", cut),
+                ("the next double above", above(cut)),
+            )
+    lines = [
+        (what, _exact_text(value, kind), "holds" if atom_holds(atom, value) else "does not hold")
+        for what, value in values
+    ]
     return (*lines, ("missing", "", "holds" if atom.if_missing else "does not hold"))
+
+
+def _exact_text(value: float, kind: Kind) -> str:
+    return repr(value) if kind == "number" else bound_text(value, kind)
 
 
 def target_behaviour(target: str) -> TargetBehaviour | None:

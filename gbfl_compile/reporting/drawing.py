@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, assert_never
 
 from gbfl_compile.ir.evaluate import winner
-from gbfl_compile.ir.kinds import as_interval
-from gbfl_compile.ir.nodes import Clause, Leaf, Program, Split, Tree
+from gbfl_compile.ir.nodes import Clause, Interval, Kind, Leaf, OneOf, Program, Split, Tree
+from gbfl_compile.ir.text import bound_text, value_text
 from gbfl_compile.reporting.text import class_names, count, distinct, shorten
 
 
@@ -231,23 +231,49 @@ def _questions(program: Program, tree: Tree, places: list[Place]) -> Iterator[Sh
             continue
         x, y = COLUMN * places[index].depth, places[index].y
         rows = places[index].rows
-        name, bounds = _first_atom(program.clauses[node.clause], names)
+        name, bounds = _first_atom(program, program.clauses[node.clause], names)
         yield box(x, y - QUESTION_HEIGHT / 2, QUESTION, QUESTION_HEIGHT, "question")
         yield words(x + 8, y - 10, f"C{node.clause}" + ("" if rows is None else f" · {count(rows, 'row')}"), "strong")
         yield words(x + 8, y + 4, shorten(name, LETTERS), "plain")
         yield words(x + 8, y + 18, bounds, "small")
 
 
-def _first_atom(clause: Clause, names: tuple[str, ...]) -> tuple[str, str]:
-    """What fits into a box: one feature, its bounds, and how many more there are."""
+def _first_atom(program: Program, clause: Clause, names: tuple[str, ...]) -> tuple[str, str]:
+    """What fits into a box: one feature, its bounds or texts, and how many more there are."""
     if not clause.atoms:
         return "always", ""
-    atom = as_interval(clause.atoms[0])
     more = f", {len(clause.atoms) - 1} more" if len(clause.atoms) > 1 else ""
-    lo = "" if atom.lo is None else f"{'≥' if atom.lo_closed else '>'} {atom.lo:.4g}"
-    hi = "" if atom.hi is None else f"{'≤' if atom.hi_closed else '<'} {atom.hi:.4g}"
-    bounds = f"{lo}, {hi}" if lo and hi and not more else lo + ("…" if lo and hi else hi)
-    return names[atom.feature], (bounds or "is present") + more
+    match clause.atoms[0]:
+        case Interval() as atom:
+            text = _bounds_text(atom, program.kind(atom.feature), bool(more))
+        case OneOf() as atom:
+            text = _set_text(atom, program.kind(atom.feature))
+        case other:
+            assert_never(other)
+    return names[atom.feature], text + more
+
+
+def _bounds_text(atom: Interval, kind: Kind, is_short: bool) -> str:
+    lo, hi = ("" if bound is None else _cut_text(bound, kind) for bound in (atom.lo, atom.hi))
+    lo = lo and f"{'≥' if atom.lo_closed else '>'} {lo}"
+    hi = hi and f"{'≤' if atom.hi_closed else '<'} {hi}"
+    bounds = f"{lo}, {hi}" if lo and hi and not is_short else lo + ("…" if lo and hi else hi)
+    return bounds or "is present"
+
+
+def _cut_text(bound: float, kind: Kind) -> str:
+    return f"{bound:.4g}" if kind == "number" else bound_text(bound, kind)
+
+
+def _set_text(atom: OneOf, kind: Kind) -> str:
+    if not atom.values:
+        return "is present" if atom.negated else "is missing"
+    if kind == "boolean":
+        return "is false" if atom.negated else "is true"
+    texts = shorten(", ".join(map(value_text, atom.values)), LETTERS - 6)
+    return (
+        f"{'not ' if atom.negated else ''}{'in ' if len(atom.values) > 1 else 'is ' if not atom.negated else ''}{texts}"
+    )
 
 
 def _answers(program: Program, tree: Tree, places: list[Place], x: float) -> Iterator[Shape]:

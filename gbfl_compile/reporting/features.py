@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gbfl_compile.ir.kinds import intervals_in
-from gbfl_compile.ir.nodes import Interval, Program
-from gbfl_compile.ir.text import number_text, printable
+from gbfl_compile.ir.kinds import codebook
+from gbfl_compile.ir.nodes import Atom, Interval, OneOf, Program
+from gbfl_compile.ir.text import bound_text, printable, value_text
 from gbfl_compile.reporting.drawing import Drawing, Shape, Stroke, box, px, words
-from gbfl_compile.reporting.text import count, distinct, is_number
+from gbfl_compile.reporting.text import count, distinct, is_number, shorten
 
 WIDTH, LABEL, HEIGHT, STRIP = 320.0, 34.0, 46.0, 12.0
 """Width of a figure and of its column of clause numbers; height of the histogram and of one strip."""
@@ -50,9 +50,9 @@ class FeatureSection:
 
 def feature_section(program: Program) -> FeatureSection:
     """A figure for each feature that a clause tests."""
-    atoms_of: dict[int, list[tuple[int, Interval]]] = {}
+    atoms_of: dict[int, list[tuple[int, Atom]]] = {}
     for number, clause in enumerate(program.clauses):
-        for atom in intervals_in(clause):
+        for atom in clause.atoms:
             atoms_of.setdefault(atom.feature, []).append((number, atom))
     order = sorted(atoms_of, key=lambda feature: (-len(atoms_of[feature]), feature))
     sums = itertools.accumulate(min(len(atoms_of[feature]), MOST_STRIPS) for feature in order)
@@ -104,27 +104,32 @@ def _histogram(form: Any) -> Histogram | None:
 
 
 def _figure(
-    program: Program, feature: int, atoms: list[tuple[int, Interval]], histogram: Histogram | None
+    program: Program, feature: int, atoms: list[tuple[int, Atom]], histogram: Histogram | None
 ) -> FeatureFigure:
-    low, high = _range(atoms, histogram)
-    top = HEIGHT if histogram is not None else 4.0
-    shapes: list[Shape] = [] if histogram is None else list(_bars(histogram, low, high))
-    shapes.append(Stroke(f"M{px(LABEL)} {px(top)}H{px(WIDTH)}", "axis"))
-    places = [top + 5 + STRIP * place for place in range(min(len(atoms), MOST_STRIPS))]
-    shapes.append(Stroke("".join(f"M{px(LABEL)} {px(y + 5.5)}H{px(WIDTH)}" for y in places), "guide"))
-    for y, (number, atom) in zip(places, atoms, strict=False):
-        shapes += _strip(number, atom, y, low, high)
-    bottom = top + 5 + STRIP * len(places) + 12
-    shapes.append(words(LABEL, bottom, number_text(low), "small"))
-    shapes.append(words(WIDTH, bottom, number_text(high), "small", "end"))
     name = printable(program.features[feature])
     more = f"; the first {MOST_STRIPS} are drawn" if len(atoms) > MOST_STRIPS else ""
     facts = f"in {count(len(atoms), 'clause')}{more}"
     if (missing := sum(atom.if_missing for _, atom in atoms)) > 0:
         facts += f"; a missing value holds in {missing}"
+    sets = [(number, atom) for number, atom in atoms if isinstance(atom, OneOf)]
+    if sets:
+        return text_figure(program, feature, sets, FeatureFacts(name, facts))
+    intervals = [(number, atom) for number, atom in atoms if isinstance(atom, Interval)]
+    low, high = _range(intervals, histogram)
+    top = HEIGHT if histogram is not None else 4.0
+    shapes: list[Shape] = [] if histogram is None else list(_bars(histogram, low, high))
+    shapes.append(Stroke(f"M{px(LABEL)} {px(top)}H{px(WIDTH)}", "axis"))
+    places = [top + 5 + STRIP * place for place in range(min(len(atoms), MOST_STRIPS))]
+    shapes.append(Stroke("".join(f"M{px(LABEL)} {px(y + 5.5)}H{px(WIDTH)}" for y in places), "guide"))
+    for y, (number, atom) in zip(places, intervals, strict=False):
+        shapes += _strip(number, atom, y, low, high)
+    bottom = top + 5 + STRIP * len(places) + 12
+    ends = [bound_text(end, program.kind(feature)) for end in (low, high)]
+    shapes.append(words(LABEL, bottom, ends[0], "small"))
+    shapes.append(words(WIDTH, bottom, ends[1], "small", "end"))
     title = f"{name}: the intervals of {count(min(len(atoms), MOST_STRIPS), 'clause')}"
     over = "over the training rows" if histogram is not None else "over the range of the cuts"
-    text = f"Strips {over}, from {number_text(low)} to {number_text(high)}. The rules say the same in words."
+    text = f"Strips {over}, from {ends[0]} to {ends[1]}. The rules say the same in words."
     return FeatureFigure(name, facts, Drawing(f"f{feature}", px(WIDTH), px(bottom + 4), title, text, tuple(shapes)))
 
 
@@ -164,3 +169,46 @@ def _strip(number: int, atom: Interval, y: float, low: float, high: float) -> It
     end = WIDTH if atom.hi is None else _at(atom.hi, low, high)
     yield words(LABEL - 6, y + 9, f"C{number}", "small", "end")
     yield box(min(start, WIDTH - 1.5), y + 2, max(1.5, end - start), 7, "interval")
+
+
+MOST_SLOTS = 24
+"""Texts of one category that have a column of their own in its figure."""
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureFacts:
+    """The name of a feature and what is said about it."""
+
+    name: str
+    facts: str
+
+
+def text_figure(program: Program, feature: int, atoms: list[tuple[int, OneOf]], about: FeatureFacts) -> FeatureFigure:
+    """A column for each text that a rule lists and one for any other, numbered; a strip marks those that hold."""
+    texts = codebook(program).texts[feature]
+    slots: list[str | None] = [*texts[:MOST_SLOTS], None]
+    width = (WIDTH - LABEL) / len(slots)
+    places = [9.0 + STRIP * place for place in range(min(len(atoms), MOST_STRIPS))]
+    shapes: list[Shape] = [Stroke(f"M{px(LABEL)} {px(4.0)}H{px(WIDTH)}", "axis")]
+    shapes.append(Stroke("".join(f"M{px(LABEL)} {px(y + 5.5)}H{px(WIDTH)}" for y in places), "guide"))
+    for y, (number, atom) in zip(places, atoms, strict=False):
+        shapes.append(words(LABEL - 6, y + 9, f"C{number}", "small", "end"))
+        held = [place for place, text in enumerate(slots) if (text in atom.values) != atom.negated]
+        shapes += [box(LABEL + width * place + 1, y + 2, max(1.5, width - 2), 7, "interval") for place in held]
+    bottom = 9.0 + STRIP * len(places) + 12
+    for place in range(len(slots)):
+        shapes.append(words(LABEL + width * (place + 0.5), bottom, str(place + 1), "small", "middle"))
+    names = _slot_names(program, feature, texts)
+    key = ", ".join(f"{place + 1} {name}" for place, name in enumerate(names))
+    title = f"{about.name}: the values of {count(min(len(atoms), MOST_STRIPS), 'clause')}"
+    text = f"Strips over the values: {key}. The rules say the same in words."
+    drawing = Drawing(f"f{feature}", px(WIDTH), px(bottom + 4), title, text, tuple(shapes))
+    return FeatureFigure(about.name, f"{about.facts}; {key}", drawing)
+
+
+def _slot_names(program: Program, feature: int, texts: Sequence[str]) -> list[str]:
+    if program.kind(feature) == "boolean":
+        return ["true", "false"]
+    left = len(texts) - MOST_SLOTS
+    other = "any other" if left <= 0 else f"any other ({left:,} more are listed in rules)"
+    return [*(shorten(value_text(text)) for text in texts[:MOST_SLOTS]), other]

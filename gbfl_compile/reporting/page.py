@@ -20,6 +20,7 @@ from gbfl_compile.files import resource_folder
 from gbfl_compile.files.atomic import read_whole, write_whole
 from gbfl_compile.ir.digest import digest, metadata_digest
 from gbfl_compile.ir.json import as_program
+from gbfl_compile.ir.kinds import Value, require_numbers
 from gbfl_compile.ir.nodes import Program, Tree
 from gbfl_compile.ir.trees import is_rule_list
 from gbfl_compile.learning.explain.triplets import Triplets, triplets_for
@@ -33,6 +34,7 @@ from gbfl_compile.reporting.row import points_of, row_reasons
 from gbfl_compile.reporting.rules import SHOWN, rules
 from gbfl_compile.reporting.text import class_names, one_line, shorten
 from gbfl_compile.tables.read import feature_row
+from gbfl_compile.tables.values import one_value_row
 from gbfl_compile.version import GENERATOR
 
 LARGEST_JSON = 64 * 2**20
@@ -62,7 +64,7 @@ class ReportInputs:
 
     verdict: Mapping[str, Any] | None = None
     audit: Mapping[str, Any] | None = None
-    row: Sequence[float] | None = None
+    row: Sequence[Value] | None = None
     triplets: Triplets | None = None
     row_number: int = 0
     """Which of the triplets is explained, where no row is given."""
@@ -118,10 +120,12 @@ def report(
     sizes: an emitted C file to build and measure, or the measurements.
     """
     source = as_program(program)
+    if triplets is not None:
+        require_numbers(source, "a report with triplets")
     inputs = ReportInputs(
         verdict=_form(verdict),
         audit=_form(audit),
-        row=None if row is None else feature_row(row, source.features, row_number)[0],
+        row=None if row is None else _row(row, source, row_number),
         triplets=None if triplets is None else triplets_for(source.features, triplets),
         row_number=row_number - 1,
         sizes=_sizes(sizes),
@@ -129,6 +133,13 @@ def report(
     html = render_page(source, inputs).encode("utf-8")
     write_whole(Path(out), html)
     return len(html)
+
+
+def _row(row: Any, program: Program, number: int) -> Sequence[Value]:
+    """One row of a table, or a row by itself, values by the kinds of the features."""
+    if program.kinds:
+        return one_value_row(row, program, number)[0]
+    return feature_row(row, program.features, number)[0]
 
 
 def _sizes(source: File | Sequence[Mapping[str, Any]] | None) -> Sequence[Mapping[str, Any]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import Answer, clause_holds, evaluate
+from gbfl_compile.ir.kinds import Value, is_missing, plain_value
 from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Tree
 from gbfl_compile.ir.text import clause_text, label_text
 from gbfl_compile.reporting.drawing import Bar, signed_bar
@@ -31,7 +31,8 @@ class Point:
     """A row to explain: the row itself, or its PP or PN where they are known."""
 
     name: str
-    values: tuple[float, ...]
+    values: tuple[Value, ...]
+    """As Python has them; NaN or None is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,7 @@ class RowReasons:
     note: str
 
 
-def points_of(row: Sequence[float] | None, triplets: Triplets | None, number: int = 0) -> tuple[tuple[Point, ...], str]:
+def points_of(row: Sequence[Value] | None, triplets: Triplets | None, number: int = 0) -> tuple[tuple[Point, ...], str]:
     """The row with its PP and PN. A given row is looked up in the triplets; without one, it is their row `number`."""
     if triplets is None:
         if row is None:
@@ -165,9 +166,10 @@ def _how(program: Program, answer: Answer) -> str:
             assert_never(program.decision)
 
 
-def _reasons(program: Program, row: Sequence[float], answer: Answer) -> list[ReasonLine]:
+def _reasons(program: Program, row: Sequence[Value], answer: Answer) -> list[ReasonLine]:
     """The questions on the path to a leaf, in order; or the clauses that held, those with most points first."""
     names = distinct(program.features)
+    plain = [plain_value(program.kind(i), value, program.features[i]) for i, value in enumerate(row)]
 
     def line(clause: int, holds: bool, points: int | None, largest: int) -> ReasonLine:
         text = clause_text(program.clauses[clause], names, program.kinds)
@@ -180,7 +182,7 @@ def _reasons(program: Program, row: Sequence[float], answer: Answer) -> list[Rea
         case Tree(nodes):
             lines, index = [], 0
             while not isinstance(node := nodes[index], Leaf):
-                holds = clause_holds(program.clauses[node.clause], row)
+                holds = clause_holds(program.clauses[node.clause], plain)
                 lines.append(line(node.clause, holds, None, 0))
                 index = node.then if holds else node.otherwise
             return lines
@@ -201,7 +203,7 @@ def _best_two(answer: Answer) -> tuple[int, int | None]:
     return ranked[0], ranked[1] if len(ranked) > 1 else None
 
 
-def _exactly(program: Program, row: Sequence[float]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _exactly(program: Program, row: Sequence[Value]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """What part of the row suffices and what would change its class; () where the search would take long."""
     from gbfl_compile.why.changes import changes
     from gbfl_compile.why.row import change_text, values_text
@@ -210,10 +212,10 @@ def _exactly(program: Program, row: Sequence[float]) -> tuple[tuple[str, tuple[s
     if len(program.clauses) > MOST_SEARCHED:
         return ()
     names = distinct(program.features)
-    plain = [None if math.isnan(value) else value for value in row]
+    plain = [None if is_missing(value) else value for value in row]
     enough, other = sufficient(program, plain), changes(program, plain)
     fewest = "no smaller set suffices" if enough.smallest else "a smaller set may suffice; not decided"
-    suffices = tuple(values_text(feature, values, names) for feature, values in enough.conditions)
+    suffices = tuple(values_text(feature, values, names, program.kinds) for feature, values in enough.conditions)
     moves = tuple(change_text(program, change, plain, names).replace("->", "→") for change in other.nearest)
     none = f"no change of {'one feature' if other.searched == 1 else 'one or two features'} does"
     what = "Nearest changes that change the class" if other.smallest else "A change that does, perhaps not the smallest"
@@ -257,5 +259,5 @@ def _kept_text(points: tuple[Point, ...], features: int) -> str:
     return f"This PP keeps {count(values, 'value')} of the row; the others are at their base."
 
 
-def _same(a: float, b: float) -> bool:
-    return a == b or (math.isnan(a) and math.isnan(b))
+def _same(a: Value, b: Value) -> bool:
+    return a == b or (is_missing(a) and is_missing(b))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import math
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from gbfl_compile.ir.kinds import Value
 from gbfl_compile.ir.nodes import Label
-from gbfl_compile.ir.text import label_text, number_text, printable
+from gbfl_compile.ir.text import label_text, number_text, printable, value_text
 
 LONGEST = 44
 """Characters of a name in a rule; the list of features gives the full name."""
@@ -87,10 +89,17 @@ def is_number(value: Any) -> bool:
     return abs(value) <= LARGEST  # False for NaN; integers of any size can be compared
 
 
-def row_value(value: float | None) -> str:
+def row_value(value: Value) -> str:
     """A value of a row as people read it."""
-    if value is None or math.isnan(value):
+    if value is None or value != value:
         return "missing"
+    match value:
+        case bool():
+            return str(value).lower()
+        case str():
+            return shorten(value_text(value), LONGEST_TEXT)
+        case datetime.date():
+            return str(value)
     return number_text(value) if math.isfinite(value) else ("+∞" if value > 0 else "−∞")
 
 

@@ -23,7 +23,7 @@ from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.intervals import Texts, code_values, tested_values, whole_values
 from gbfl_compile.ir.kinds import Codebook, codebook
-from gbfl_compile.ir.nodes import Atom, Clause, Label, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.nodes import Atom, Clause, Kind, Label, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.trees import leaf_numbers
 
 
@@ -149,10 +149,24 @@ def align(reading: Reading, features: tuple[str, ...], classes: tuple[Label, ...
             if not same_classes:  # ties go by position: another order is another meaning
                 raise BadInput(f"{reading.place or 'the artifact'}: its classes are not the program's, in order")
             terms = ((_renumber(condition, feature), points) for condition, points in reading.decision.terms)
-            decision = replace(reading.decision, terms=tuple(terms))
+            held = reading.decision.held
+            moved_held = None if held is None else tuple(_renumber(condition, feature) for condition in held)
+            decision = replace(reading.decision, terms=tuple(terms), held=moved_held)
         case _:
             assert_never(reading.decision)
-    return replace(reading, features=features, classes=classes, decision=decision)
+    nan = reading.nan_features
+    moved_nan = None if nan is None else frozenset(feature[place] for place in nan)
+    aligned = replace(reading, features=features, classes=classes, decision=decision, nan_features=moved_nan)
+    return _with_kinds(aligned, reading, feature) if reading.kinds else aligned
+
+
+def _with_kinds(aligned: Reading, reading: Reading, feature: list[int]) -> Reading:
+    """The kinds and texts of the features at their new places; a feature that is never mentioned counts as a number."""
+    kinds: list[Kind] = ["number"] * len(aligned.features)
+    book: list[tuple[str, ...]] = [()] * len(aligned.features)
+    for place, kind, texts in zip(feature, reading.kinds, reading.book, strict=True):
+        kinds[place], book[place] = kind, texts
+    return replace(aligned, kinds=tuple(kinds), book=tuple(book))
 
 
 def _renumber_step(
