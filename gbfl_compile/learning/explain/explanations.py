@@ -18,6 +18,7 @@ from gbfl_compile.learning.black_box.ask import BlackBox, Bools, Ints, Matrix
 from gbfl_compile.learning.explain.domain import Domain as Domain
 from gbfl_compile.learning.explain.domain import domain_of as domain_of
 from gbfl_compile.learning.explain.domain import infer_kinds as infer_kinds
+from gbfl_compile.learning.explain.domain import table_domain as table_domain
 from gbfl_compile.learning.explain.triplets import Triplets
 
 FORMAT = "gbfl explanations 1"
@@ -90,7 +91,7 @@ def _check_columns(path: Path, columns: dict[str, NDArray[Any]], width: int) -> 
             raise BadInput(f"{path}: {name} is of type {column.dtype}, which explanations cannot have")
         if column.shape != shape:
             raise BadInput(f"{path}: {name} has shape {column.shape} where {shape} is needed")
-        if kind == "f" and not np.isfinite(column).all():
+        if kind == "f" and not (~np.isinf(column) if name in POINTS else np.isfinite(column)).all():
             raise BadInput(f"{path}: {name} holds a value that is not a finite number")
 
 
