@@ -169,18 +169,8 @@ def default_black_box(x: Matrix, y: NDArray[Any], random_state: Any) -> Pipeline
     """A small neural network; full-batch on small data, where stochastic steps are too few to converge."""
     if len(np.unique(y)) < 2:
         raise BadInput("y has only one class: there is nothing to tell apart")
-    network = small_network(len(x), random_state)
-    # one thread: the steps are small, and on a busy machine threads that wait for each other took 40 times as long
-    with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
-        # stopping before convergence is no defect in a model that is only to be explained
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        return make_pipeline(StandardScaler(), network).fit(x, y)
-
-
-def small_network(rows: int, random_state: Any) -> MLPClassifier:
-    """A small neural network for this many rows, not yet fitted."""
-    small = rows < 2000
-    return MLPClassifier(
+    small = len(x) < 2000
+    network = MLPClassifier(
         (40, 20),
         solver="lbfgs" if small else "adam",
         alpha=1.0 if small else 1e-4,
@@ -188,6 +178,11 @@ def small_network(rows: int, random_state: Any) -> MLPClassifier:
         early_stopping=not small,
         random_state=random_state,
     )
+    # one thread: the steps are small, and on a busy machine threads that wait for each other took 40 times as long
+    with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
+        # stopping before convergence is no defect in a model that is only to be explained
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return make_pipeline(StandardScaler(), network).fit(x, y)
 
 
 def shared_classes(black_box: BlackBox, y: NDArray[Any] | None) -> NDArray[Any]:

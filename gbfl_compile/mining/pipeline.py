@@ -37,9 +37,10 @@ from gbfl_compile.learning.fit import HeadKind
 from gbfl_compile.learning.prepare import check_parameters, explainer_of, shared_classes
 from gbfl_compile.lowering import lower
 from gbfl_compile.mining.checkpoint import checkpoint_folder, default_checkpoint
+from gbfl_compile.mining.choice import Choice, Missing
 from gbfl_compile.mining.memory import bytes_of, jobs_within
 from gbfl_compile.mining.summary import MiningResult, distributions
-from gbfl_compile.mining.table import Choice, Missing, Sample, read_sample
+from gbfl_compile.mining.table import Sample, read_sample
 from gbfl_compile.passes import optimise
 from gbfl_compile.tables.kinds import KINDS as COLUMN_KINDS
 

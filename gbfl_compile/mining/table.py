@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from gbfl_compile.errors import BadInput, NotANumber
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.columns import Columns
-from gbfl_compile.ir.nodes import Kind
 from gbfl_compile.ir.text import printable
+from gbfl_compile.mining.choice import Choice
 from gbfl_compile.mining.memory import give_back, refuse_many_rows
 from gbfl_compile.tables.batches import column_names
 from gbfl_compile.tables.draw import Places, RowDraw, draw, drawn_rows, most_rows
@@ -28,16 +28,12 @@ from gbfl_compile.tables.kinds import KINDS, ColumnFacts, columns_of, encode_tab
 from gbfl_compile.tables.palettes import as_pandas, palettes_of
 from gbfl_compile.tables.read import (
     MOST_NAMED,
-    feature_names,
     file_ending,
     read_table,
-    refuse_absent,
     refuse_headless,
     refuse_nameless,
     some_names,
 )
-
-Missing: TypeAlias = Literal["keep", "drop", "refuse"]
 
 TEST_SHARE = 0.25
 FEWEST_ROWS = 40
@@ -92,32 +88,6 @@ class Sample:
     """What the codes in the rows mean; None where all features are numbers and none is missing."""
     palettes: tuple[Any, ...] = ()
     """Of each column, the typed values its model was trained on; see `tables.palettes`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """Which columns of a table are used, as what, and what means a missing value."""
-
-    target: str
-    drop: tuple[str, ...] = ()
-    features: tuple[str, ...] = ()
-    """These and no others, where there are any."""
-    kinds: Mapping[str, Kind] = field(default_factory=dict)
-    na: tuple[str, ...] | None = None
-    missing: Missing = "keep"
-
-    def names(self, there: Sequence[str], where: str) -> tuple[str, ...]:
-        """The features among the columns of a table."""
-        if self.features:
-            refuse_absent(there, (self.target, *self.features), where)
-            if self.target in self.features or set(self.features) & set(self.drop):
-                raise BadInput(f"{where}: --features names the target, or a column of --drop")
-            return self.features
-        return feature_names(there, self.target, self.drop, where)
-
-    def is_asked_for(self, name: str) -> bool:
-        """Whether the column is named as a feature."""
-        return name in self.features or name in self.kinds
 
 
 def read_sample(

@@ -135,14 +135,26 @@ def columns_of(facts: Sequence[ColumnFacts]) -> Columns:
     )
 
 
-def encode_rows(table: Any, columns: Columns, where: str, marks: frozenset[str] = frozenset(MARKS)) -> Matrix:
+def known_texts(series: Any) -> tuple[str, ...]:
+    """The different texts of a column."""
+    texts = (text_of(value) for value in series.dropna().unique().tolist())
+    return tuple(sorted({text for text in texts if text is not None}))
+
+
+def encode_rows(
+    table: Any,
+    columns: Columns,
+    where: str,
+    marks: frozenset[str] = frozenset(MARKS),
+    places: NDArray[np.int64] | None = None,
+) -> Matrix:
     """The rows of another table with these columns; a text that they do not know has code 0.
 
     Of a category only the marks that the columns know are missing; every other text, the empty one too, is a text.
     """
     encoded = []
     for name, kind, texts, own in zip(columns.features, columns.kinds, columns.book.texts, columns.marks, strict=True):
-        column = _by_value(table[name], name, where, None)
+        column = _by_value(table[name], name, where, places)
         if kind == "category":
             code = {text: float(place) for place, text in enumerate(texts, start=1)}
             words = [text_of(value) for value in column.values]

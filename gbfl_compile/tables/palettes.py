@@ -76,7 +76,7 @@ def _column(columns: Columns, palette: Palette, place: int, values: Matrix) -> A
         codes = np.where(missing, 0, values).astype(np.int64) - 1
         return pd.api.extensions.take(palette.values, codes, allow_fill=True)
     if kind == "number":
-        return _typed(values, palette.dtype, bool(missing.any()))
+        return _numbers(values, palette.dtype, bool(missing.any()))
     if kind == "boolean":
         if palette.dtype == bool and not missing.any():
             return values >= 1.0
@@ -91,7 +91,7 @@ def _column(columns: Columns, palette: Palette, place: int, values: Matrix) -> A
     return times.astype(object)
 
 
-def _typed(values: Matrix, dtype: Any, has_missing: bool) -> Any:
+def _numbers(values: Matrix, dtype: Any, has_missing: bool) -> Any:
     """Numbers in the column's own type; doubles where that type holds no missing value, or was text."""
     if getattr(dtype, "kind", "O") in "iub" and not has_missing and isinstance(dtype, np.dtype):
         return values.astype(dtype)

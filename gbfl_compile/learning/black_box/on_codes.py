@@ -14,6 +14,7 @@ from gbfl_compile.learning.black_box.ask import Matrix
 
 BLOCK_ROWS = 8192
 """Rows prepared at a time: one column per word makes wide rows."""
+FEW_ROWS = 500
 MOST_CODES = 200
 """Words that gradient boosting tells apart, the commonest; scikit-learn allows 255."""
 
@@ -111,7 +112,12 @@ def train_on_codes(kind: Literal["mlp", "gbm", "forest"], x: Matrix, y: Any, col
 
             is_word = np.array([each in ("category", "boolean") for each in columns.kinds])
             boosting = HistGradientBoostingClassifier(
-                max_leaf_nodes=15, learning_rate=0.05, categorical_features=is_word, random_state=seed
+                max_leaf_nodes=15,
+                learning_rate=0.05,
+                max_iter=200,
+                early_stopping=len(x) >= FEW_ROWS,  # splits on words learn few rows by heart
+                categorical_features=is_word,
+                random_state=seed,
             )
             return OnCommonCodes(boosting.fit(_common(x, is_word), y), is_word)
         case "forest":
@@ -130,12 +136,15 @@ def train_on_codes(kind: Literal["mlp", "gbm", "forest"], x: Matrix, y: Any, col
 def network_on_codes(x: Matrix, y: Any, columns: Columns, seed: Any) -> OnPreparedRows:
     """A small neural network fitted to encoded rows."""
     from sklearn.exceptions import ConvergenceWarning
+    from sklearn.neural_network import MLPClassifier
     from threadpoolctl import threadpool_limits
 
-    from gbfl_compile.learning.prepare import small_network
-
+    # one column per word is many columns: without a stop, or on few rows a strong penalty, it learns rows by heart
+    few = {"solver": "lbfgs", "alpha": 10.0, "max_iter": 300}
+    many = {"alpha": 1e-2, "max_iter": 150, "early_stopping": True}
+    network = MLPClassifier((40, 20), random_state=seed, **(few if len(x) < FEW_ROWS else many))
     preparation = preparation_of(x, columns)
     # one thread: the steps are small, and threads that wait for each other take many times as long
     with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return OnPreparedRows(small_network(len(x), seed).fit(preparation.rows(x), y), preparation)
+        return OnPreparedRows(network.fit(preparation.rows(x), y), preparation)

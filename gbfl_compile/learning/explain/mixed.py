@@ -262,8 +262,11 @@ def _move_back(search: _Search, point: Matrix, rows: Ints, feature: Ints, goal: 
     rows, feature, near, far = rows[partly], feature[partly], near[partly], far[partly]
     for _ in range(search.bisections):
         middle = halfway(near, far, search.table.steps[feature])
-        between = middle != near
-        rows, feature, near, far, middle = (a[between] for a in (rows, feature, near, far, middle))
+        # x may lie outside the training rows' range: its own value is possible, one on the way there may not be
+        middle = np.clip(middle, search.table.least[feature], search.table.most[feature])
+        between = (np.minimum(near, far) < middle) & (middle < np.maximum(near, far))
+        rows, feature = rows[between], feature[between]
+        near, far, middle = near[between], far[between], middle[between]
         if not len(rows):
             return
         keeps = _keeps(search, point, rows, feature, middle, goal)

@@ -31,7 +31,7 @@ class WordPair:
     second: int
     never: Bools
 
-    def broken(self, points: Matrix) -> Bools:
+    def broken_on(self, points: Matrix) -> Bools:
         """On which points two values meet that never do."""
         a, b = points[:, self.first], points[:, self.second]
         here = ~(np.isnan(a) | np.isnan(b))
@@ -55,6 +55,16 @@ class TableValues:
     """What a value between two others is rounded to: 0 for any, infinity where there is nothing between them."""
     pairs: tuple[WordPair, ...]
 
+    @property
+    def least(self) -> Matrix:
+        """The smallest value of each column."""
+        return np.array([values.min() if len(values) else -np.inf for values in self.values])
+
+    @property
+    def most(self) -> Matrix:
+        """The largest value of each column."""
+        return np.array([values.max() if len(values) else np.inf for values in self.values])
+
 
 def known_values(x: Matrix, columns: Columns, codes: tuple[int, ...] = ()) -> TableValues:
     """What encoded training rows show to be possible; of the columns in `codes`, no value between two others."""
@@ -62,7 +72,7 @@ def known_values(x: Matrix, columns: Columns, codes: tuple[int, ...] = ()) -> Ta
     for j, kind in enumerate(columns.kinds):
         here = x[~np.isnan(x[:, j]), j]
         is_word = kind in ("category", "boolean")
-        values.append(_common(here) if is_word else np.unique(np.quantile(here, LEVELS, method="nearest")))
+        values.append(_common(here) if is_word or not len(here) else _quantiles(here))
         widths.append(1.0 if is_word or not len(here) or here.max() == here.min() else float(here.max() - here.min()))
         steps.append(np.inf if is_word or j in codes else _step(kind, columns.whole[j]))
     missing = tuple(bool(np.isnan(column).any()) for column in x.T)
@@ -73,6 +83,10 @@ def _common(here: Matrix) -> Matrix:
     """The commonest codes, of equals the lower."""
     values, counts = np.unique(here, return_counts=True)
     return np.asarray(values[np.argsort(-counts, kind="stable")][:MOST_WORDS])
+
+
+def _quantiles(here: Matrix) -> Matrix:
+    return np.unique(np.quantile(here, LEVELS, method="nearest"))
 
 
 def _step(kind: Kind, whole: bool) -> float:
@@ -101,7 +115,7 @@ def breaks_pairs(table: TableValues, points: Matrix) -> Bools:
     """On which points words meet that never do."""
     broken = np.zeros(len(points), dtype=bool)
     for pair in table.pairs:
-        broken |= pair.broken(points)
+        broken |= pair.broken_on(points)
     return broken
 
 
@@ -110,7 +124,7 @@ def repair(table: TableValues, points: Matrix, x: Matrix) -> None:
     for _ in table.columns.features:
         changed = False
         for pair in table.pairs:
-            rows = np.flatnonzero(pair.broken(points))
+            rows = np.flatnonzero(pair.broken_on(points))
             for j in (pair.first, pair.second):
                 other = rows[differ(points[rows, j], x[rows, j])]
                 points[other, j] = x[other, j]
