@@ -23,7 +23,7 @@ ROOMS: dict[str, set[str] | None] = {
     "ir": FOUNDATION,
     "databases": LANGUAGE,
     "tables": LANGUAGE | {"databases"},
-    "learning": LANGUAGE,
+    "learning": LANGUAGE | {"tables.kinds", "tables.palettes"},
     "lowering": LANGUAGE | {"learning"},
     "passes": LANGUAGE,
     "mining": LANGUAGE | {"tables", "databases", "learning", "lowering", "passes"},

@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # numpy is loaded to run a predictor, not to list the targets
     from numpy.typing import NDArray
 
     from gbfl_compile.ir.batch import Answers, Matrix
-    from gbfl_compile.ir.kinds import Value
+    from gbfl_compile.ir.kinds import Codebook, Value
     from gbfl_compile.ir.nodes import Kind, Label, Program
 
     Vector: TypeAlias = NDArray[np.float64]
@@ -72,6 +72,10 @@ class Predictor:
     """A faster entry point, if there is one, with the same answers as `answer`."""
     kinds: tuple[Kind, ...] = ()
     """The kind of each feature; `()` where all are numbers."""
+    asks: tuple[bool, ...] = ()
+    """Which features it asks about, where that is known: a table need not have the others. `()` is all."""
+    book: Codebook | None = None
+    """Where `answer` takes words as codes: which text each code means."""
     answer_rows: Callable[[Sequence[Sequence[Value]]], Answers] | None = None
     """Where features are words or dates: rows of Python values -> answers. `answer` is for numbers alone."""
 

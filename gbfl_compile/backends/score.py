@@ -16,9 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gbfl_compile.backends.base import Predictor
+from gbfl_compile.backends.score_words import answer_frame, as_frame, recorded_marks, used_features
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files.atomic import clear_leftovers
 from gbfl_compile.ir.json import as_program
+from gbfl_compile.ir.kinds import codebook
+from gbfl_compile.ir.nodes import Program
 from gbfl_compile.tables.batches import (
     ARROW_ROWS,
     CsvKinds,
@@ -38,7 +41,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gbfl_compile.databases.base import Database
-    from gbfl_compile.ir.nodes import Program
 
 File: TypeAlias = "str | os.PathLike[str]"
 
@@ -62,6 +64,9 @@ class Rows:
     count: int
     columns: tuple[NDArray[np.float64] | None, ...]
     keys: Mapping[str, Any]
+    frame: Any = None
+    """In place of the columns, where texts are read: the table itself, and `first` the number of its first row."""
+    first: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,17 +101,23 @@ def score(
     schema: str = "",
     columns: Mapping[str, str] | None = None,
     replace: bool = False,
+    na: Sequence[str] | None = None,
 ) -> ScoringResult:
     """Score a table with an artifact or a program: key columns, `label`, then one `p_<class>` per class.
 
     source: a target's folder (with several artifacts there, `name` chooses), a Program or its file.
     table, out: files (CSV, Parquet, Arrow) of any size; or a DataFrame, whose answers are returned where `out` is None.
+    na: texts that mean a missing number or date; by default those of the table the program was mined from.
     jobs: threads; by default the machine's, at most 8.
     database: a URL or an open database: `table` and `out` are tables there and no row leaves it. `columns` maps
         features to columns where names differ, `schema` is that of both tables, `replace` drops an old `out`.
     """
     if database is not None:
         return _score_inside(source, table, out, keys, database, schema, columns, replace)
+    if isinstance(source, str | os.PathLike) and Path(source).is_file() and name is None:
+        source = as_program(source)
+    if na is None and isinstance(source, Program):
+        na = recorded_marks(source) or None
     is_file = isinstance(table, str | os.PathLike)
     if is_file and out is None:
         raise BadInput(f"{table}: name a file for its answers")
@@ -114,10 +125,10 @@ def score(
         raise BadInput(f"a table is a file or a DataFrame, not {type(table).__name__}")
     predictor = _predictor(source, name)
     if not is_file:
-        return _score_frame(predictor, table, out, tuple(keys))
+        return _score_frame(predictor, table, out, tuple(keys), na)
     path = Path(out or "")
     risky = formulas(predictor.classes) if ".csv" in path.name.lower() else []
-    rows = score_file(predictor, Path(table), path, tuple(keys), jobs)
+    rows = score_file(predictor, Path(table), path, tuple(keys), jobs, na=na)
     return ScoringResult(rows, predictor.engine, predictor.digest, str(out), None, tuple(risky))
 
 
@@ -131,13 +142,17 @@ def _predictor(source: Program | File, name: str | None) -> Predictor:
     return reference_predictor(as_program(source))
 
 
-def _score_frame(predictor: Predictor, frame: Any, out: File | None, keys: tuple[str, ...]) -> ScoringResult:
+def _score_frame(
+    predictor: Predictor, frame: Any, out: File | None, keys: tuple[str, ...], na: Sequence[str] | None = None
+) -> ScoringResult:
     import pandas as pd
 
     names = _output_names(predictor, keys, "the table")
-    _refuse_columns([str(name) for name in frame.columns], predictor.features, keys, "the table")
-    matrix = feature_matrix(frame, predictor.features, "the table")
-    answers = predictor.answer(matrix)
+    _refuse_columns([str(name) for name in frame.columns], _features_needed(predictor), keys, "the table")
+    if _reads_texts(predictor, na) or len(_features_needed(predictor)) < len(predictor.features):
+        answers = answer_frame(predictor, frame, "the table", na)
+    else:
+        answers = predictor.answer(feature_matrix(frame, predictor.features, "the table"))
     columns = [*(frame[key].to_numpy() for key in keys), answers.labels, *answers.probabilities.T]
     table = pd.DataFrame(dict(zip(names, columns, strict=False)), index=frame.index)
     if out is None:
@@ -182,28 +197,36 @@ def score_file(
     keys: tuple[str, ...] = (),
     jobs: int | None = None,
     batch_rows: int | None = None,
+    na: Sequence[str] | None = None,
 ) -> int:
     """Score every row of `data` into `out`; how many there were. `out` appears when it is complete."""
     names = _output_names(predictor, keys, str(data))
     jobs = _usable_cores() if jobs is None else jobs
     file_ending(out)
-    _refuse_columns(column_names(data), predictor.features, keys, str(data))
+    there = column_names(data)
+    _refuse_columns(there, _features_needed(predictor), keys, str(data))
+    texts = _reads_texts(predictor, na) or not set(predictor.features) <= set(there)
     if batch_rows is None:  # an output row may be wider than its input row
         batch_rows = rows_at_once(ARROW_ROWS, len(predictor.features) + len(names))
     clear_leftovers(out.parent)
     # From CSV to CSV the text of a key is kept; where columns have types, a key that is a feature becomes doubles.
     doubles = set() if file_ending(out).startswith(".csv") else set(keys).intersection(predictor.features)
     count = 0
-    with table_writer(out) as writer, closing(_read(predictor, data, keys, doubles, batch_rows, jobs > 1)) as rows:
+    several = jobs > 1
+    if texts:
+        batches = _read_texts(predictor, data, keys, batch_rows, several)
+    else:
+        batches = _read(predictor, data, keys, doubles, batch_rows, several)
+    with table_writer(out) as writer, closing(batches) as rows:
 
         def score(batch: Rows) -> tuple[int, Any]:
-            return batch.count, writer.form(_output_columns(predictor, batch, names))
+            return batch.count, writer.form(_output_columns(predictor, batch, names, str(data), na))
 
         for number, content in in_order(rows, score, jobs, jobs if predictor.threads else 0):
             writer.put(content)
             count += number
         if not count:
-            writer.put(writer.form(_output_columns(predictor, _no_rows(predictor, data, keys, doubles), names)))
+            writer.put(writer.form(_output_columns(predictor, _no_rows(predictor, data, keys, doubles), names, "", na)))
     return count
 
 
@@ -214,7 +237,36 @@ def reference_predictor(program: Program) -> Predictor:
 
     engine = f"{GENERATOR}, the program itself"
     answer = partial(evaluate_many, program)
-    return Predictor("program", engine, digest(program), program.features, program.classes, answer, threads=True)
+    about = (digest(program), program.features, program.classes, answer)
+    book = codebook(program) if program.kinds else None
+    kinds, asks = program.kinds, used_features(program)
+    return Predictor("program", engine, *about, threads=True, kinds=kinds, asks=asks, book=book)
+
+
+def _features_needed(predictor: Predictor) -> tuple[str, ...]:
+    """The features that a table must have."""
+    if not predictor.asks:
+        return predictor.features
+    return tuple(name for name, asks in zip(predictor.features, predictor.asks, strict=True) if asks)
+
+
+def _reads_texts(predictor: Predictor, na: Sequence[str] | None) -> bool:
+    """Whether columns are read as they are written: there are words, or texts that mean missing."""
+    return bool(predictor.kinds) or na is not None
+
+
+def _read_texts(
+    predictor: Predictor, data: Path, keys: tuple[str, ...], batch_rows: int, threads: bool
+) -> Generator[Rows, None, None]:
+    """The rows with each column as the file has it; what they mean is decided where they are scored."""
+    needed = _features_needed(predictor)
+    wanted = list(dict.fromkeys((*needed, *keys)))
+    first = 0
+    for batch in table_batches(data, wanted, text=wanted, rows=batch_rows, threads=threads):
+        count = batch.num_rows if hasattr(batch, "schema") else len(batch)
+        own = {key: batch.column(key) if hasattr(batch, "schema") else batch[key] for key in keys}
+        yield Rows(count, (), own, as_frame(batch, needed), first)
+        first += count
 
 
 def _usable_cores() -> int:
@@ -277,11 +329,18 @@ def _is_numeric(arrow: Any) -> bool:
     return any(kind(arrow) for kind in kinds)
 
 
-def _output_columns(predictor: Predictor, rows: Rows, names: Sequence[str]) -> dict[str, Any]:
+def _output_columns(
+    predictor: Predictor, rows: Rows, names: Sequence[str], where: str, na: Sequence[str] | None
+) -> dict[str, Any]:
     """The columns of the output."""
     import numpy as np
 
-    if predictor.columns is not None:
+    shares: Sequence[Any]
+    if rows.frame is not None:
+        places = np.arange(rows.first, rows.first + rows.count)
+        answers = answer_frame(predictor, rows.frame, where, na, places)
+        codes, shares = _class_numbers(predictor, answers.labels), tuple(answers.probabilities.T)
+    elif predictor.columns is not None:
         codes, shares = predictor.columns.answer(rows.columns, rows.count)
     else:
         matrix = np.column_stack([column for column in rows.columns if column is not None])

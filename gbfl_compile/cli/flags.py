@@ -86,6 +86,29 @@ def column_mapping(pairs: tuple[str, ...]) -> dict[str, str]:
     return mapping
 
 
+def kind_mapping(pairs: tuple[str, ...]) -> dict[str, str]:
+    """`--kind COLUMN=KIND`, each time it was given; the name may hold an equals sign."""
+    mapping = {}
+    for pair in pairs:
+        column, equals, kind = pair.rpartition("=")
+        if not equals or not column or not kind:
+            raise BadInput(f"--kind {pair!r}: write it as COLUMN=KIND")
+        mapping[column] = kind
+    return mapping
+
+
+def names_in(text: str | None) -> tuple[str, ...]:
+    """The names between commas, read as a line of CSV: a name with a comma is quoted."""
+    import csv
+
+    if text is None:
+        return ()
+    names = next(csv.reader([text]), [])
+    if not all(names):
+        raise BadInput(f"{text!r}: there is an empty name between two commas")
+    return tuple(names)
+
+
 def target_options(targets: Sequence[str], settings: tuple[str, ...]) -> dict[str, dict[str, str]]:
     """`c.dtype=float32` goes to target c, `sql.form=view` to every sql:… target, `sql:duckdb.form=view` to that one."""
     options: dict[str, dict[str, str]] = {target: {} for target in targets}

@@ -7,7 +7,18 @@ from typing import Any
 
 import click
 
-from gbfl_compile.cli.flags import DIFFERENT, EQUAL, FILE, INTERRUPTED, WRITTEN, as_json, quiet, seed
+from gbfl_compile.cli.flags import (
+    DIFFERENT,
+    EQUAL,
+    FILE,
+    INTERRUPTED,
+    WRITTEN,
+    as_json,
+    kind_mapping,
+    names_in,
+    quiet,
+    seed,
+)
 from gbfl_compile.cli.signals import stop_name
 from gbfl_compile.errors import BadInput
 
@@ -20,15 +31,24 @@ from gbfl_compile.errors import BadInput
 @click.option("--black-box", metavar="MODEL", help="Or use this one: a .onnx, .skops or .pkl file, or module:callable.")
 @click.option("--trust-pickle", is_flag=True, help="Open a pickle, which can run any code its author put into it.")
 @click.option("--trust-type", "trust_types", multiple=True, metavar="TYPE", help="A type to allow in a skops file.")
+@click.option(
+    "--kind",
+    "kind_settings",
+    multiple=True,
+    metavar="COLUMN=KIND",
+    help="number, category, boolean, date or timestamp, where another was inferred; may be repeated.",
+)
+@click.option("--features", metavar="COLUMNS", help="Learn from these columns only, separated by commas.")
+@click.option("--na", multiple=True, metavar="TEXT", help="A text that means missing, instead of '?', NA and the like.")
 @click.option("--drop", multiple=True, metavar="COLUMN", help="A column that is not a feature; may be repeated.")
 @click.option("--codes", multiple=True, metavar="COLUMN", help="A feature of codes: only values that occur are tried.")
 @click.option("--immutable", multiple=True, metavar="COLUMN", help="A feature that explanations never change.")
 @click.option(
     "--missing",
-    type=click.Choice(["refuse", "drop"]),
-    default="refuse",
+    type=click.Choice(["keep", "drop", "refuse"]),
+    default="keep",
     show_default=True,
-    help="What to do about rows with a missing feature.",
+    help="Rows with a missing feature: learn from them, leave them out, or stop.",
 )
 @click.option(
     "--head", type=click.Choice(["rules", "tree", "list"]), default="rules", show_default=True, help="Kind of model."
@@ -80,19 +100,24 @@ def mine(
     out: Path,
     checkpoint: Path | None,
     triplets: Path | None,
+    kind_settings: tuple[str, ...],
+    features: str | None,
+    na: tuple[str, ...],
     as_json: bool,
     quiet: bool,
     **options: Any,
 ) -> int:
     """Mine a program from a table (CSV, Parquet or in a database) and a black box.
 
-    Features are all columns except the target and those dropped; they must be numbers. A quarter of the rows is held
-    out to measure on. A rule set (--head rules) agrees best with the black box; a tree or a list is quicker to read.
-    After Ctrl-C, a failure of the black box or a power cut, the same command continues where it stopped. The program
-    depends neither on --jobs nor on --memory.
+    Features are all columns except the target, keys and those dropped: numbers, words, booleans, dates; values may be
+    missing. Which column is what is printed, and --kind changes it. A quarter of the rows is held out to measure on. A
+    rule set (--head rules) agrees best with the black box; a tree or a list is quicker to read. After Ctrl-C, a failure
+    of the black box or a power cut, the same command continues where it stopped. The program depends neither on --jobs
+    nor on --memory.
 
-    module:callable takes a matrix of rows and returns one probability per class, in sorted order of the classes, or for
-    two classes the probability of the second. An object with predict_proba will do too.
+    module:callable takes a matrix of rows (a DataFrame where there are words or missing values) and returns one
+    probability per class, in sorted order of the classes, or for two classes the probability of the second. An object
+    with predict_proba will do too.
 
     Example: gbfl mine loans.csv --target default --train gbm -o loans.gbfl.json
     """
@@ -104,6 +129,7 @@ def mine(
         raise BadInput("--database and --table go together")
     if options["trust_pickle"]:
         _warn_of_pickle(options["black_box"])
+    options |= {"kinds": kind_mapping(kind_settings), "features": names_in(features), "na": na or None}
     files: dict[str, Any] = {"out": out, "checkpoint": checkpoint, "triplets": triplets}
     note = _ignore if quiet or as_json else _print_note
     try:

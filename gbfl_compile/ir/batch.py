@@ -15,25 +15,26 @@ from gbfl_compile.ir.nodes import Atom, Clause, Interval, Label, Leaf, OneOf, Pr
 Matrix: TypeAlias = NDArray[np.float64]
 
 
-def evaluate_many(program: Program, rows: Matrix) -> Answers:
+def evaluate_many(program: Program, rows: Matrix, book: Codebook | None = None) -> Answers:
     """What `program` answers for each row of a matrix; NaN is missing, values of other types are taken as doubles.
 
     Words and dates are in the matrix as `ir.kinds` encodes them; a code the program does not know is any other text.
+    A `book` gives the codes of the rows' texts where they are not the program's own.
     """
+    codes = codebook(program) if book is None else book
     rows = np.asarray(rows, dtype=np.float64)
     if rows.ndim != 2 or rows.shape[1] != len(program.features):
         raise BadInput(f"rows of shape {rows.shape}: the program has {len(program.features)} features")
     match program.decision:
         case Tree():
-            return _walk(program, program.decision, rows)
+            return _walk(program, program.decision, rows, codes)
         case Scorecard():
-            return _add_up(program, program.decision, rows)
+            return _add_up(program, program.decision, rows, codes)
         case _:
             assert_never(program.decision)
 
 
-def _walk(program: Program, tree: Tree, rows: Matrix) -> Answers:
-    book = codebook(program)
+def _walk(program: Program, tree: Tree, rows: Matrix, book: Codebook) -> Answers:
     leaves = np.zeros(len(rows), dtype=np.int64)
     at: dict[int, NDArray[np.intp]] = {0: np.arange(len(rows))}
     probabilities: list[tuple[float, ...]] = []
@@ -49,10 +50,9 @@ def _walk(program: Program, tree: Tree, rows: Matrix) -> Answers:
     return Answers(label_array(program.classes)[table.argmax(axis=1)][leaves], table[leaves], leaves=leaves)
 
 
-def _add_up(program: Program, card: Scorecard, rows: Matrix) -> Answers:
+def _add_up(program: Program, card: Scorecard, rows: Matrix, book: Codebook) -> Answers:
     rows = np.asfortranarray(rows)  # an atom reads one column: its values lie together then
     by_class = np.repeat(np.array(card.bias, dtype=np.int64)[:, None], len(rows), axis=1)
-    book = codebook(program)
     for clause, points in zip(program.clauses, card.points, strict=True):
         holds = clause_column(clause, rows, book)
         for score, own in zip(by_class, points, strict=True):
@@ -87,7 +87,8 @@ def atom_column(atom: Atom, values: Matrix, book: Codebook | None = None) -> NDA
         case OneOf(feature, texts, negated):
             if book is None:
                 raise BadInput("an atom that lists texts needs the codes of these texts")
-            listed = np.isin(np.floor(values), [book.code(feature, text) for text in texts])
+            codes = [book.code(feature, text) for text in texts if text in book.texts[feature]]
+            listed = np.isin(np.floor(values), codes)  # a text without a code is in no row
             holds = (listed ^ negated) & ~missing
         case _:
             assert_never(atom)

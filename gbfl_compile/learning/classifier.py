@@ -32,10 +32,12 @@ from gbfl_compile.learning.prepare import (
     explainer_of,
     recipe_of,
     rows_between,
+    rows_between_words,
     seed_of,
     shared_classes,
 )
 from gbfl_compile.learning.rule_table import changes, reasons, rule_table
+from gbfl_compile.learning.tables import as_frame, table_rows, take_table, training_table
 from gbfl_compile.learning.tuning import KAPPAS, try_recipes
 
 FEW_ROWS = 2000
@@ -59,7 +61,9 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     max_changes : how many features a PN may change
     max_queries : how many rows the black box may be asked for the training rows' explanations; None is no limit
     immutable, directions, kinds : features a PN may not change, those it may only move "up" or "down", and those
-        kept on their values ("integer", or a tuple of codes); by name or place
+        kept on their values ("integer", or a tuple of codes); by name or place. Where X is a table with words, dates
+        or missing values, `kinds` maps names to "number", "category", "boolean", "date" or "timestamp"; the kinds of
+        the others are inferred
     checkpoint : a folder that keeps explained rows, so that a fit that was stopped continues from there
     n_jobs : how many workers of joblib's current backend explain side by side; no answer depends on it. None is one,
         or what joblib.parallel_config says
@@ -78,7 +82,7 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     extra_rows : how many made-up rows between training rows are explained too, for a rule set; None is 2,000
         where there are fewer training rows than that
     search : whether N, Delta, depth, C and kappa are chosen by cross-validation on the training rows
-    base, bounds : base values and (lower, upper); the median and the training range where None
+    base, bounds : base values and (lower, upper); the median and the training range where None; numbers alone
     verbose : 1 reports the search on standard error
     random_state : for the default black box
 
@@ -158,21 +162,9 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         exist already, save asking the black box again.
         """
         check_parameters(self)
-        x, y = _validate_training(self, X, y)
-        names = getattr(self, "feature_names_in_", None)
-        self.domain_ = domain_of(
-            x,
-            base=self.base,
-            bounds=self.bounds,
-            features=names,
-            immutable=self.immutable,
-            directions=self.directions,
-            kinds=self.kinds,
-        )
+        x, y = self._take_rows(X, y)
         self.base_ = self.domain_.base
         self.bounds_ = (self.domain_.lower, self.domain_.upper)
-        model = default_black_box(x, y, self.random_state) if self.black_box is None else self.black_box
-        self.black_box_ = as_black_box(model, x, features=names, time_limit=self.black_box_timeout)
         self.classes_ = shared_classes(self.black_box_, y)
         self.explainer_ = explainer_of(self, self.kappa)
         self.explanations_ = (
@@ -194,6 +186,28 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.consistency_ = self._measure(self.explanations_)
         return self
 
+    def _take_rows(self, X: Any, y: Any) -> tuple[Matrix, NDArray[Any] | None]:
+        """The training rows as doubles, once the columns, the domain and the black box are known."""
+        table = training_table(self, X)
+        self.columns_ = None if table is None else table.columns
+        if table is not None:
+            return take_table(self, table, X, y)
+        x, y = _validate_training(self, X, y)
+        names = getattr(self, "feature_names_in_", None)
+        self.domain_ = domain_of(
+            x,
+            base=self.base,
+            bounds=self.bounds,
+            features=names,
+            immutable=self.immutable,
+            directions=self.directions,
+            kinds=self.kinds,
+        )
+        # without a black box there is a y: it was required above
+        model = default_black_box(x, y, self.random_state) if self.black_box is None else self.black_box
+        self.black_box_ = as_black_box(model, x, features=names, time_limit=self.black_box_timeout)
+        return x, y
+
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row; missing values are allowed, and no clause that asks for them holds."""
         winners = self._answers(self._rows(X)).labels.astype(np.int64)
@@ -206,6 +220,8 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def explain_points(self, X: Any) -> Explanations:
         """The PP and PN of new rows, under the same black box, base and bounds."""
         check_is_fitted(self)
+        if self.columns_ is not None:
+            return self._explain(self._rows(X))
         return self._explain(validate_data(self, as_frame(X), reset=False, dtype=np.float64))
 
     def local_consistency(self, X: Any) -> Consistency:
@@ -220,18 +236,19 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def rules_(self) -> pd.DataFrame:
         """One line per clause: text, support, precision per class, weight, and the rows it was derived from."""
-        return rule_table(self._program(tuple(self.classes_.tolist())), self.explanations_, self.mined_)
+        book = None if self.columns_ is None else self.columns_.book
+        return rule_table(self._program(tuple(self.classes_.tolist())), self.explanations_, self.mined_, book)
 
     def explain(self, X: Any) -> pd.DataFrame:
         """One line per row: its class and why, what is sufficient for it (PP), what would change the black box (PN)."""
         e = self.explain_points(X)
         features = self.domain_.features
         base = np.broadcast_to(self.base_, e.x.shape)
-        pp, pn = changes(base, e.pp, features), changes(e.x, e.pn, features)
+        pp, pn = (changes(*sides, features, self.columns_) for sides in ((base, e.pp), (e.x, e.pn)))
         return pd.DataFrame(
             {
                 "label": self.classes_[self._answers(e.x).labels.astype(np.int64)],
-                "because": reasons(self._program(tuple(self.classes_.tolist())), e.x),
+                "because": reasons(self._program(tuple(self.classes_.tolist())), e.x, self.columns_),
                 "black_box": self.classes_[e.label],
                 "pp": [point if exists else None for point, exists in zip(pp, e.has_pp, strict=True)],
                 "pn": [point if exists else None for point, exists in zip(pn, e.has_pn, strict=True)],
@@ -261,16 +278,20 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _rows(self, X: Any) -> Matrix:
         check_is_fitted(self)
+        if self.columns_ is not None:
+            return table_rows(self.columns_, X)
         # infinities are ordinary values to a rule, NaN is missing: nothing is refused here
         rows: Matrix = validate_data(self, as_frame(X), reset=False, dtype=np.float64, ensure_all_finite=False)
         return rows
 
     def _program(self, classes: tuple[Any, ...]) -> Program:
-        return Program(self.domain_.features, classes, self.head_.clauses, self.head_.decision)
+        kinds = () if self.columns_ is None else self.columns_.program_kinds
+        return Program(self.domain_.features, classes, self.head_.clauses, self.head_.decision, kinds=kinds)
 
     def _answers(self, x: Matrix) -> Answers:
         """The head's answers, labels as class indices."""
-        return evaluate_many(self._program(tuple(range(len(self.classes_)))), x)
+        book = None if self.columns_ is None else self.columns_.book
+        return evaluate_many(self._program(tuple(range(len(self.classes_)))), x, book)
 
     def _explain(self, x: Matrix) -> Explanations:
         """A few rows in one call, by one thread: threads change last bits."""
@@ -290,6 +311,8 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             count = FEW_ROWS if self.head == "rules" and self.fit_on == "triplets" and len(x) < FEW_ROWS else 0
         if count == 0:
             return None
+        if (table := self.domain_.table) is not None:
+            return self._explain(rows_between_words(x, table, count, seed_of(self.random_state)))
         return self._explain(rows_between(x, count, seed_of(self.random_state)))
 
     def _measure(self, e: Explanations) -> Consistency:
@@ -312,15 +335,6 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _report(self, line: str) -> None:
         if self.verbose:
             sys.stderr.write(f"{line}\n")
-
-
-def as_frame(X: Any) -> Any:
-    """Arrow and Polars tables as pandas ones with the same names; everything else unchanged."""
-    if hasattr(X, "column_names") and hasattr(X, "to_pandas"):
-        return X.to_pandas()
-    if hasattr(X, "to_numpy") and hasattr(X, "columns") and not hasattr(X, "iloc"):
-        return pd.DataFrame(X.to_numpy(), columns=list(X.columns))
-    return X
 
 
 def _validate_training(model: GBFLClassifier, X: Any, y: Any) -> tuple[Matrix, NDArray[Any] | None]:

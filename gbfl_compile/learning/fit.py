@@ -5,17 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
+import numpy as np
+
 from gbfl_compile.ir.nodes import Clause
 from gbfl_compile.learning.black_box.ask import Ints, Matrix
 from gbfl_compile.learning.clauses.grid import grid_of
 from gbfl_compile.learning.clauses.mine import MinedClauses, Mode, mine, single_bounds
 from gbfl_compile.learning.explain.explanations import Domain, Explanations, concatenate, some_rows
-from gbfl_compile.learning.heads.box_search import SearchSettings, explained_cuts
+from gbfl_compile.learning.heads.box_search import SearchSettings, cut_grid, explained_cuts
+from gbfl_compile.learning.heads.grids import Grid
 from gbfl_compile.learning.heads.points import Head, fitting_points, triplet_rows
 from gbfl_compile.learning.heads.refit import SEARCHED_ROWS, fit_to_all_rows, searched_rows
 from gbfl_compile.learning.heads.rule_list import fit_rule_list
 from gbfl_compile.learning.heads.rules import PathPoint, RuleSettings, fit_rules
-from gbfl_compile.learning.heads.tree import fit_tree
+from gbfl_compile.learning.heads.search_tree import fit_search_tree
+from gbfl_compile.learning.heads.tree import MAX_DEPTH, fit_tree
+from gbfl_compile.learning.heads.word_search import WordGrid, explained_word_cuts, word_grid
 
 HeadKind: TypeAlias = Literal["tree", "rules", "rule_list"]
 HEADS: tuple[str, ...] = get_args(HeadKind)
@@ -65,13 +70,14 @@ def fit_head(
 
     With more than SEARCHED_ROWS rows the head is searched on some of them, and its numbers are fitted to all.
     """
-    clauses = _mine(recipe, e, domain) if recipe.head == "tree" else None
+    clauses = _mine(recipe, e, domain) if recipe.head == "tree" and domain.table is None else None
     if len(e.x) <= SEARCHED_ROWS:
         return _search(recipe, clauses, e, own, domain, n_classes, truth, extra, None)
     rows, weight = searched_rows(e.label, SEARCHED_ROWS)
     some_truth = None if truth is None else truth[rows]
     fitted = _search(recipe, clauses, some_rows(e, rows), own[rows], domain, n_classes, some_truth, extra, weight)
-    head = fit_to_all_rows(fitted.head, e, own, n_classes, recipe.role_weights, _rule_settings(recipe))
+    book = None if domain.table is None else domain.table.columns.book
+    head = fit_to_all_rows(fitted.head, e, own, n_classes, recipe.role_weights, _rule_settings(recipe), book)
     return replace(fitted, head=head)
 
 
@@ -99,16 +105,30 @@ def _search(
     settings = _rule_settings(recipe)
     if recipe.head == "rules":
         rows = triplet_rows(e, own, n_classes, recipe.role_weights, truth, extra, row_weight)
-        cuts = explained_cuts(e if extra is None else concatenate([e, extra]), domain.base, settings.cuts)
-        (rule_set,) = fit_rules(rows, cuts, (recipe.max_clauses,), settings)
+        mine = np.bincount(rows.x[: rows.measured], minlength=len(rows.points)).astype(np.float64)
+        grid = _grid(rows.points, mine, e if extra is None else concatenate([e, extra]), domain, settings)
+        (rule_set,) = fit_rules(rows, grid, (recipe.max_clauses,), settings)
         return FittedHead(rule_set.head, None, None, rule_set.path)
     points = fitting_points(e, own, recipe.role_weights, n_classes, row_weight)
     if clauses is None:
-        cuts = explained_cuts(e, domain.base, settings.cuts)
-        return FittedHead(fit_rule_list(points, cuts, recipe.max_clauses, settings.search), None, None, ())
-    mined, grid = clauses
+        mine = (np.arange(len(points.x)) < len(e.x)).astype(np.float64)
+        grid = _grid(points.x, mine, e, domain, settings)
+        if recipe.head == "tree" and isinstance(grid, WordGrid):
+            depth = MAX_DEPTH if recipe.max_depth == "cv" else int(recipe.max_depth)
+            tree = fit_search_tree(points, grid, depth, recipe.min_samples_leaf, settings.search)
+            return FittedHead(tree, None, None, ())
+        return FittedHead(fit_rule_list(points, grid, recipe.max_clauses, settings.search), None, None, ())
+    mined, steps = clauses
     candidates = _candidates(mined, recipe.single_bounds)
-    return FittedHead(fit_tree(candidates, points, recipe.max_depth, recipe.min_samples_leaf), mined, grid, ())
+    return FittedHead(fit_tree(candidates, points, recipe.max_depth, recipe.min_samples_leaf), mined, steps, ())
+
+
+def _grid(points: Matrix, own: Matrix, e: Explanations, domain: Domain, settings: RuleSettings) -> Grid:
+    """The points on the cuts and words of these explanations; `own` counts the user's rows at each."""
+    if domain.table is None:
+        return cut_grid(points, explained_cuts(e, domain.base, settings.cuts))
+    columns = domain.table.columns
+    return word_grid(points, own, columns, explained_word_cuts(e, domain.base, columns, settings.cuts))
 
 
 def _candidates(mined: MinedClauses, singles: bool) -> tuple[Clause, ...]:

@@ -23,6 +23,7 @@ from gbfl_compile.learning.clauses.mine import MODES
 from gbfl_compile.learning.explain.explanations import Explainer, Explanations
 from gbfl_compile.learning.explain.greedy import Greedy, explain_greedily
 from gbfl_compile.learning.explain.macem import Macem, explain_by_macem
+from gbfl_compile.learning.explain.table_values import TableValues, repair
 from gbfl_compile.learning.fit import HEADS, Recipe
 from gbfl_compile.learning.heads.tree import MAX_DEPTH
 
@@ -107,7 +108,7 @@ def seed_of(random_state: Any) -> int:
 
 def check_same_rows(explanations: Explanations, x: Matrix) -> Explanations:
     """The explanations themselves; refused where they explain other rows."""
-    if not np.array_equal(explanations.x, x):
+    if not np.array_equal(explanations.x, x, equal_nan=True):
         raise BadInput("explanations= holds other rows than X: explain these rows in this order, or leave it out")
     return explanations
 
@@ -128,6 +129,40 @@ def rows_between(x: Matrix, count: int, seed: int) -> Matrix:
     between = np.clip(x[start] + way * (x[goal] - x[start]), x.min(axis=0), x.max(axis=0))
     whole = (x == np.rint(x)).all(axis=0)
     return np.where(whole, np.where(way < 0.5, x[start], x[goal]), between)
+
+
+def rows_between_words(x: Matrix, table: TableValues, count: int, seed: int) -> Matrix:
+    """`count` made-up rows of a table with words, each between a row and one of its nearest.
+
+    Words, whole numbers and missing values are those of either row; pairs of words that never meet are taken back.
+    """
+    random = np.random.default_rng(seed)
+    space = _metric(x, table)
+    search = NearestNeighbors(n_neighbors=min(NEIGHBOURS + 1, len(x))).fit(space)
+    near = search.kneighbors(space, return_distance=False)
+    start = random.integers(len(x), size=count)
+    goal = near[start, random.integers(min(1, near.shape[1] - 1), near.shape[1], size=count)]
+    way = random.random((count, 1))
+    rows = np.where(random.random((count, x.shape[1])) < way, x[goal], x[start])
+    between = x[start] + way * (x[goal] - x[start])
+    rows = np.where((table.steps == 0) & ~np.isnan(between), between, rows)
+    repair(table, rows, x[start])
+    return rows
+
+
+def _metric(x: Matrix, table: TableValues) -> Matrix:
+    """The rows where distance is how much they differ: numbers by their spread, words and gaps by a constant."""
+    parts = []
+    for j, kind in enumerate(table.columns.kinds):
+        here, missing = x[:, j], np.isnan(x[:, j])
+        if kind in ("category", "boolean"):
+            codes = np.where(missing, -1, here)
+            parts += [0.5 * (codes == code) for code in np.unique(codes)]
+            continue
+        values = here[~missing]
+        low, middle, high = np.quantile(values, (0.05, 0.5, 0.95)) if len(values) else (0.0, 0.0, 0.0)
+        parts += [np.where(missing, 0.0, (here - middle) / (2 * (high - low or 1.0))), 0.5 * missing]
+    return np.column_stack(parts)
 
 
 def default_black_box(x: Matrix, y: NDArray[Any], random_state: Any) -> Pipeline:
@@ -158,9 +193,20 @@ def shared_classes(black_box: BlackBox, y: NDArray[Any] | None) -> NDArray[Any]:
     if not black_box.names_classes:
         return _class_names(black_box, labels)
     unknown = [label for label in labels.tolist() if label not in black_box.classes.tolist()]
+    if unknown and (same := _same_but_for_type(black_box.classes, labels)) is not None:
+        return same
     if unknown:
         raise BadInput(f"y has a class {unknown[0]!r} that the black box does not: {black_box.classes.tolist()}")
     return black_box.classes
+
+
+def _same_but_for_type(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[Any] | None:
+    """The labels of y in the order of the black box's, where both are written alike: 0 and 1 against "0" and "1"."""
+    by_text = {str(label): label for label in labels.tolist()}
+    texts = [str(label) for label in classes.tolist()]
+    if len(set(texts)) < len(texts) or set(texts) != set(by_text):
+        return None
+    return np.array([by_text[text] for text in texts])
 
 
 def _class_names(black_box: BlackBox, labels: NDArray[Any]) -> NDArray[Any]:

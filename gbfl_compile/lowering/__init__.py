@@ -16,7 +16,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.ir.nodes import Clause, Decision, Leaf, Program, Tree
+from gbfl_compile.ir.columns import Columns
+from gbfl_compile.ir.kinds import Codebook
+from gbfl_compile.ir.nodes import Clause, Decision, Kind, Leaf, Program, Tree
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.learning.baselines import AugmentedTree, DistilledTree, StandardTree
 from gbfl_compile.learning.classifier import GBFLClassifier
@@ -46,8 +48,10 @@ def lower(model: Any, figures: Mapping[str, Any] | None = None) -> Program:
                 f"a {type(model).__name__} cannot be lowered: give a GBFLClassifier, a baseline of "
                 "learning.baselines, or a DecisionTreeClassifier"
             )
-    program = Program(feature_names(model), tuple(model.classes_.tolist()), clauses, decision)
-    counted = _with_row_counts(program, _training_rows(model))
+    columns = _columns(model)
+    kinds = () if columns is None else columns.program_kinds
+    program = Program(feature_names(model), tuple(model.classes_.tolist()), clauses, decision, kinds=kinds)
+    counted = _with_row_counts(program, _training_rows(model), None if columns is None else columns.book)
     return validate(replace(counted, metadata=provenance(model, figures or {})))
 
 
@@ -57,6 +61,12 @@ def feature_names(model: Any) -> tuple[str, ...]:
     if names is None:
         return tuple(f"x{index}" for index in range(model.n_features_in_))
     return tuple(str(name) for name in names)
+
+
+def _columns(model: Any) -> Columns | None:
+    """What the codes in the training rows mean, where the table had words or gaps."""
+    columns: Columns | None = getattr(model, "columns_", None)
+    return columns
 
 
 def _require_fitted(model: Any) -> Any:
@@ -76,11 +86,11 @@ def _training_rows(model: Any) -> Any:
     return model.explanations_.x if hasattr(model, "explanations_") else getattr(model, "x_", None)
 
 
-def _with_row_counts(program: Program, rows: Any) -> Program:
+def _with_row_counts(program: Program, rows: Any, book: Codebook | None = None) -> Program:
     """The program with the number of training rows that end in each leaf, for readers."""
     if rows is None or not isinstance(program.decision, Tree):
         return program
-    leaves = np.asarray(evaluate_many(program, rows).leaves)
+    leaves = np.asarray(evaluate_many(program, rows, book).leaves)
     counts = iter(np.bincount(leaves, minlength=len(program.decision.nodes)).tolist())
     nodes = (replace(node, rows=next(counts)) if isinstance(node, Leaf) else node for node in program.decision.nodes)
     return replace(program, decision=Tree(tuple(nodes)))
@@ -120,7 +130,7 @@ def provenance(model: Any, figures: Mapping[str, Any]) -> dict[str, Any]:
         facts["training"] = {
             "rows": len(rows),
             "fingerprint": data_fingerprint(rows, feature_names(model)),
-            "histograms": [histogram(rows[:, feature]) for feature in range(rows.shape[1])],
+            "histograms": histograms(rows, _columns(model)),
         }
     known = dict(figures)
     if hasattr(model, "explanations_"):
@@ -137,6 +147,26 @@ def data_fingerprint(rows: Any, features: tuple[str, ...]) -> str:
     seen = hashlib.sha256(names + b"\0\0" + str(values.shape).encode())
     seen.update(values.data)
     return seen.hexdigest()
+
+
+def histograms(rows: Any, columns: Columns | None) -> list[dict[str, Any]]:
+    """The histogram of each column; of words, how often each occurs."""
+    if columns is None:
+        return [histogram(rows[:, feature]) for feature in range(rows.shape[1])]
+    return [
+        {"edges": [], **_word_counts(rows[:, feature], columns.book.texts[feature], kind)}
+        if kind in ("category", "boolean")
+        else histogram(rows[:, feature])
+        for feature, kind in enumerate(columns.kinds)
+    ]
+
+
+def _word_counts(codes: Any, texts: tuple[str, ...], kind: Kind) -> dict[str, Any]:
+    missing = np.isnan(codes)
+    counts = np.bincount(codes[~missing].astype(np.int64), minlength=len(texts) + 1).tolist()
+    names = ("false", "true") if kind == "boolean" else ("", *texts)  # no training row has code 0
+    values = dict(zip(names, counts, strict=False))
+    return {"counts": [], "missing": int(missing.sum()), "values": {t: n for t, n in values.items() if n}}
 
 
 def histogram(values: Any) -> dict[str, Any]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import pandas as pd
@@ -23,23 +23,26 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.files.atomic import make_folder, temporary_folder
 from gbfl_compile.ir.batch import Matrix, evaluate_many
 from gbfl_compile.ir.json import save
+from gbfl_compile.ir.nodes import Kind as ColumnKind
 from gbfl_compile.ir.nodes import Program
-from gbfl_compile.learning.black_box.ask import BackgroundCall, as_black_box, classes_of
+from gbfl_compile.learning.black_box.ask import BackgroundCall, OriginalTable, as_black_box, classes_of
 from gbfl_compile.learning.black_box.load import KINDS, Kind, LoadedBlackBox, obtain_black_box
 from gbfl_compile.learning.classifier import FEW_ROWS, GBFLClassifier
 from gbfl_compile.learning.explain.checkpoints import rows_per_unit, units_of
-from gbfl_compile.learning.explain.explanations import domain_of, triplets_of
+from gbfl_compile.learning.explain.explanations import domain_of, table_domain, triplets_of
 from gbfl_compile.learning.explain.parallel import explain_in_units
 from gbfl_compile.learning.explain.triplets import Triplets, save_triplets
-from gbfl_compile.learning.figures import baseline_figures, held_out_figures
+from gbfl_compile.learning.figures import as_input, baseline_figures, held_out_figures
 from gbfl_compile.learning.fit import HeadKind
 from gbfl_compile.learning.prepare import check_parameters, explainer_of, shared_classes
 from gbfl_compile.lowering import lower
 from gbfl_compile.mining.checkpoint import checkpoint_folder, default_checkpoint
+from gbfl_compile.mining.choice import Choice, Missing
 from gbfl_compile.mining.memory import bytes_of, jobs_within
 from gbfl_compile.mining.summary import MiningResult, distributions
 from gbfl_compile.mining.table import Sample, read_sample
 from gbfl_compile.passes import optimise
+from gbfl_compile.tables.kinds import KINDS as COLUMN_KINDS
 
 BLOCK_ROWS = 65_536
 
@@ -90,7 +93,10 @@ def mine(
     drop: Sequence[str] = (),
     codes: Sequence[str] = (),
     immutable: Sequence[str] = (),
-    missing: Literal["refuse", "drop"] = "refuse",
+    features: Sequence[str] = (),
+    kinds: Mapping[str, str] | None = None,
+    na: Sequence[str] | None = None,
+    missing: Missing = "keep",
     head: str = "rules",
     clauses: int | None = None,
     depth: int | None = None,
@@ -113,7 +119,10 @@ def mine(
     train, black_box: train this kind on the table, or take a fitted model, a callable, a file or "module:callable".
     trust_pickle, trust_types: open a pickle, which runs its author's code; types to allow in a skops file.
     drop, codes, immutable: columns that are no features; features whose values are codes; that no PN changes.
-    missing: what to do about rows with a missing feature.
+    features, kinds: columns that are features, where not all others are; name -> "number", "category", "boolean",
+        "date" or "timestamp", where it is not the one inferred.
+    na: texts that mean a missing value, in place of "?", "NA" and the like; empty and blank ones always do.
+    missing: rows with a missing feature are learned from ("keep"), left out ("drop"), or refused ("refuse").
     head, clauses, depth: "rules", "tree" or "list", and the size allowed (32 clauses, or a depth of 5).
     rows: at most this many are used, drawn with `seed`.
     jobs, memory: processes that explain rows; a limit for all together, such as "2GB". Neither changes the program.
@@ -127,7 +136,9 @@ def mine(
         both = ", not both" if train else ""
         raise BadInput(f"give --train mlp|gbm|forest, to train a black box, or --black-box MODEL, to take one{both}")
     _refuse_unknown("train", train, (None, *KINDS))
-    _refuse_unknown("missing", missing, ("refuse", "drop"))
+    _refuse_unknown("missing", missing, ("keep", "drop", "refuse"))
+    for kind in (kinds or {}).values():
+        _refuse_unknown("kind", kind, COLUMN_KINDS)
     _refuse_unknown("head", head, tuple(HEADS))
     for name, number in (("rows", rows), ("jobs", jobs)):
         if not isinstance(number, int) or number < 1:
@@ -144,16 +155,12 @@ def mine(
         baselines=baselines,
     )
     program_file = _writable(out)
-    sample = read_sample(
-        table,
-        target,
-        database=database,
-        drop=tuple(drop),
-        drop_missing=missing == "drop",
-        most=rows,
-        seed=seed,
-        memory=options.memory,
-    )
+    marks = None if na is None else tuple(na)
+    wanted = cast("Mapping[str, ColumnKind]", dict(kinds or {}))
+    choice = Choice(target, tuple(drop), tuple(features), wanted, marks, missing)
+    sample = read_sample(table, choice, database=database, most=rows, seed=seed, memory=options.memory)
+    if sample.columns is not None:
+        _refuse_for_words(explainer, triplets, sample)
     for line in sample.notes:
         note(line)
     _refuse_absent_features(options, sample.features)
@@ -167,6 +174,18 @@ def mine(
         if triplets is not None:
             save_triplets(Path(triplets), mined.triplets)
     return mined
+
+
+def _refuse_for_words(explainer: str, triplets: Any, sample: Sample) -> None:
+    """Refuse what does not exist for tables with words or gaps, before the long work."""
+    columns = sample.columns
+    assert columns is not None  # noqa: S101 - it is called for such tables alone
+    words = [name for name, kind in zip(columns.features, columns.kinds, strict=True) if kind != "number"]
+    what = f"{words[0]!r} is a {columns.kinds[columns.features.index(words[0])]}" if words else "it has missing values"
+    if explainer == "macem":
+        raise BadInput(f"--explainer macem: {sample.name}: {what}, and macem needs numbers: use greedy")
+    if triplets is not None:
+        raise BadInput(f"--triplets: {sample.name}: {what}, and a file of triplets holds numbers alone: leave it out")
 
 
 def _refuse_unknown(name: str, value: str | None, known: tuple[str | None, ...]) -> None:
@@ -219,15 +238,19 @@ def mine_sample(
     progress: Progress = _no_progress,
 ) -> MiningResult:
     """The program mined from a sample with the black box that `obtain` gives, explanations kept below `folder`."""
-    split, features = sample.split, sample.features
+    split, features, columns = sample.split, sample.features, sample.columns
     units = sum(len(units_of(len(x), rows_per_unit(len(x)))) for x in (split.x, split.x_test))
     step = partial(progress, steps=units + 4)
     with threadpool_limits(1):  # of each process: several threads would change last bits
         step("the black box")
-        source = obtain(split.x, split.y, features)
+        source = obtain(split.x, split.y, features, columns=columns)
         origin = source.as_json()
         jobs = options.jobs if options.memory is None else jobs_within(options.memory, split, options.jobs)
-        black_box = as_black_box(source.model, split.x, features=features, time_limit=options.black_box_timeout)
+        original = None if columns is None or source.takes_codes else OriginalTable(columns, sample.palettes)
+        black_box = as_black_box(
+            source.model, split.x, features=features, time_limit=options.black_box_timeout, table=original
+        )
+        classes = shared_classes(black_box, split.y)  # labels that do not match are refused before the long work
         model = GBFLClassifier(
             black_box,
             head=options.head,
@@ -239,13 +262,15 @@ def mine_sample(
             random_state=options.seed,
         )
         check_parameters(model)
-        domain = domain_of(split.x, features=features, immutable=options.immutable, kinds=model.kinds)
+        if columns is None:
+            domain = domain_of(split.x, features=features, immutable=options.immutable, kinds=model.kinds)
+        else:
+            domain = table_domain(split.x, columns, immutable=options.immutable, codes=options.codes)
         explain = partial(explain_in_units, explainer_of(model, model.kappa), black_box, domain=domain, n_jobs=jobs)
         explaining = partial(step, f"explaining {len(split.x)} training rows")
         explanations = explain(split.x, folder=folder / "training", tell=explaining)
         step(f"fitting {options.head}")
-        frame = pd.DataFrame(split.x, columns=list(features))
-        fit = partial(model.fit, frame, split.y, explanations=explanations)
+        fit = partial(model.fit, as_input(split.x, features, columns), split.y, explanations=explanations)
         # on few rows the fit itself asks the black box, which need not bear two that ask at once
         fitting = BackgroundCall(fit, "fitting") if jobs > 1 and len(split.x) >= FEW_ROWS else None
         if fitting is None:
@@ -253,11 +278,11 @@ def mine_sample(
         at_once = None if fitting is None else jobs - 1
         explaining = partial(step, f"explaining {len(split.x_test)} test rows")
         held_out = explain(split.x_test, folder=folder / "test", at_once=at_once, tell=explaining)
-        triplets = triplets_of(held_out, shared_classes(black_box, split.y))
+        triplets = triplets_of(held_out, classes)
         figures: dict[str, Any] = {}
         if options.baselines:
             step("fitting the baselines")
-            fixed = {"seed": options.seed, "jobs": jobs}
+            fixed: dict[str, Any] = {"seed": options.seed, "jobs": jobs, "columns": columns}
             figures["baselines"] = baseline_figures(black_box, explanations, split.y, triplets, split.y_test, **fixed)
         if fitting is not None:
             fitting.answer()
@@ -274,12 +299,13 @@ def _measure(
     figures: dict[str, Any],
 ) -> MiningResult:
     """The fitted model as a program, and how both do on the held-out rows."""
-    split = sample.split
-    accuracy, consistency = held_out_figures(model, triplets, split.y_test)
+    split, columns = sample.split, sample.columns
+    book = None if columns is None else columns.book
+    accuracy, consistency = held_out_figures(model, triplets, split.y_test, columns)
     own = np.asarray(model.classes_)[classes_of(model.black_box_, split.x_test)]
     own_accuracy = float((own == split.y_test).mean())
     test = {"accuracy": accuracy, "black_box_accuracy": own_accuracy, **consistency.as_dict()}
-    program = optimise(lower(model, {"test": test, **figures}), split.x)
+    program = optimise(lower(model, {"test": test, **figures}), split.x, book)
     mining = {
         "data": sample.facts,
         "seed": options.seed,
@@ -288,7 +314,7 @@ def _measure(
         "explainer": options.explainer,
         "rows": {"training": len(split.x), "test": len(split.x_test)},
         "path": model.path_.to_dict("records"),
-        **distributions(program, split.x, split.y, split.y_test),
+        **distributions(program, split.x, split.y, split.y_test, book),
     }
     program = replace(program, metadata={**program.metadata, "mining": mining})
     compared = (split.x, triplets.x, triplets.pp, triplets.pn)
@@ -301,7 +327,9 @@ def _count_different(program: Program, model: GBFLClassifier, rows: Matrix) -> i
     count = 0
     for begin in range(0, len(rows), BLOCK_ROWS):
         block = rows[begin : begin + BLOCK_ROWS]
-        answers, frame = evaluate_many(program, block), pd.DataFrame(block, columns=list(model.feature_names_in_))
-        labels, probabilities = model.predict(frame), model.predict_proba(frame)
+        columns = model.columns_
+        answers = evaluate_many(program, block, None if columns is None else columns.book)
+        rows_in = as_input(block, list(model.feature_names_in_), columns)
+        labels, probabilities = model.predict(rows_in), model.predict_proba(rows_in)
         count += int(((labels != answers.labels) | (probabilities != answers.probabilities).any(axis=1)).sum())
     return count

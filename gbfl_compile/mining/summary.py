@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gbfl_compile.ir.batch import Matrix, clause_column, evaluate_many
 from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.kinds import Codebook
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.ir.text import printable, readable, unseen_text
 from gbfl_compile.learning.consistency import Consistency
@@ -88,6 +89,11 @@ def _lines(mined: MiningResult) -> list[str]:
     for what, percent, of in (
         ("accuracy", 100 * mined.accuracy, f"black box {100 * mined.black_box_accuracy:.1f} %"),
         ("same class as the black box", figures.fidelity, f"{figures.fidelity_right} of {figures.rows}"),
+        *(
+            [("C_TB, all rows", figures.c_tb_all, f"{figures.c_tb_all_right} of {figures.rows}")]
+            if "columns" in mining["data"]
+            else []
+        ),
         ("C_TB, rows with a PN", figures.c_tb, f"{figures.c_tb_right} of {figures.with_pn}"),
         ("C_PP", figures.c_pp, f"{figures.c_pp_right} of {figures.with_pp}"),
         ("C_PN", figures.c_pn, f"{figures.c_pn_right} of {figures.with_pn}"),
@@ -117,15 +123,20 @@ def _baseline_lines(baselines: dict[str, Any]) -> list[str]:
 BINS = 10
 
 
-def distributions(program: Program, x: Matrix, y: NDArray[Any], y_test: NDArray[Any]) -> dict[str, Any]:
-    """Counts over training rows, classes in the program's order and clauses in the program's numbering."""
-    answers = evaluate_many(program, x)
+def distributions(
+    program: Program, x: Matrix, y: NDArray[Any], y_test: NDArray[Any], book: Codebook | None = None
+) -> dict[str, Any]:
+    """Counts over training rows, classes in the program's order and clauses in the program's numbering.
+
+    A `book` has the codes of the rows' words.
+    """
+    answers = evaluate_many(program, x, book)
     counts: dict[str, Any] = {
         "class_counts": {"training": _counts(program, y.tolist()), "test": _counts(program, y_test.tolist())},
         "label_counts": _counts(program, answers.labels.tolist()),
         "probabilities": [share_histogram(answers.probabilities[:, c]) for c in range(len(program.classes))],
-        "whole_numbers": [name for name, whole in zip(program.features, _are_whole(x), strict=True) if whole],
-        "clause_support": [int(clause_column(clause, x).sum()) for clause in program.clauses],
+        "whole_numbers": [name for name, whole in zip(program.features, _are_whole(program, x), strict=True) if whole],
+        "clause_support": [int(clause_column(clause, x, book).sum()) for clause in program.clauses],
     }
     if answers.scores is not None:
         scores = answers.scores.astype(np.float64)
@@ -140,9 +151,10 @@ def share_histogram(shares: Matrix) -> dict[str, Any]:
     return {"edges": edges, "counts": counts.tolist()}
 
 
-def _are_whole(x: Matrix) -> list[bool]:
-    """Whether each column holds whole numbers only: nobody can then make a change to 1.3."""
-    return (x == np.rint(x)).all(axis=0).tolist()  # type: ignore[no-any-return]  # numpy types a list of anything
+def _are_whole(program: Program, x: Matrix) -> list[bool]:
+    """Whether each column holds whole numbers only, gaps aside: nobody can then make a change to 1.3."""
+    whole = ((x == np.rint(x)) | np.isnan(x)).all(axis=0).tolist()
+    return [each and program.kind(feature) == "number" for feature, each in enumerate(whole)]
 
 
 def _counts(program: Program, labels: list[Any]) -> list[int]:

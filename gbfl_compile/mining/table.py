@@ -1,13 +1,15 @@
 """The rows a model is mined from: read or drawn, which columns are features, what the classes are, which are held out.
 
-What cannot be learned from is refused by name, with the way out; nothing is filled in, coded or guessed.
+Each column gets a kind, which is printed and recorded. What cannot be learned from is refused by name, with the way
+out; nothing is filled in or guessed.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +18,19 @@ from numpy.typing import NDArray
 
 from gbfl_compile.errors import BadInput, NotANumber
 from gbfl_compile.ir.batch import Matrix
+from gbfl_compile.ir.columns import Columns
+from gbfl_compile.ir.text import printable
+from gbfl_compile.mining.choice import Choice
 from gbfl_compile.mining.memory import give_back, refuse_many_rows
 from gbfl_compile.tables.batches import column_names
 from gbfl_compile.tables.draw import Places, RowDraw, draw, drawn_rows, most_rows
+from gbfl_compile.tables.kinds import KINDS, ColumnFacts, columns_of, encode_table, marks_of
+from gbfl_compile.tables.palettes import as_pandas, palettes_of
 from gbfl_compile.tables.read import (
     MOST_NAMED,
-    feature_matrix,
-    feature_names,
     file_ending,
-    numbers,
     read_table,
+    refuse_headless,
     refuse_nameless,
     some_names,
 )
@@ -46,6 +51,15 @@ class Rows:
     y: NDArray[Any]
     left_out: int = 0
     """Rows of the table that were skipped because a feature is missing."""
+    facts: tuple[ColumnFacts, ...] = ()
+    """Of each feature."""
+    unused: tuple[str, ...] = ()
+    """Notes about columns that are no features."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all features are numbers, and all are there."""
+        return all(fact.kind == "number" for fact in self.facts) and not np.isnan(self.x).any()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,42 +84,78 @@ class Sample:
     """For the program's metadata."""
     notes: tuple[str, ...]
     """Lines that the user should see before the long work begins."""
+    columns: Columns | None = None
+    """What the codes in the rows mean; None where all features are numbers and none is missing."""
+    palettes: tuple[Any, ...] = ()
+    """Of each column, the typed values its model was trained on; see `tables.palettes`."""
 
 
 def read_sample(
     table: Any,
-    target: str,
+    choice: Choice,
     *,
     database: str | None = None,
-    drop: tuple[str, ...] = (),
-    drop_missing: bool = False,
     most: int,
     seed: int = 0,
     memory: int | None = None,
 ) -> Sample:
     """At most `most` rows of a file, a DataFrame or a table of a database, a quarter of them held out."""
-    name, frame, drawn = _read(table, target, database, drop, most, seed, memory)
+    name, frame, drawn = _read(table, choice, database, most, seed, memory)
     of, places = (len(frame), None) if drawn is None else (drawn.of, drawn.places)
-    whole = rows_of(frame, target, drop, name, drop_missing=drop_missing, places=places)
+    whole = rows_of(frame, choice, name, places=places)
+    palettes = () if whole.is_plain else palettes_of(frame, whole.facts)
     del frame
     give_back()
     rows = limit_rows(whole, most, seed)
     left_out, used = whole.left_out, len(rows.x)
     del whole
-    notes = [
+    notes = [*rows.unused, *_missing_notes(rows)]
+    notes += [
         f"column {key!r} has another number in every row; if it is a key, leave it out with --drop"
         for key in keys_among(rows)
+        if not choice.is_asked_for(key)
     ]
     if left_out:
         notes.append(f"{left_out} rows with a missing value are left out")
     if used < of - left_out:
         notes.append(f"{used} of {of} rows are used; --rows takes more")
-    facts = {"name": name, "target": target, "dropped": list(drop), "rows": of, "left_out": left_out, "used": used}
-    return Sample(name, rows.features, split_of(rows, seed, name), facts, tuple(notes))
+    facts = {
+        "name": name,
+        "target": choice.target,
+        "dropped": list(choice.drop),
+        "rows": of,
+        "left_out": left_out,
+        "used": used,
+    }
+    split = split_of(rows, seed, name)
+    if rows.is_plain:
+        return Sample(name, rows.features, split, facts, tuple(notes))
+    facts["columns"] = [fact.as_json() for fact in rows.facts]
+    notes.append(kinds_text(rows.facts))
+    return Sample(name, rows.features, split, facts, tuple(notes), columns_of(rows.facts), palettes)
+
+
+def _missing_notes(rows: Rows) -> list[str]:
+    """What was taken for a missing value."""
+    if not (found := sorted({mark for fact in rows.facts for mark in fact.marks})):
+        return []
+    names = [fact.name for fact in rows.facts if fact.marks]
+    return [f"{some_names(found)} means a missing value, in {some_names(names)}; --na names other texts"]
+
+
+def kinds_text(facts: Sequence[ColumnFacts]) -> str:
+    """Which column got which kind, on one line, and which values are missing how often."""
+    parts = []
+    for kind in KINDS:
+        if names := [printable(fact.name) for fact in facts if fact.kind == kind]:
+            parts.append(f"{kind}: {', '.join(names)}")
+    if missing := [f"{printable(fact.name)} {fact.missing}" for fact in facts if fact.missing]:
+        parts.append(f"missing: {', '.join(missing)}")
+    return f"{'; '.join(parts)} (--kind COLUMN=KIND changes a kind)"
 
 
 def _read(
-    table: Any, target: str, database: str | None, drop: tuple[str, ...], most: int, seed: int, memory: int | None
+    table: Any, choice: Choice, database: str | None, most: int, seed: int, memory: int | None
 ) -> tuple[str, Any, RowDraw | None]:
     """What the table is called, its rows, and which they are where some were drawn from a larger file."""
     if database is not None:
@@ -115,69 +165,118 @@ def _read(
     if not isinstance(table, str | os.PathLike):
         if not hasattr(table, "columns"):
             raise BadInput(f"a table is a file or a DataFrame, not {type(table).__name__}")
+        table = as_pandas(table)
         return "the table", table.rename(columns=str), None
     path = Path(table)
     rows, names = most_rows(path), column_names(path)
-    if file_ending(path).startswith(".csv"):
-        refuse_nameless(names, drop, path.name)
+    is_csv = file_ending(path).startswith(".csv")
+    if is_csv:
+        refuse_nameless(names, choice.drop, path.name)
+        refuse_headless(names, path.name)
     if memory is not None:
         refuse_many_rows(path.name, min(rows, most), len(names), memory)
-    if rows <= most:
-        return path.name, read_table(path), None
-    return path.name, *drawn_rows(path, target, most, seed)
+
+    def read(text: tuple[str, ...]) -> tuple[Any, RowDraw | None]:
+        if rows <= most:
+            return read_table(path, text), None
+        return drawn_rows(path, choice.target, most, seed, text)
+
+    frame, drawn = read(())
+    # a column of words is read again as it is written: pandas does not say which text it took for a missing value
+    words = tuple(str(name) for name in frame.columns if name != choice.target and _is_read_again(frame[name], choice))
+    if is_csv and words:
+        frame, drawn = read(words)
+        for name in words:  # nothing between two commas is no text
+            frame[name] = frame[name].where(frame[name] != "")
+    return path.name, frame, drawn
 
 
-def rows_of(
-    table: Any,
-    target: str,
-    drop: tuple[str, ...],
-    where: str,
-    *,
-    drop_missing: bool = False,
-    places: Places | None = None,
-) -> Rows:
+def _is_read_again(column: Any, choice: Choice) -> bool:
+    return getattr(column.dtype, "kind", "O") not in "fiub" or choice.kinds.get(str(column.name)) == "category"
+
+
+def rows_of(table: Any, choice: Choice, where: str, *, places: Places | None = None) -> Rows:
     """All columns but the target and those dropped as features, every row with its class.
 
     `places` gives the positions of the rows in the larger table they were drawn from, so that errors can name them.
     """
     if getattr(table.columns, "nlevels", 1) > 1:
         raise BadInput(f"{where}: its columns have names of several levels, give each one name")
-    features = feature_names([str(name) for name in table.columns], target, drop, where)
+    features = choice.names([str(name) for name in table.columns], where)
     places = np.arange(len(table)) if places is None else places
+    marks = marks_of(choice.na)
     try:
-        x = feature_matrix(table, features, where, places)
+        x, _, facts = encode_table(table, features, where, kinds=choice.kinds, marks=marks, places=places)
     except NotANumber as error:
-        _classes(table[target], target, where, places)  # a wrong target is the more important news
-        raise BadInput(f"{error}{_way_out(table, features, where, error.hint)}") from None
-    y = _classes(table[target], target, where, places)
+        _classes(table[choice.target], choice.target, where, places)  # a wrong target is the more important news
+        raise BadInput(f"{error}{_way_out(table, features, where, error.hint, choice)}") from None
+    y = _classes(table[choice.target], choice.target, where, places)
     _refuse_infinite(x, features, where, places)
+    kept, unused = _used_columns(x, facts, choice)
+    if not kept:
+        raise BadInput(f"{where}: no column is left to learn from: {'; '.join(unused)}")
+    x, facts = x[:, kept], tuple(facts[place] for place in kept)
+    features = tuple(fact.name for fact in facts)
     missing = np.isnan(x)
-    if missing.any() and not drop_missing:
+    if missing.any() and choice.missing == "refuse":
         column = int(missing.any(axis=0).argmax())
         raise BadInput(
             f"{where}: {int(missing.any(axis=1).sum())} of {len(x)} rows have a missing value, the first in column "
             f"{features[column]!r}, row {places[missing[:, column].argmax()] + 1}: leave such rows out with "
             "--missing drop, or the column with --drop"
         )
-    whole = ~missing.any(axis=1)
-    return _sort_rows(Rows(features, x[whole], y[whole], int((~whole).sum())))
+    whole = ~missing.any(axis=1) if choice.missing == "drop" else np.ones(len(x), dtype=bool)
+    return _sort_rows(Rows(features, x[whole], y[whole], int((~whole).sum()), facts, unused))
 
 
-def _way_out(table: Any, features: tuple[str, ...], where: str, hint: str) -> str:
-    """What to do about all columns of words at once: naming one per run would take as many runs."""
-    words = [name for name in features if not _is_numbers(table[name], name, where)]
+def _used_columns(x: Matrix, facts: Sequence[ColumnFacts], choice: Choice) -> tuple[list[int], tuple[str, ...]]:
+    """The places of the columns to learn from, and a note about each of the others: keys, and those that are empty."""
+    kept, notes = [], []
+    for place, fact in enumerate(facts):
+        if choice.is_asked_for(fact.name):
+            kept.append(place)
+        elif fact.missing == len(x):
+            notes.append(f"column {fact.name!r} holds nothing and is left out")
+        elif fact.kind == "category" and len(fact.texts) == len(x) - fact.missing >= MANY_ROWS:
+            notes.append(
+                f"column {fact.name!r} has another text in every row: it is a key and left out; "
+                f"--kind {shlex.quote(fact.name)}=category takes it"
+            )
+        elif fact.kind == "number" and is_number_key(x[:, place]):
+            notes.append(
+                f"column {fact.name!r} has another number in every row: it is a key and left out; "
+                f"--kind {shlex.quote(fact.name)}=number takes it"
+            )
+        else:
+            kept.append(place)
+    return kept, tuple(notes)
+
+
+def is_number_key(values: Matrix) -> bool:
+    """Whether a column numbers the rows: whole numbers, all different, with few gaps between them."""
+    if len(values) < MANY_ROWS or np.isnan(values).any() or (values != np.rint(values)).any():
+        return False
+    return len(np.unique(values)) == len(values) and float(values.max() - values.min()) < 3 * len(values)
+
+
+def _way_out(table: Any, features: tuple[str, ...], where: str, hint: str, choice: Choice) -> str:
+    """What to do about all columns with a stray word at once: naming one per run would take as many runs."""
+    words = [name for name in features if not _is_clear(table, name, where, choice)]
     if len(words) < 2:
-        return f"{'' if hint else ': put numbers in place of its words'}, or drop the column with --drop"
+        name = shlex.quote(words[0]) if words else "COLUMN"
+        way = "" if hint else ": put numbers in place of its words"
+        return f"{way}, say --kind {name}=category, or drop the column with --drop"
     drops = " ".join(f"--drop {shlex.quote(name)}" for name in words[:MOST_NAMED])
     return (
-        f"; {len(words)} columns are not all numbers, {some_names(words)}: put numbers there, or leave them out with "
-        f"{drops}{' …' if len(words) > MOST_NAMED else ''}"
+        f"; {len(words)} columns are not all numbers, {some_names(words)}: put numbers there, say --kind "
+        f"COLUMN=category, or leave them out with {drops}{' …' if len(words) > MOST_NAMED else ''}"
     )
 
 
-def _is_numbers(column: Any, name: str, where: str) -> bool:
+def _is_clear(table: Any, name: str, where: str, choice: Choice) -> bool:
+    kinds = {name: choice.kinds[name]} if name in choice.kinds else None
     try:
-        numbers(column, name, where)
+        encode_table(table, (name,), where, kinds=kinds, marks=marks_of(choice.na))
     except NotANumber:
         return False
     return True
@@ -187,7 +286,7 @@ def _sort_rows(rows: Rows) -> Rows:
     """The rows sorted by value: a database table has no order, and the draw must not depend on one."""
     keys = [np.unique(rows.y, return_inverse=True)[1], *rows.x.T[::-1]]
     order = np.lexsort(keys)
-    return Rows(rows.features, rows.x[order], rows.y[order], rows.left_out)
+    return replace(rows, x=rows.x[order], y=rows.y[order])
 
 
 def _classes(column: Any, target: str, where: str, places: Places) -> NDArray[Any]:
@@ -234,7 +333,7 @@ def limit_rows(rows: Rows, most: int, seed: int) -> Rows:
     if len(rows.x) <= most:
         return rows
     places = draw((rows.y,), most, seed).places
-    return Rows(rows.features, rows.x[places], rows.y[places], rows.left_out)
+    return replace(rows, x=rows.x[places], y=rows.y[places])
 
 
 def split_of(rows: Rows, seed: int, where: str) -> Split:
@@ -265,8 +364,9 @@ def keys_among(rows: Rows) -> tuple[str, ...]:
     if len(rows.x) < MANY_ROWS:
         return ()
     whole = (rows.x == np.rint(rows.x)).all(axis=0)
+    numbers = [not rows.facts or rows.facts[column].kind == "number" for column in range(rows.x.shape[1])]
     return tuple(
         name
         for column, name in enumerate(rows.features)
-        if whole[column] and len(np.unique(rows.x[:, column])) == len(rows.x)
+        if whole[column] and numbers[column] and len(np.unique(rows.x[:, column])) == len(rows.x)
     )

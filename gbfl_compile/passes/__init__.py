@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gbfl_compile.ir.batch import Matrix
+from gbfl_compile.ir.kinds import Codebook
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.passes.collapse_splits import collapse_splits
@@ -26,12 +27,15 @@ PASSES: tuple[Callable[[Program], Program], ...] = (
 )
 
 
-def optimise(program: Program, rows: Matrix | None = None) -> Program:
-    """All passes until none finds anything more; with `rows`, atoms are ordered by how few of them they keep."""
+def optimise(program: Program, rows: Matrix | None = None, book: Codebook | None = None) -> Program:
+    """All passes until none finds anything more; with `rows`, atoms are ordered by how few of them they keep.
+
+    A `book` gives the codes of the rows' texts where they are not the program's own.
+    """
     validate(program)
     while (smaller := _one_round(program)) != program:
         program = smaller
-    return program if rows is None else validate(order_atoms(program, rows))
+    return program if rows is None else validate(order_atoms(program, rows, book))
 
 
 def _one_round(program: Program) -> Program:

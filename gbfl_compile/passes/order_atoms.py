@@ -9,18 +9,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gbfl_compile.ir.batch import Matrix, atom_column
-from gbfl_compile.ir.kinds import codebook
+from gbfl_compile.ir.kinds import Codebook, codebook
 from gbfl_compile.ir.nodes import Atom, Clause, Program
 
 
-def order_atoms(program: Program, rows: Matrix) -> Program:
-    """The program with each clause's atoms sorted by how few of `rows` they hold on; ties by feature."""
+def order_atoms(program: Program, rows: Matrix, book: Codebook | None = None) -> Program:
+    """The program with each clause's atoms sorted by how few of `rows` they hold on; ties by feature.
+
+    A `book` gives the codes of the rows' texts where they are not the program's own.
+    """
     counts: dict[Atom, int] = {}
-    book = codebook(program)
+    codes = codebook(program) if book is None else book
 
     def selectivity(atom: Atom) -> tuple[int, int]:
         if atom not in counts:
-            counts[atom] = int(atom_column(atom, rows[:, atom.feature], book).sum())
+            counts[atom] = int(atom_column(atom, rows[:, atom.feature], codes).sum())
         return counts[atom], atom.feature
 
     ordered = (Clause(tuple(sorted(clause.atoms, key=selectivity))) for clause in program.clauses)

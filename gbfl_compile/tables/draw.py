@@ -110,14 +110,18 @@ def most_rows(path: Path) -> int:
             )
 
 
-def drawn_rows(path: Path, target: str, most: int, seed: int) -> tuple[Any, RowDraw]:
-    """At most `most` rows of the file as a pandas DataFrame, and which they are."""
+def drawn_rows(path: Path, target: str, most: int, seed: int, text: tuple[str, ...] = ()) -> tuple[Any, RowDraw]:
+    """At most `most` rows of the file as a pandas DataFrame, and which they are.
+
+    Of a CSV file, columns named in `text` are kept as they are written.
+    """
     names = column_names(path)
-    rows_at = _csv_rows if file_ending(path) in CSV_ENDINGS else _arrow_rows
     with reading(path):
         # without the target column nothing is drawn: the caller names the columns there are
         drawn = draw(_classes(path, target) if target in names else (), most, seed)
-        return rows_at(path, names, drawn.places), drawn
+        if file_ending(path) in CSV_ENDINGS:
+            return _csv_rows(path, names, drawn.places, text), drawn
+        return _arrow_rows(path, names, drawn.places), drawn
 
 
 def _classes(path: Path, target: str) -> Iterator[NDArray[Any]]:
@@ -146,7 +150,7 @@ def _arrow_rows(path: Path, names: list[str], places: Places) -> Any:
     return pa.Table.from_batches(batches).to_pandas()
 
 
-def _csv_rows(path: Path, names: list[str], places: Places) -> Any:
+def _csv_rows(path: Path, names: list[str], places: Places, as_text: tuple[str, ...]) -> Any:
     """The drawn rows as text, parsed as if they were the whole file: a column's type is that of the rows drawn."""
     import pandas as pd
 
@@ -156,4 +160,4 @@ def _csv_rows(path: Path, names: list[str], places: Places) -> Any:
     for batch, rows in _rows_in_batches(table_batches(path, names, text=names), places):
         writer.writerows(batch.iloc[rows].itertuples(index=False, name=None))
     text.seek(0)
-    return pd.read_csv(text, **csv_options(names, ()))
+    return pd.read_csv(text, **csv_options(names, as_text))

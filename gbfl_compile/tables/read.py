@@ -7,6 +7,7 @@ import csv
 import gzip
 import importlib
 import os
+import re
 import shlex
 import warnings
 from collections import Counter
@@ -258,6 +259,25 @@ def refuse_nameless(header: Sequence[str], drop: tuple[str, ...], where: str) ->
             f"{where}: column {header.index('') + 1} has no name in the header: name it, or leave it out with --drop "
             f"{shlex.quote(substitute)}"
         )
+
+
+def refuse_headless(header: Sequence[str], where: str) -> None:
+    """Refuse a CSV file whose first line is a row: numbers among the names, and not 0, 1, 2 or years in order."""
+    numbers = [name for name in header if NUMBER_AS_NAME.fullmatch(name.strip())]
+    if not numbers:
+        return
+    try:
+        whole = [int(name) for name in numbers]
+    except ValueError:
+        whole = []
+    if whole != list(range(whole[0], whole[0] + len(whole)) if whole else [None]):
+        raise BadInput(
+            f"{where}: its first line holds {numbers[0].strip()!r} in place of a name: the file has no header, write "
+            "the names of its columns in the first line"
+        )
+
+
+NUMBER_AS_NAME = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def refuse_absent(there: Sequence[str], names: Sequence[str], where: str) -> None:

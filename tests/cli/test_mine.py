@@ -148,16 +148,17 @@ def test_a_head_of_each_kind(folder, capsys):
 
 def test_what_cannot_be_learned_from_is_named_with_the_way_out(folder, capsys):
     rows = table()
-    rows.assign(town="Paris").to_csv("text.csv", index=False)
+    rows.astype({"age": object}).assign(age=["Paris", *rows.age[1:]]).to_csv("text.csv", index=False)
     line = refused(capsys, "text.csv", *SMALL, "--train", "gbm")
-    assert "'town', row 1: 'Paris'" in line
+    assert "'age', row 1: 'Paris'" in line
+    assert "--kind age=category" in line
     assert "--drop" in line
-    _, program = mined(capsys, "text.csv", *SMALL, "--train", "gbm", "--drop", "town")
-    assert "town" not in program.features
+    _, program = mined(capsys, "text.csv", *SMALL, "--train", "gbm", "--drop", "age")
+    assert "age" not in program.features
     holes = rows.astype({"income": float})
     holes.loc[[4, 9], "income"] = np.nan
     holes.to_csv("holes.csv", index=False)
-    line = refused(capsys, "holes.csv", *SMALL, "--train", "gbm")
+    line = refused(capsys, "holes.csv", *SMALL, "--train", "gbm", "--missing", "refuse")
     assert "2 of 200 rows have a missing value, the first in column 'income', row 5" in line
     form, _ = mined(capsys, "holes.csv", *SMALL, "--train", "gbm", "--missing", "drop")
     assert form["data"]["left_out"] == 2

@@ -50,7 +50,6 @@ WORDS = {
     "-12 000": "write numbers with a point",
     "12%": "write the number alone",
     "$12.50": "write the number alone",
-    "?": "leave a missing value empty",
     "-": "leave a missing value empty",
 }
 
@@ -77,7 +76,8 @@ def test_a_number_in_another_notation_is_reported_with_the_right_one(folder, wor
 
 def test_a_word_like_any_other_has_no_hint(folder, capsys):
     message = mined(folder, "a,b,c,class", "Bern,1,1,1", capsys)
-    assert "'Bern' is not a number: put numbers in place of its words, or drop the column with --drop\n" in message
+    way_out = "put numbers in place of its words, say --kind a=category, or drop the column with --drop"
+    assert f"'Bern' is not a number: {way_out}\n" in message
 
 
 def test_all_columns_of_words_are_reported_at_once_and_the_way_out_works(folder, capsys):

@@ -141,7 +141,8 @@ def test_an_error_names_the_row_of_the_file(table, tmp_path, capsys, value, says
     wrong.loc[900, "a"] = value
     wrong["y"] = ["seldom" if i == 900 else "no" if i % 2 else "yes" for i in range(1000)]  # so that it is drawn
     wrong.to_csv(tmp_path / "t.csv", index=False)
-    assert main(["mine", str(tmp_path / "t.csv"), "--target", "y", "--train", "gbm", "--rows", "200"]) == 2
+    command = ["mine", str(tmp_path / "t.csv"), "--target", "y", "--train", "gbm", "--rows", "200"]
+    assert main([*command, "--missing", "refuse"]) == 2
     printed = capsys.readouterr().err
     assert says in printed
     assert "row 901" in printed

@@ -6,7 +6,6 @@ import json
 import math
 
 import pytest
-from gbfl_compile.why.account import account, as_json, lines
 from hypothesis import assume, given, settings
 
 from gbfl_compile import explain_row
@@ -20,6 +19,7 @@ from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard
 from gbfl_compile.ir.trees import leaf, split
 from gbfl_compile.why.boxes import cells, plain_row
 from gbfl_compile.why.changes import changes
+from gbfl_compile.why.row import account, as_json, lines
 from gbfl_compile.why.sufficient import sufficient
 from tests.word_programs import word_programs_with_rows
 

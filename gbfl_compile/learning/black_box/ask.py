@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
+from gbfl_compile.ir.columns import Columns
+from gbfl_compile.tables.palettes import Palette, as_table
 
 Matrix: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -30,6 +32,14 @@ ASKED_TWICE = 8
 """Sample rows that are asked twice, to see that the answers are the same."""
 SAME_ANSWER = 1e-6
 """Answers to the same row within this are the same: libraries round a row differently in different blocks."""
+
+
+@dataclass(frozen=True, slots=True)
+class OriginalTable:
+    """The columns of a table with words, and the type of each."""
+
+    columns: Columns
+    palettes: tuple[Palette, ...]
 
 
 @dataclass(slots=True)
@@ -52,6 +62,8 @@ class BlackBox:
     time_limit: float | None = None
     """Seconds in which a block must be answered; None waits for ever."""
     queries: int = 0
+    table: OriginalTable | None = None
+    """Where the rows hold codes: how they become a table like the one the model was trained on."""
 
 
 def as_black_box(
@@ -61,6 +73,7 @@ def as_black_box(
     features: Sequence[str] | None = None,
     block_rows: int = BLOCK_ROWS,
     time_limit: float | None = None,
+    table: OriginalTable | None = None,
 ) -> BlackBox:
     """The black box in `model`: an object with `predict_proba`, or a callable from rows to probabilities.
 
@@ -68,7 +81,8 @@ def as_black_box(
     a model that cannot answer, or answers differently each time, is refused here. `features` names the columns
     of `sample`; a model fitted on a DataFrame is handed one with its own columns in its own order. A callable
     may answer P(class 1) alone, as one number per row. A block that is not answered within `time_limit` seconds
-    is an error. A BlackBox has been checked before and is returned unchanged.
+    is an error. Where the rows hold codes of words, `table` says how they become a DataFrame like the one the model
+    was trained on. A BlackBox has been checked before and is returned unchanged.
     """
     if isinstance(model, BlackBox):
         return model
@@ -81,11 +95,11 @@ def as_black_box(
     columns: tuple[str, ...] | None = None
     order: tuple[int, ...] = ()
     if hasattr(model, "predict_proba"):
-        columns, order = _own_columns(model, sample.shape[1], features)
+        columns, order = _own_columns(model, sample.shape[1], features, some=table is not None)
     elif not callable(model):
         name = type(model).__name__
         raise BadInput(f"black box {name} has no predict_proba and is not callable: give one of the two")
-    box = BlackBox(model, np.arange(0), False, sample.shape[1], columns, order, block_rows, time_limit)
+    box = BlackBox(model, np.arange(0), False, sample.shape[1], columns, order, block_rows, time_limit, 0, table)
     few = sample[np.unique(np.linspace(0, len(sample) - 1, ASKED_TWICE).astype(np.int64))]
     answer = _as_table(_ask(box, few), len(few))
     again = _as_table(_ask(box, few[::-1]), len(few))
@@ -126,11 +140,14 @@ def rows_per_block(black_box: BlackBox) -> int:
 
 
 def _own_columns(
-    model: Any, width: int, features: Sequence[str] | None
+    model: Any, width: int, features: Sequence[str] | None, *, some: bool
 ) -> tuple[tuple[str, ...] | None, tuple[int, ...]]:
-    """The columns the model was fitted on, if it remembers, and where each of them is among `features`."""
+    """The columns the model was fitted on, if it remembers, and where each of them is among `features`.
+
+    With `some`, it may have been fitted on some of them.
+    """
     expected = getattr(model, "n_features_in_", width)
-    if expected != width:
+    if expected != width and not (some and expected < width and hasattr(model, "feature_names_in_")):
         raise BadInput(f"the black box was fitted on {expected} features, the data has {width}")
     names = getattr(model, "feature_names_in_", None)
     if names is None:
@@ -146,7 +163,11 @@ def _own_columns(
 def _ask(black_box: BlackBox, rows: Matrix) -> Any:
     """The model's own answer, counted; an error of the model says so, and after how many rows."""
     table: Any = rows
-    if black_box.columns is not None:
+    if black_box.table is not None:
+        table = as_table(black_box.table.columns, black_box.table.palettes, rows)
+        if black_box.columns is not None:
+            table = table[list(black_box.columns)]
+    elif black_box.columns is not None:
         import pandas as pd  # only a model fitted on a DataFrame needs it
 
         table = pd.DataFrame(rows[:, black_box.order], columns=list(black_box.columns))

@@ -23,6 +23,7 @@ from gbfl_compile.files.atomic import read_whole, refuse_bomb
 
 if TYPE_CHECKING:
     from gbfl_compile.ir.batch import Matrix
+    from gbfl_compile.ir.columns import Columns
 
 Kind = Literal["mlp", "gbm", "forest"]
 KINDS: tuple[Kind, ...] = ("mlp", "gbm", "forest")
@@ -50,6 +51,8 @@ class LoadedBlackBox:
     """The file's name without its folder, or module:callable."""
     sha256: str | None = None
     """Of the file."""
+    takes_codes: bool = False
+    """Whether it was trained here on codes of words, and is asked with them."""
 
     def as_json(self) -> dict[str, str | None]:
         """For a program's metadata."""
@@ -66,12 +69,21 @@ def obtain_black_box(
     seed: int = 0,
     trust_pickle: bool = False,
     trusted_types: Sequence[str] = (),
+    columns: Columns | None = None,
 ) -> LoadedBlackBox:
-    """The black box: of this kind, trained here; or the one that `source` names, or is."""
+    """The black box: of this kind, trained here; or the one that `source` names, or is.
+
+    `columns` says what the codes in x mean where the table has words or gaps.
+    """
     if kind is not None:
-        return train(kind, x, y, seed)
+        return train(kind, x, y, seed, columns)
     if isinstance(source, str | os.PathLike):
         name = os.fspath(source)
+        if columns is not None and name.lower().endswith(".onnx"):
+            raise BadInput(
+                f"--black-box {name}: an ONNX graph is asked with numbers alone, and the table has words or missing "
+                "values: give module:callable that runs it on a DataFrame"
+            )
         return load_black_box(name, features, x, trust_pickle=trust_pickle, trusted_types=trusted_types)
     return LoadedBlackBox(source, "object", type(source).__name__)
 
@@ -104,11 +116,15 @@ def load_black_box(
     )
 
 
-def train(kind: Kind, x: Any, y: Any, seed: int) -> LoadedBlackBox:
+def train(kind: Kind, x: Any, y: Any, seed: int, columns: Columns | None = None) -> LoadedBlackBox:
     """A black box fitted here, by scikit-learn, with one thread: the same one for the same seed."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
+        if columns is not None:
+            from gbfl_compile.learning.black_box.on_codes import train_on_codes
+
+            return LoadedBlackBox(train_on_codes(kind, x, y, columns, seed), kind, takes_codes=True)
         return LoadedBlackBox(_fit(kind, x, y, seed), kind)
 
 

@@ -23,6 +23,7 @@ from gbfl_compile.files.atomic import write_whole
 from gbfl_compile.learning.black_box.ask import SAME_ANSWER, BlackBox, Matrix, probabilities
 from gbfl_compile.learning.explain.domain import Domain
 from gbfl_compile.learning.explain.explanations import Explainer, Explanations, load_explanations, save_explanations
+from gbfl_compile.learning.explain.table_values import TableValues
 
 UNIT_ROWS = 1000
 MANY_ROWS = 20_000
@@ -66,11 +67,17 @@ def describe_work(
     return {
         "rows": _digest(np.array(x.shape, dtype="<i8"), x.astype("<f8", copy=False)),
         "domain": _digest(*(array.astype("<f8") for array in (domain.base, domain.lower, domain.upper)))
-        + repr((domain.features, domain.immutable, domain.directions, domain.kinds)),
+        + repr((domain.features, domain.immutable, domain.directions, domain.kinds))
+        + ("" if domain.table is None else _describe_table(domain.table)),
         "explainer": _identify(explainer) if name is None else name,
         "unit_rows": unit_rows,
         "answers": probabilities(black_box, few).tolist(),
     }
+
+
+def _describe_table(table: TableValues) -> str:
+    pairs = [array for pair in table.pairs for array in (np.array((pair.first, pair.second)), pair.never)]
+    return repr((table.columns, table.missing)) + _digest(*table.values, table.widths, table.steps, *pairs)
 
 
 def _digest(*arrays: Any) -> str:
@@ -148,6 +155,6 @@ def load_unit(folder: Path, unit: Unit, rows: Matrix) -> Explanations | None:
     if not file.exists():
         return None
     explanations = load_explanations(file)
-    if not np.array_equal(explanations.x, rows):
+    if not np.array_equal(explanations.x, rows, equal_nan=True):
         raise BadInput(f"{file}: holds other rows than its name says: remove it to explain them again")
     return explanations

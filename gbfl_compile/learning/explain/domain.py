@@ -9,7 +9,9 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 
 from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.columns import Columns
 from gbfl_compile.learning.black_box.ask import Matrix
+from gbfl_compile.learning.explain.table_values import TableValues, base_row, known_values
 
 Direction: TypeAlias = Literal["both", "up", "down"]
 DIRECTIONS: tuple[Direction, ...] = ("both", "up", "down")
@@ -37,6 +39,8 @@ class Domain:
     """Which way a PN may move each feature, besides the equations' own rule; () is both ways for all."""
     kinds: tuple[Kind, ...] = ()
     """One per feature; () is "float" for all. A value that an explanation puts in place of x or b is of its kind."""
+    table: TableValues | None = None
+    """Where the table has words, dates or missing values: what it knows of them. The base may then be missing (NaN)."""
 
 
 def domain_of(
@@ -85,8 +89,37 @@ def domain_of(
     return domain
 
 
+def table_domain(
+    x: Matrix,
+    columns: Columns,
+    *,
+    immutable: Sequence[str | int] = (),
+    directions: Sequence[Direction] | Mapping[Any, Direction] = (),
+    codes: Sequence[str | int] = (),
+) -> Domain:
+    """The domain of encoded training rows: medians and commonest values as base, missing where most values are.
+
+    `codes` are number columns whose values are codes: an explanation uses no others.
+    """
+    names = columns.features
+    table = known_values(x, columns, tuple(sorted({_place(feature, names) for feature in codes})))
+    ways = tuple(_by_feature(directions, names, "directions")) if directions else ()
+    for name, kind, way in zip(names, columns.kinds, ways, strict=False):
+        if kind in ("category", "boolean") and way != "both":
+            raise BadInput(f"feature {name}: a {kind} goes neither up nor down: make it immutable, or leave it free")
+    bounds = [
+        (float(values.min()), float(values.max())) if len(values) else (0.0, 0.0)
+        for values in (column[~np.isnan(column)] for column in x.T)
+    ]
+    lower, upper = (np.array([bound[side] for bound in bounds]) for side in (0, 1))
+    places = tuple(sorted({_place(feature, names) for feature in immutable}))
+    return Domain(base_row(x, table), lower, upper, names, places, ways, (), table)
+
+
 def check_domain(domain: Domain) -> None:
     """Refuse a domain that contradicts itself, by the feature's name."""
+    if domain.table is not None:
+        return
     width = len(domain.features)
     for what in ("directions", "kinds"):
         if len(getattr(domain, what)) not in (0, width):

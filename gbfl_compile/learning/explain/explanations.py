@@ -18,6 +18,7 @@ from gbfl_compile.learning.black_box.ask import BlackBox, Bools, Ints, Matrix
 from gbfl_compile.learning.explain.domain import Domain as Domain
 from gbfl_compile.learning.explain.domain import domain_of as domain_of
 from gbfl_compile.learning.explain.domain import infer_kinds as infer_kinds
+from gbfl_compile.learning.explain.domain import table_domain as table_domain
 from gbfl_compile.learning.explain.triplets import Triplets
 
 FORMAT = "gbfl explanations 1"
@@ -38,8 +39,15 @@ COLUMNS = {
 def save_explanations(path: Path, explanations: Explanations, *, compressed: bool = True) -> None:
     """Write every row, PP, PN, flag, class and margin, the feature names and the counts."""
     e = explanations
-    about = {"format": FORMAT, "features": list(e.features), "queries": e.queries, "not_reached": e.not_reached}
+    about: dict[str, Any] = {
+        "format": FORMAT,
+        "features": list(e.features),
+        "queries": e.queries,
+        "not_reached": e.not_reached,
+    }
     columns = {name: getattr(e, name) for name in (*POINTS, *COLUMNS)}
+    if any(np.isnan(columns[name]).any() for name in POINTS):
+        about["missing_values"] = True
     if _is_parquet(path):
         _write_parquet(path, about, columns)
         return
@@ -51,8 +59,8 @@ def save_explanations(path: Path, explanations: Explanations, *, compressed: boo
 def load_explanations(path: Path) -> Explanations:
     """Read what `save_explanations` wrote, strictly: every array, of its kind and shape, and nothing else."""
     about, columns = _read_parquet(path) if _is_parquet(path) else _read_npz(path)
-    features, queries, not_reached = _parse_about(path, about)
-    _check_columns(path, columns, len(features))
+    features, queries, not_reached, has_gaps = _parse_about(path, about)
+    _check_columns(path, columns, len(features), has_gaps=has_gaps)
     return Explanations(**columns, queries=queries, features=features, not_reached=not_reached)
 
 
@@ -62,7 +70,7 @@ def _is_parquet(path: Path) -> bool:
     return path.suffix == ".parquet"
 
 
-def _parse_about(path: Path, text: str) -> tuple[tuple[str, ...], int, int]:
+def _parse_about(path: Path, text: str) -> tuple[tuple[str, ...], int, int, bool]:
     try:
         about = json.loads(text)
     except (ValueError, RecursionError):
@@ -75,10 +83,11 @@ def _parse_about(path: Path, text: str) -> tuple[tuple[str, ...], int, int]:
     for count in counts:
         if not isinstance(count, int) or isinstance(count, bool) or count < 0:
             raise BadInput(f"{path}: {count!r} is not a number of queries or rows")
-    return tuple(features), int(about["queries"]), int(about["not_reached"])
+    has_gaps = about.get("missing_values") is True
+    return tuple(features), int(about["queries"]), int(about["not_reached"]), has_gaps
 
 
-def _check_columns(path: Path, columns: dict[str, NDArray[Any]], width: int) -> None:
+def _check_columns(path: Path, columns: dict[str, NDArray[Any]], width: int, *, has_gaps: bool) -> None:
     names = {*POINTS, *COLUMNS}
     for name in sorted(names ^ columns.keys()):
         what = "lacks the array" if name in names else "holds what explanations do not have,"
@@ -90,7 +99,7 @@ def _check_columns(path: Path, columns: dict[str, NDArray[Any]], width: int) -> 
             raise BadInput(f"{path}: {name} is of type {column.dtype}, which explanations cannot have")
         if column.shape != shape:
             raise BadInput(f"{path}: {name} has shape {column.shape} where {shape} is needed")
-        if kind == "f" and not np.isfinite(column).all():
+        if kind == "f" and not (~np.isinf(column) if has_gaps and name in POINTS else np.isfinite(column)).all():
             raise BadInput(f"{path}: {name} holds a value that is not a finite number")
 
 
@@ -131,7 +140,7 @@ def _read_parquet(path: Path) -> tuple[str, dict[str, NDArray[Any]]]:
     except Exception as error:  # pyarrow's own, and any other that a broken file leads to
         raise BadInput(f"{path}: not a Parquet file of explanations: {error}") from None
     about = (table.schema.metadata or {}).get(b"gbfl", b"").decode("utf-8", "replace")
-    features, _, _ = _parse_about(path, about)
+    features, _, _, _ = _parse_about(path, about)
     if len(set(table.column_names)) < table.num_columns:
         raise BadInput(f"{path}: two columns have the same name")
     flat = {name: _column(path, table, name) for name in table.column_names}

@@ -16,6 +16,7 @@ import numpy as np
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.learning.black_box.ask import BlackBox, Bools, Ints, Matrix, probabilities, rows_per_block
+from gbfl_compile.learning.explain import mixed
 from gbfl_compile.learning.explain.domain import Domain
 from gbfl_compile.learning.explain.explanations import Explanations
 from gbfl_compile.learning.explain.moves import nearest_allowed, pn_candidates, pp_values
@@ -42,6 +43,8 @@ class Greedy(ExplainerSettings):
 
     def dearest(self, domain: Domain) -> int:
         """For the PP and the PN: the start, each step's candidates, the way back, the end."""
+        if domain.table is not None:
+            return mixed.dearest(domain, domain.table, self, self.shortlist, self.bisections)
         total, width = 0, len(domain.features)
         for most, options in ((self.max_restored, 1), (self.max_moved, 2 * len(self.steps))):
             limit = changes_allowed(most, width)
@@ -87,6 +90,9 @@ def explain_greedily(black_box: BlackBox, x: Matrix, domain: Domain, settings: G
     _check(settings)
 
     def find(rows: Matrix, label: Ints, margin: Matrix) -> tuple[Side, Side]:
+        if (table := domain.table) is not None:
+            depth = (settings.shortlist, settings.bisections)
+            return mixed.find_sides(black_box, rows, domain, table, settings, label, margin, *depth)
         return (
             _find(_search_for_pp(black_box, rows, domain, settings, label, margin)),
             _find(_search_for_pn(black_box, rows, domain, settings, label)),

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import NoReturn
 
 import numpy as np
 
@@ -86,6 +87,8 @@ class _Descent:
 def explain_by_macem(black_box: BlackBox, x: Matrix, domain: Domain, settings: Macem = USUAL) -> Explanations:
     """A PP and a PN for each row of x, and the number of queries: many times as many as for `explain_greedily`."""
     _check(settings)
+    if domain.table is not None:
+        refuse_table(domain)
 
     def find(rows: Matrix, label: Ints, margin: Matrix) -> tuple[Side, Side]:
         step = _block_rows(rows.shape[1], settings)
@@ -98,6 +101,16 @@ def explain_by_macem(black_box: BlackBox, x: Matrix, domain: Domain, settings: M
         return _join(sides[0]), _join(sides[1])
 
     return explain_rows(black_box, x, domain, settings, find)
+
+
+def refuse_table(domain: Domain) -> NoReturn:
+    """Refuse words and missing values, by name: gradients need numbers."""
+    assert domain.table is not None  # noqa: S101 - it is asked about tables alone
+    for name, kind in zip(domain.features, domain.table.columns.kinds, strict=True):
+        if kind != "number":
+            raise BadInput(f"explainer macem: {name!r} is a {kind}, and macem needs numbers: use greedy, or --drop it")
+    gap = next(name for name, missing in zip(domain.features, domain.table.missing, strict=True) if missing)
+    raise BadInput(f"explainer macem: {gap!r} has missing values, and macem needs numbers: use greedy, or --drop it")
 
 
 def _both_sides(

@@ -12,6 +12,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.learning.black_box.ask import BlackBox, Bools, Ints, Matrix, probabilities
 from gbfl_compile.learning.explain.domain import Domain, check_domain
 from gbfl_compile.learning.explain.explanations import Explanations
+from gbfl_compile.learning.explain.table_values import differ
 
 WINS = 1e-9
 """A class wins by at least this much: less is a tie that rounding on another machine may turn around."""
@@ -93,7 +94,7 @@ def explain_rows(
         pn_label=pn_label,
         pp_margin=pp_margin,
         pn_margin=pn_margin,
-        pp_is_base=has_pp & (pp == domain.base).all(axis=1),
+        pp_is_base=has_pp & ~differ(pp, np.broadcast_to(domain.base, pp.shape)).any(axis=1),
         queries=black_box.queries - before,
         features=domain.features,
         not_reached=len(x) - reached,
@@ -135,8 +136,9 @@ def _check(x: Matrix, domain: Domain, settings: ExplainerSettings) -> None:
     if x.ndim != 2 or x.shape[1] != len(domain.base):
         raise BadInput(f"rows of shape {x.shape} for a domain of {len(domain.base)} features")
     check_domain(domain)
-    if not np.isfinite(x).all():
-        row, feature = np.argwhere(~np.isfinite(x))[0]
+    wrong = ~np.isfinite(x) if domain.table is None else np.isinf(x)
+    if wrong.any():
+        row, feature = np.argwhere(wrong)[0]
         raise BadInput(f"row {row}, feature {domain.features[feature]}: only finite values can be explained")
     if not 0 <= settings.kappa < 1:
         raise BadInput(f"kappa {settings.kappa} is not a margin in probability: 0 <= kappa < 1")

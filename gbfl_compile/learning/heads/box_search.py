@@ -21,12 +21,13 @@ def explained_cuts(e: Explanations, base: Matrix, per_role: int) -> tuple[Matrix
     """For each feature, quantiles of x, of restored PP values and of moved PN values, and cuts around the base."""
     x, pp, pn = e.x, e.pp, e.pn
     return tuple(
-        _cuts_of_feature((x[:, j], pp[pp[:, j] != base[j], j], pn[pn[:, j] != x[:, j], j]), float(base[j]), per_role)
+        cuts_of_feature((x[:, j], pp[pp[:, j] != base[j], j], pn[pn[:, j] != x[:, j], j]), float(base[j]), per_role)
         for j in range(x.shape[1])
     )
 
 
-def _cuts_of_feature(roles: Sequence[Matrix], base: float, per_role: int) -> Matrix:
+def cuts_of_feature(roles: Sequence[Matrix], base: float, per_role: int) -> Matrix:
+    """Cuts at quantiles of each role's values and on both sides of the base."""
     levels = (np.arange(per_role) + 0.5) / per_role
     candidates = [np.array([base])]
     for values in roles:

@@ -101,7 +101,12 @@ def triplet_rows(
         e, own = concatenate([e, extra]), np.concatenate((own, extra.label))
         multiplicity = np.concatenate((multiplicity, np.ones(len(extra.x))))
     stacked = np.vstack((e.x, e.pp, e.pn))
-    points, place = np.unique(stacked, axis=0, return_inverse=True)
+    missing = np.isnan(stacked)
+    if missing.any():  # NaN equals nothing, itself included
+        points, place = np.unique(np.where(missing, -np.inf, stacked), axis=0, return_inverse=True)
+        points[np.isinf(points)] = np.nan
+    else:
+        points, place = np.unique(stacked, axis=0, return_inverse=True)
     at_x, at_pp, at_pn = np.split(place.ravel(), 3)
     target, avoid = np.zeros((len(points), n_classes)), np.zeros((len(points), n_classes))
     np.add.at(target, (at_x, own), role_weights[0] * multiplicity)

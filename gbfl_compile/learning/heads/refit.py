@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from gbfl_compile.ir.batch import clause_column, evaluate_many
+from gbfl_compile.ir.kinds import Codebook
 from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Tree
 from gbfl_compile.learning.black_box.ask import Ints, Matrix
 from gbfl_compile.learning.explain.explanations import Explanations
@@ -51,14 +52,21 @@ Roles: TypeAlias = tuple[float, float, float]
 
 
 def fit_to_all_rows(
-    head: Head, e: Explanations, own: Ints, n_classes: int, role_weights: Roles, settings: RuleSettings
+    head: Head,
+    e: Explanations,
+    own: Ints,
+    n_classes: int,
+    role_weights: Roles,
+    settings: RuleSettings,
+    book: Codebook | None = None,
 ) -> Head:
-    """The same clauses and shape, with numbers fitted to all rows."""
+    """The same clauses and shape, with numbers fitted to all rows; a `book` has the codes of their words."""
     match head.decision:
         case Tree():
-            return replace(head, decision=_recount(head, head.decision, e, own, n_classes, role_weights))
+            return replace(head, decision=_recount(head, head.decision, e, own, n_classes, role_weights, book))
         case Scorecard():
-            return replace(head, decision=_reweigh(head, head.decision, e, own, n_classes, role_weights, settings))
+            patterns, targets = _patterns(head, e, own, n_classes, role_weights, book)
+            return replace(head, decision=_reweigh(head, head.decision, patterns, targets, settings))
         case _:
             assert_never(head.decision)
 
@@ -68,7 +76,9 @@ def _blocks(rows: int) -> Iterator[slice]:
         yield slice(begin, begin + BLOCK_ROWS)
 
 
-def _recount(head: Head, tree: Tree, e: Explanations, own: Ints, n_classes: int, roles: Roles) -> Tree:
+def _recount(
+    head: Head, tree: Tree, e: Explanations, own: Ints, n_classes: int, roles: Roles, book: Codebook | None
+) -> Tree:
     """The tree with the classes of all points in its leaves; a leaf that none reaches is unchanged."""
     program = Program(e.features, tuple(range(n_classes)), head.clauses, tree)
     leaves = [node for node in tree.nodes if isinstance(node, Leaf)]
@@ -77,7 +87,7 @@ def _recount(head: Head, tree: Tree, e: Explanations, own: Ints, n_classes: int,
     sides = ((e.x, own, everywhere), (e.pp, e.label, e.has_pp), (e.pn, e.pn_label, e.has_pn))
     for block in _blocks(len(e.x)):
         for (points, label, exists), weight in zip(sides, roles, strict=True):
-            ends = np.asarray(evaluate_many(program, points[block]).leaves)
+            ends = np.asarray(evaluate_many(program, points[block], book).leaves)
             cell = (ends * n_classes + label[block])[exists[block]]
             mass += weight * np.bincount(cell, minlength=len(mass))
     by_leaf = iter(mass.reshape(-1, n_classes))
@@ -90,14 +100,13 @@ def _recount(head: Head, tree: Tree, e: Explanations, own: Ints, n_classes: int,
 
 
 def _reweigh(
-    head: Head, card: Scorecard, e: Explanations, own: Ints, n_classes: int, roles: Roles, settings: RuleSettings
+    head: Head, card: Scorecard, patterns: NDArray[np.uint8], targets: Targets, settings: RuleSettings
 ) -> Scorecard:
     """The points of the scorecard, refitted from their current values."""
-    patterns, targets = _patterns(head, e, own, n_classes, roles)
     holds = np.unpackbits(patterns, axis=1, count=len(head.clauses), bitorder="little")
     columns = np.column_stack((holds, np.ones(len(holds)))).astype(np.float32)
     weights = np.ldexp(np.array((*card.points, card.bias), dtype=np.float64), -card.scale)
-    if n_classes == 2:  # the second class against the first
+    if targets.target.shape[1] == 2:  # the second class against the first
         weights = weights[:, 1:] - weights[:, :1]
     with threadpool_limits(1, user_api="blas"):
         weights = refit(columns, weights, targets, settings.search.ridge, 10 * settings.refit_steps)
@@ -105,7 +114,7 @@ def _reweigh(
 
 
 def _patterns(
-    head: Head, e: Explanations, own: Ints, n_classes: int, roles: Roles
+    head: Head, e: Explanations, own: Ints, n_classes: int, roles: Roles, book: Codebook | None
 ) -> tuple[NDArray[np.uint8], Targets]:
     """Each distinct pattern of clauses, as packed bits, with the mass of the classes it should and should not get."""
     width = 8 * -(-len(head.clauses) // 64)
@@ -119,7 +128,7 @@ def _patterns(
         by_role[1, rows, label] = np.where(e.has_pp[block], roles[1], 0.0)
         not_label = 1 - label if n_classes == 2 else n_classes + label
         by_role[2, rows, not_label] = np.where(e.has_pn[block], roles[2], 0.0)
-        bits += [_bits(head, points[block], width) for points in (e.x, e.pp, e.pn)]
+        bits += [_bits(head, points[block], width, book) for points in (e.x, e.pp, e.pn)]
         masses += list(by_role)
         waiting += 3 * len(rows)
         if waiting > distinct:  # merged when they have doubled: each is then sorted a few times, not with every block
@@ -130,12 +139,12 @@ def _patterns(
     return patterns, Targets(mass[:, :n_classes], mass[:, n_classes:])
 
 
-def _bits(head: Head, points: Matrix, width: int) -> NDArray[np.uint8]:
+def _bits(head: Head, points: Matrix, width: int, book: Codebook | None) -> NDArray[np.uint8]:
     if width == 0:
         return np.empty((len(points), 0), dtype=np.uint8)
     holds = np.zeros((8 * width, len(points)), dtype=bool)
     for line, clause in zip(holds, head.clauses, strict=False):
-        line[:] = clause_column(clause, points)
+        line[:] = clause_column(clause, points, book)
     return np.ascontiguousarray(np.packbits(holds, axis=0, bitorder="little").T)
 
 

@@ -12,15 +12,8 @@ import numpy as np
 
 from gbfl_compile.ir.nodes import Leaf, Split, Tree
 from gbfl_compile.learning.black_box.ask import Bools, Matrix
-from gbfl_compile.learning.heads.box_search import (
-    Box,
-    CutGrid,
-    SearchSettings,
-    box_holds,
-    clause_of,
-    cut_grid,
-    promising_boxes,
-)
+from gbfl_compile.learning.heads.box_search import SearchSettings
+from gbfl_compile.learning.heads.grids import Conjunction, Grid, clause_from, holds_on, promising
 from gbfl_compile.learning.heads.points import Head, Points, deal_rows
 
 SCHEDULES = ((8.0, 4.0, 2.0, 1.0), (4.0, 2.0, 1.0), (2.5, 1.0))
@@ -28,9 +21,8 @@ SCHEDULES = ((8.0, 4.0, 2.0, 1.0), (4.0, 2.0, 1.0), (2.5, 1.0))
 FOLDS = 3
 
 
-def fit_rule_list(points: Points, cuts: tuple[Matrix, ...], max_clauses: int, settings: SearchSettings) -> Head:
-    """The rule list with at most this many rules."""
-    grid = cut_grid(points.x, cuts)
+def fit_rule_list(points: Points, grid: Grid, max_clauses: int, settings: SearchSettings) -> Head:
+    """The rule list with at most this many rules; the grid has the points."""
     mass = np.zeros((len(points.x), points.n_classes))
     mass[np.arange(len(points.x)), points.label] = points.weight
     prices = max(SCHEDULES, key=lambda schedule: _held_out_right(grid, mass, points, max_clauses, schedule, settings))
@@ -39,7 +31,7 @@ def fit_rule_list(points: Points, cuts: tuple[Matrix, ...], max_clauses: int, se
 
 
 def _held_out_right(
-    grid: CutGrid,
+    grid: Grid,
     mass: Matrix,
     points: Points,
     max_clauses: int,
@@ -58,11 +50,11 @@ def _held_out_right(
 
 
 def _rules(
-    grid: CutGrid, mass: Matrix, max_clauses: int, prices: tuple[float, ...], settings: SearchSettings
-) -> list[Box]:
+    grid: Grid, mass: Matrix, max_clauses: int, prices: tuple[float, ...], settings: SearchSettings
+) -> list[Conjunction]:
     """The rules in order. A price is kept until no rule pays at it."""
     left = mass.copy()
-    boxes: list[Box] = []
+    boxes: list[Conjunction] = []
     price = 0
     while len(boxes) < max_clauses and price < len(prices):
         box = _best_rule(grid, left, prices[price], settings)
@@ -70,17 +62,17 @@ def _rules(
             price += 1
         else:
             boxes.append(box)
-            left[box_holds(grid, box)] = 0.0
+            left[holds_on(grid, box)] = 0.0
     return boxes
 
 
-def _best_rule(grid: CutGrid, left: Matrix, price: float, settings: SearchSettings) -> Box | None:
+def _best_rule(grid: Grid, left: Matrix, price: float, settings: SearchSettings) -> Conjunction | None:
     """The conjunction worth most at this price: for some class, right minus `price` times wrong."""
     present = np.flatnonzero(left.sum(axis=0))
-    best: tuple[float, Box] = (0.0, ())
+    best: tuple[float, Conjunction] = (0.0, ())
     for label in present if len(present) > 1 else ():
         worth = (left[:, label] - price * (left.sum(axis=1) - left[:, label]))[:, None]
-        boxes = promising_boxes(grid, worth, np.zeros_like(worth), settings, _sum_of_pull)
+        boxes = promising(grid, worth, np.zeros_like(worth), settings, _sum_of_pull)
         best = max(best, next(((gain, box) for box, gain in boxes.items()), best), key=lambda pair: pair[0])
     return best[1] if best[0] >= settings.min_points else None
 
@@ -89,21 +81,21 @@ def _sum_of_pull(pull: Matrix, bend: Matrix, total_bend: float, ridge: float) ->
     return pull
 
 
-def _decisions(grid: CutGrid, boxes: list[Box]) -> Iterator[Bools]:
+def _decisions(grid: Grid, boxes: list[Conjunction]) -> Iterator[Bools]:
     """The points each rule decides, then those left to the default."""
     undecided = np.ones(grid.codes.shape[1], dtype=bool)
     for box in boxes:
-        here = undecided & box_holds(grid, box)
+        here = undecided & holds_on(grid, box)
         yield here
         undecided &= ~here
     yield undecided
 
 
-def _head(grid: CutGrid, mass: Matrix, boxes: list[Box]) -> Head:
+def _head(grid: Grid, mass: Matrix, boxes: list[Conjunction]) -> Head:
     """The rules as a tree whose every THEN is a leaf. A default that no point reaches has the classes of all points."""
     masses = [mass[here].sum(axis=0) for here in _decisions(grid, boxes)]
     leaves = [Leaf(tuple((m / m.sum() if m.any() else mass.sum(axis=0) / mass.sum()).tolist())) for m in masses]
     nodes: list[Split | Leaf] = []
     for number, leaf in enumerate(leaves[:-1]):
         nodes += [Split(number, len(nodes) + 1, len(nodes) + 2), leaf]
-    return Head(tuple(clause_of(grid, box) for box in boxes), Tree((*nodes, leaves[-1])))
+    return Head(tuple(clause_from(grid, box) for box in boxes), Tree((*nodes, leaves[-1])))

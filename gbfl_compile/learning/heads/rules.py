@@ -18,15 +18,8 @@ from threadpoolctl import threadpool_limits
 from gbfl_compile.ir.nodes import Scorecard
 from gbfl_compile.learning.black_box.ask import Matrix
 from gbfl_compile.learning.consistency import consistency
-from gbfl_compile.learning.heads.box_search import (
-    Box,
-    CutGrid,
-    SearchSettings,
-    box_holds,
-    clause_of,
-    cut_grid,
-    promising_boxes,
-)
+from gbfl_compile.learning.heads.box_search import SearchSettings
+from gbfl_compile.learning.heads.grids import Conjunction, Grid, clause_from, holds_on, promising
 from gbfl_compile.learning.heads.logistic import loss_of, refit
 from gbfl_compile.learning.heads.points import Head, TripletRows
 
@@ -73,25 +66,20 @@ class RuleSet:
 class _Growth:
     """The rule set so far, on the cuts."""
 
-    boxes: tuple[Box, ...]
+    boxes: tuple[Conjunction, ...]
     columns: NDArray[np.float32]
     """[points, boxes + 1]: 1 where a box holds; the last column is the bias."""
     weights: Matrix
 
 
-def fit_rules(
-    rows: TripletRows, cuts: tuple[Matrix, ...], budgets: Sequence[int], settings: RuleSettings
-) -> tuple[RuleSet, ...]:
-    """One rule set for each budget of clauses, smallest first, all from one growth."""
+def fit_rules(rows: TripletRows, grid: Grid, budgets: Sequence[int], settings: RuleSettings) -> tuple[RuleSet, ...]:
+    """One rule set for each budget of clauses, smallest first, all from one growth; the grid has their points."""
     # one thread: the products are small, threads that wait for each other are not, and the bits stay the same
     with threadpool_limits(1, user_api="blas"):
-        return _fitted_to(rows, cuts, sorted(set(budgets)), settings)
+        return _fitted_to(rows, grid, sorted(set(budgets)), settings)
 
 
-def _fitted_to(
-    rows: TripletRows, cuts: tuple[Matrix, ...], budgets: Sequence[int], settings: RuleSettings
-) -> tuple[RuleSet, ...]:
-    grid = cut_grid(rows.points, cuts)
+def _fitted_to(rows: TripletRows, grid: Grid, budgets: Sequence[int], settings: RuleSettings) -> tuple[RuleSet, ...]:
     n_scores = 1 if rows.target.shape[1] == 2 else rows.target.shape[1]
     growth = _Growth((), np.ones((len(rows.points), 1), dtype=np.float32), np.zeros((1, n_scores)))
     growth = _refit(growth, rows, settings, settings.refit_steps)
@@ -103,7 +91,7 @@ def _fitted_to(
         growth = _swap(growth, grid, rows, settings)
         done = _refit(growth, rows, settings, 10 * settings.refit_steps)
         path[-1] = _path_point(done, rows)
-        head = Head(tuple(clause_of(grid, box) for box in done.boxes), rounded_card(done.weights))
+        head = Head(tuple(clause_from(grid, box) for box in done.boxes), rounded_card(done.weights))
         answers.append(RuleSet(head, tuple(path)))
     return tuple(answers)
 
@@ -140,15 +128,15 @@ def _refit(growth: _Growth, rows: TripletRows, settings: RuleSettings, steps: in
 
 
 def _grow(
-    growth: _Growth, grid: CutGrid, rows: TripletRows, settings: RuleSettings, banned: frozenset[Box] = frozenset()
+    growth: _Growth, grid: Grid, rows: TripletRows, settings: RuleSettings, banned: frozenset[Conjunction] = frozenset()
 ) -> _Growth | None:
     """One more clause, all weights refitted; None where no clause helps."""
     _, gradient, curvature = loss_of(_scores(growth), rows)
-    candidates = promising_boxes(grid, -gradient, curvature, settings.search)
+    candidates = promising(grid, -gradient, curvature, settings.search)
     boxes = [box for box in candidates if box not in growth.boxes and box not in banned][: settings.search.shortlist]
     if not boxes:
         return None
-    columns = np.column_stack([box_holds(grid, box) for box in boxes]).astype(np.float32)
+    columns = np.column_stack([holds_on(grid, box) for box in boxes]).astype(np.float32)
     best = int(_gains_beside(growth, columns, gradient, curvature, settings.search.ridge).argmax())
     longer = _Growth(
         (*growth.boxes, boxes[best]),
@@ -174,9 +162,9 @@ def _gains_beside(
     return gains
 
 
-def _swap(growth: _Growth, grid: CutGrid, rows: TripletRows, settings: RuleSettings) -> _Growth:
+def _swap(growth: _Growth, grid: Grid, rows: TripletRows, settings: RuleSettings) -> _Growth:
     """As many clauses, the least useful ones replaced where that lowers the loss."""
-    now, refused = _objective(growth, rows, settings), set[Box]()
+    now, refused = _objective(growth, rows, settings), set[Conjunction]()
     for _ in range(settings.swaps):
         use = _use_of_each(growth, rows, settings)
         order = [int(i) for i in np.argsort(use, kind="stable") if growth.boxes[i] not in refused]

@@ -155,7 +155,9 @@ def test_cuts_separate_values_and_are_short(cancer):
 def test_more_clauses_are_never_worse_on_the_loss_and_the_path_is_kept(cancer):
     x, y, _, e = cancer
     rows = triplet_rows(e, e.label, 2, truth=y)
-    sets = fit_rules(rows, explained_cuts(e, np.median(x, axis=0), 32), (4, 8, 16), RuleSettings())
+    sets = fit_rules(
+        rows, cut_grid(rows.points, explained_cuts(e, np.median(x, axis=0), 32)), (4, 8, 16), RuleSettings()
+    )
     assert [len(rule_set.head.clauses) for rule_set in sets] == [4, 8, 16]
     assert [point.clauses for point in sets[-1].path] == list(range(17))
     consistent = [rule_set.path[-1].c_tb_all for rule_set in sets]
@@ -209,7 +211,8 @@ def test_a_rule_list_is_flat(cancer):
 
 def test_a_rule_list_of_one_class_is_its_default():
     points = points_of(X, np.zeros(150, dtype=int))
-    head = fit_rule_list(points, tuple(np.quantile(X[:, j], [0.3, 0.6]) for j in range(4)), 5, SearchSettings())
+    cuts = tuple(np.quantile(X[:, j], [0.3, 0.6]) for j in range(4))
+    head = fit_rule_list(points, cut_grid(points.x, cuts), 5, SearchSettings())
     assert head.clauses == ()
     assert head.decision.nodes == (Leaf((1.0,)),)
 

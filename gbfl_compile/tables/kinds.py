@@ -1,0 +1,342 @@
+"""Which kind each column of a table is, and its values as doubles: inferred with the reason, or as it was asked for.
+
+Texts become codes, commonest first from 1 on; booleans 1 and 0; dates days and timestamps microseconds since
+1970-01-01; a missing value NaN. Every step works on a column's different values, not on its rows.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, assert_never, get_args
+
+import numpy as np
+
+from gbfl_compile.errors import BadInput, NotANumber
+from gbfl_compile.ir.columns import Columns
+from gbfl_compile.ir.kinds import Codebook, plain_value
+from gbfl_compile.ir.nodes import TRUE, Kind
+from gbfl_compile.tables.csv_shape import number_hint
+from gbfl_compile.tables.read import MISSING
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from gbfl_compile.ir.batch import Matrix
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+MARKS = (*MISSING, "?")
+"""Texts that mean a missing value unless others are asked for; empty and blank ones always do."""
+
+MOST_TEXTS = 1000
+"""Different texts of a category: more of them are no kinds of anything."""
+
+LONGEST_TEXT = 1000
+"""Characters of a text."""
+
+STRAY = 0.5
+"""Where more of the texts than this are numbers, a word among them is a mistake."""
+
+NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+TIME = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?")
+TRUTH = {"true": 1.0, "false": 0.0}
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnFacts:
+    """What a column holds, why it got its kind, and how often each text occurs."""
+
+    name: str
+    kind: Kind
+    why: str
+    missing: int
+    marks: tuple[str, ...]
+    """Texts that mean a missing value, as they occur in it."""
+    whole: bool
+    texts: tuple[str, ...] = ()
+    counts: tuple[int, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """For a program's metadata."""
+        form: dict[str, Any] = {"name": self.name, "kind": self.kind, "why": self.why, "missing": self.missing}
+        if self.marks:
+            form["missing_texts"] = list(self.marks)
+        if self.kind == "category":
+            form["values"] = [[text, count] for text, count in zip(self.texts, self.counts, strict=True)]
+        return form
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column by its different values: `values[code]` of each row, -1 where it is missing."""
+
+    name: str
+    where: str
+    codes: NDArray[np.intp]
+    values: tuple[Any, ...]
+    places: NDArray[np.int64] | None
+
+    def row_of(self, value: int) -> int:
+        """The first row, from 1 on, that has the value of this number."""
+        row = int((self.codes == value).argmax())
+        return int(row if self.places is None else self.places[row]) + 1
+
+
+def marks_of(na: Sequence[str] | None) -> frozenset[str]:
+    """The texts that mean a missing value: these, or the usual ones."""
+    return frozenset(MARKS if na is None else na)
+
+
+def is_mark(text: str, marks: Collection[str]) -> bool:
+    """Whether a text means a missing value."""
+    return not text.strip() or text in marks or text.strip() in marks
+
+
+def encode_table(
+    table: Any,
+    features: Sequence[str],
+    where: str,
+    *,
+    kinds: Mapping[str, Kind] | None = None,
+    marks: frozenset[str] = frozenset(MARKS),
+    places: NDArray[np.int64] | None = None,
+) -> tuple[Matrix, Columns, tuple[ColumnFacts, ...]]:
+    """The columns of a pandas table as doubles, with what their codes mean and why each got its kind.
+
+    `kinds` are those that were asked for; the others are inferred. `places` gives each row's place in its file.
+    """
+    wanted = dict(kinds or {})
+    for name, kind in wanted.items():
+        if name not in features:
+            raise BadInput(f"--kind {name}={kind}: there is no feature of that name")
+    encoded, facts = [], []
+    for name in features:
+        values, fact = _encode(table[name], name, where, wanted.get(name), marks, places)
+        encoded.append(values)
+        facts.append(fact)
+    x = np.column_stack(encoded) if len(table) else np.empty((0, len(features)))
+    return x, columns_of(facts), tuple(facts)
+
+
+def columns_of(facts: Sequence[ColumnFacts]) -> Columns:
+    """The columns that these facts describe."""
+    return Columns(
+        tuple(fact.name for fact in facts),
+        tuple(fact.kind for fact in facts),
+        Codebook(tuple((TRUE,) if fact.kind == "boolean" else fact.texts for fact in facts)),
+        tuple(fact.marks if fact.kind == "category" else () for fact in facts),
+        tuple(fact.whole for fact in facts),
+    )
+
+
+def known_texts(series: Any) -> tuple[str, ...]:
+    """The different texts of a column."""
+    texts = (text_of(value) for value in series.dropna().unique().tolist())
+    return tuple(sorted({text for text in texts if text is not None}))
+
+
+def encode_rows(
+    table: Any,
+    columns: Columns,
+    where: str,
+    marks: frozenset[str] = frozenset(MARKS),
+    places: NDArray[np.int64] | None = None,
+) -> Matrix:
+    """The rows of another table with these columns; a text that they do not know has code 0.
+
+    Of a category only the marks that the columns know are missing; every other text, the empty one too, is a text.
+    """
+    encoded = []
+    for name, kind, texts, own in zip(columns.features, columns.kinds, columns.book.texts, columns.marks, strict=True):
+        column = _by_value(table[name], name, where, places)
+        if kind == "category":
+            code = {text: float(place) for place, text in enumerate(texts, start=1)}
+            words = [text_of(value) for value in column.values]
+            plain: list[Any] = [None if word in own else code.get(str(word), 0.0) for word in words]
+        else:
+            plain = _plain_values(column, kind, marks)
+        encoded.append(_take(plain, column.codes))
+    return np.column_stack(encoded) if len(table) else np.empty((0, len(columns.features)))
+
+
+def _encode(
+    series: Any, name: str, where: str, wanted: Kind | None, marks: frozenset[str], places: NDArray[np.int64] | None
+) -> tuple[Matrix, ColumnFacts]:
+    column = _by_value(series, name, where, places)
+    kind, why = (wanted, "asked for") if wanted is not None else _infer(column, marks)
+    plain = _plain_values(column, kind, marks)
+    found = tuple(sorted({v for v in column.values if isinstance(v, str) and is_mark(v, marks)}))
+    if kind != "category":
+        values = _take(plain, column.codes)
+        here = values[~np.isnan(values)]
+        whole = bool((here == np.rint(here)).all())
+        return values, ColumnFacts(name, kind, why, int(np.isnan(values).sum()), found, whole)
+    counts = np.bincount(column.codes[column.codes >= 0], minlength=len(plain))
+    by_text: dict[str, int] = {}
+    for text, count in zip(plain, counts.tolist(), strict=True):
+        if text is not None:
+            by_text[str(text)] = by_text.get(str(text), 0) + count
+    _refuse_texts(by_text, name, where)
+    texts = tuple(sorted(by_text, key=lambda text: (-by_text[text], text)))
+    code = {text: float(place) for place, text in enumerate(texts, start=1)}
+    values = _take([None if text is None else code[str(text)] for text in plain], column.codes)
+    missing = int(np.isnan(values).sum())
+    return values, ColumnFacts(
+        name, "category", why, missing, found, False, texts, tuple(by_text[text] for text in texts)
+    )
+
+
+def _refuse_texts(by_text: Mapping[str, int], name: str, where: str) -> None:
+    if long := next((text for text in by_text if len(text) > LONGEST_TEXT), None):
+        raise BadInput(
+            f"{where}: column {name!r} holds a text of {len(long)} characters, {LONGEST_TEXT} at most: leave the "
+            "column out with --drop"
+        )
+    for text in by_text:
+        if "\0" in text or any(0xD800 <= ord(letter) <= 0xDFFF for letter in text):
+            raise BadInput(f"{where}: column {name!r} holds {text!r}, which is no text for a database: replace it")
+    if len(by_text) > MOST_TEXTS and len(by_text) < sum(by_text.values()):
+        raise BadInput(
+            f"{where}: column {name!r} has {len(by_text):,} different texts, {MOST_TEXTS:,} at most: leave it out with "
+            "--drop, or put one text in place of all that are rare"
+        )
+
+
+def _by_value(series: Any, name: str, where: str, places: NDArray[np.int64] | None) -> _Column:
+    import pandas as pd
+
+    if series.dtype == object:
+        types = {type(value) for value in series[series.notna()]}
+        if bool in types and len(types) > 1:
+            raise BadInput(f"{where}: column {name!r} holds truth values and others: use one type")
+    try:
+        codes, values = pd.factorize(series, use_na_sentinel=True)
+    except TypeError:
+        raise BadInput(f"{where}: column {name!r} holds values that are no texts, numbers or dates") from None
+    return _Column(name, where, codes, tuple(pd.Series(values).tolist()), places)
+
+
+def _take(plain: Sequence[Any], codes: NDArray[np.intp]) -> Matrix:
+    palette = np.array([math.nan if value is None else value for value in (*plain, None)], dtype=np.float64)
+    return palette[codes]
+
+
+def _infer(column: _Column, marks: frozenset[str]) -> tuple[Kind, str]:
+    """The kind of a column by its values, and the reason in a few words."""
+    values = [value for value in column.values if not (isinstance(value, str) and is_mark(value, marks))]
+    if not values:
+        return "number", "it holds nothing"
+    if all(isinstance(value, str) for value in values):
+        return _infer_text(column, values, marks)
+    if all(isinstance(value, bool | np.bool_) for value in values):
+        return "boolean", "its values are true and false"
+    if all(isinstance(value, datetime.datetime) for value in values):
+        return "timestamp", "its values are timestamps"
+    if all(isinstance(value, datetime.date) and not isinstance(value, datetime.datetime) for value in values):
+        return "date", "its values are dates"
+    if all(_is_number(value) for value in values):
+        return "number", "its values are numbers"
+    kinds = sorted({type(value).__name__ for value in values})
+    if kinds and set(kinds) <= {"str", "int", "float"}:
+        _refuse_stray(column, [value for value in column.values if isinstance(value, str)])
+    raise BadInput(f"{column.where}: column {column.name!r} holds {' and '.join(kinds)}: use one type, or --drop it")
+
+
+def _infer_text(column: _Column, values: Sequence[str], marks: frozenset[str]) -> tuple[Kind, str]:
+    numbers = [value for value in values if NUMBER.fullmatch(value)]
+    if len(numbers) == len(values):
+        return "number", "its texts are numbers"
+    if len(numbers) > STRAY * len(values):
+        _refuse_stray(column, [value for value in values if not NUMBER.fullmatch(value)])
+    if all(value.strip().lower() in TRUTH for value in values):
+        return "boolean", "its texts are true and false"
+    for kind, pattern in (("date", DATE), ("timestamp", TIME)):
+        if all(pattern.fullmatch(value.strip()) and _moment(value.strip()) for value in values):
+            return ("date", "its texts are dates") if kind == "date" else ("timestamp", "its texts are timestamps")
+    return "category", "its values are texts"
+
+
+def _refuse_stray(column: _Column, words: Sequence[str]) -> None:
+    """Refuse the word that comes first: among so many numbers it is most likely a mistake."""
+    row, value = min((column.row_of(column.values.index(word)), word) for word in words)
+    place = f"{column.where}: column {column.name!r}, row {row}: {value!r}"
+    raise NotANumber(place, number_hint(value))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | Decimal | np.number) and not isinstance(value, bool)
+
+
+def _moment(text: str) -> datetime.datetime | None:
+    try:
+        return datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _plain_values(column: _Column, kind: Kind, marks: frozenset[str]) -> list[float | str | None]:
+    """Each different value of a column as its kind compares it: a double, a text, or None where it is missing."""
+    plain: list[float | str | None] = []
+    for number, value in enumerate(column.values):
+        if isinstance(value, str) and is_mark(value, marks):
+            plain.append(None)
+            continue
+        converted = _convert(value, kind)
+        if converted is None:
+            text = f"{column.where}: column {column.name!r}, row {column.row_of(number)}: {value!r}"
+            if kind == "number":
+                raise NotANumber(text, number_hint(value))
+            raise BadInput(f"{text} is not a {kind}: give another --kind, or leave the column out with --drop")
+        plain.append(converted)
+    return plain
+
+
+def _convert(value: Any, kind: Kind) -> float | str | None:
+    """A value as its kind compares it; None where it is not one of its kind."""
+    match kind:
+        case "number":
+            if isinstance(value, str):
+                return float(value) if NUMBER.fullmatch(value) else None
+            return float(value) if _is_number(value) or isinstance(value, bool | np.bool_) else None
+        case "category":
+            return text_of(value)
+        case "boolean":
+            if isinstance(value, str):
+                return TRUTH.get(value.strip().lower(), {"1": 1.0, "0": 0.0}.get(value.strip()))
+            return float(value) if value in (0, 1) else None
+        case "date" | "timestamp":
+            return _as_time(value, kind)
+        case _:
+            assert_never(kind)
+
+
+def text_of(value: Any) -> str | None:
+    """A category's text: as it is, or a number as it is written without a fraction where it has none."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value)).lower()
+    if not _is_number(value):
+        return str(value) if isinstance(value, datetime.date) else None
+    return str(int(value)) if value == int(value) else repr(float(value))
+
+
+def _as_time(value: Any, kind: Kind) -> float | None:
+    if isinstance(value, str):
+        value = _moment(value.strip())
+        if kind == "date" and value is not None:
+            value = value.date() if value.time() == datetime.time() else None
+    elif kind == "date" and isinstance(value, datetime.datetime):
+        value = value.date() if value.time() == datetime.time() else None
+    if not isinstance(value, datetime.date):
+        return None
+    if kind == "timestamp" and not isinstance(value, datetime.datetime):
+        value = datetime.datetime.combine(value, datetime.time())
+    plain = plain_value(kind, value, kind)
+    return None if plain is None else float(plain)
