@@ -76,7 +76,7 @@ def expected_of(program: Program, options: Mapping[str, str], name: str = "model
         options.get("view", name),
         tuple(key.strip() for key in options.get("key", "").split(",") if key.strip()),
         frozenset(column for f, column in columns if options.get("types") == "double" and program.kind(f) == "number"),
-        program.kinds,
+        kinds=program.kinds,
     )
 
 
