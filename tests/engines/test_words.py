@@ -1,6 +1,7 @@
 """The promises of tests/backends/sql/test_words.py, kept for the slower engines too."""
 
 from tests.backends.sql.test_words import (  # noqa: F401 - pytest collects what it finds here
+    test_a_table_with_words_is_scored_where_it_is,
     test_every_form_answers_as_the_program_and_is_proved,
     test_hostile_columns_and_sessions_change_nothing,
     test_hostile_words_are_compared_as_they_are,

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, assume, given, settings
 
 from gbfl_compile.backends import backend, emit
 from gbfl_compile.backends.sql.engines import DIALECTS
+from gbfl_compile.backends.sql.score import score_in_database
 from gbfl_compile.checking.artifact import prove_artifact
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
@@ -247,3 +248,15 @@ def test_whole_numbers_can_be_words(database):
     query = text_of(program, database.dialect, table="zips", key="id", outputs="label").rstrip().rstrip(";")
     expected = [evaluate(program, [value]).label for value in ("1", "10", "100", None, "-1")]
     assert [label for _, label in sorted(database.fetch(query))] == expected
+
+
+def test_a_table_with_words_is_scored_where_it_is(database):
+    rows = [
+        [value if value not in (float("inf"), -float("inf")) else 7.0 for value in row]
+        for row in islice(witness_rows(TREE), 200)
+    ]
+    hostile_table(database, TREE, rows, HOSTILE_COLUMNS[database.dialect][0], table="loans")
+    scored = score_in_database(TREE, database, "loans", "scored_loans", keys=["id"])
+    assert scored.rows == len(rows)
+    found = sorted(database.fetch("SELECT id, label FROM scored_loans"))
+    assert found == [(number, evaluate(TREE, row).label) for number, row in enumerate(rows)]

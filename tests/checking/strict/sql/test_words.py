@@ -13,6 +13,7 @@ import pytest
 from gbfl_compile.checking.artifact import prove_readings
 from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.checking.strict.sql import expected_of, read_strict_view
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
@@ -209,3 +210,14 @@ def test_what_is_read_and_proved_is_what_the_engine_answers(database):
             proved += 1
     assert proved >= EDITS // 30
     assert read > proved
+
+
+def test_a_view_of_sqlite_is_read_back_with_its_words():
+    """Its catalog keeps the text; what other catalogs print of words is not read yet."""
+    options = {"form": "view", "outputs": "label"}
+    text = body_of(text_of(ASKED, "sqlite", **options))
+    readings = read_strict_view(text, "sqlite", expected_of(ASKED, options))
+    assert prove_readings(ASKED, readings, 5.0).answer == "proved"
+    printed = "CREATE VIEW model AS SELECT CASE WHEN (CAST(word AS VARCHAR) COLLATE C IN ('a', 'b')) THEN (1) ELSE 5 END AS \"label\" FROM \"data\";"
+    with pytest.raises(Unread):
+        read_strict_view(printed, "duckdb", expected_of(ASKED, options))
