@@ -205,8 +205,8 @@ def _best_two(answer: Answer) -> tuple[int, int | None]:
 
 def _exactly(program: Program, row: Sequence[Value]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """What part of the row suffices and what would change its class; () where the search would take long."""
+    from gbfl_compile.why.account import change_text, values_text
     from gbfl_compile.why.changes import changes
-    from gbfl_compile.why.row import change_text, values_text
     from gbfl_compile.why.sufficient import sufficient
 
     if len(program.clauses) > MOST_SEARCHED:

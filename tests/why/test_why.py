@@ -10,9 +10,9 @@ from hypothesis import assume, given, settings
 
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.intervals import ANYTHING
+from gbfl_compile.why.account import account, as_json, lines
 from gbfl_compile.why.boxes import Steps, cell_of, cells, other_class, prepare, row_in
 from gbfl_compile.why.changes import changes
-from gbfl_compile.why.row import account, as_json, lines
 from gbfl_compile.why.sufficient import sufficient
 from tests.engines.sizes import rule_list, rule_set
 from tests.programs import programs_with_rows

@@ -17,9 +17,9 @@ from gbfl_compile.ir.json import save
 from gbfl_compile.ir.kinds import codebook, decode_value
 from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard
 from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.why.account import account, as_json, lines
 from gbfl_compile.why.boxes import cells, plain_row
 from gbfl_compile.why.changes import changes
-from gbfl_compile.why.row import account, as_json, lines
 from gbfl_compile.why.sufficient import sufficient
 from tests.word_programs import word_programs_with_rows
 
