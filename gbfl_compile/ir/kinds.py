@@ -167,7 +167,7 @@ def decode_value(kind: Kind, value: float, texts: Sequence[str] = ()) -> Value:
         case "category":
             return texts[int(value) - 1] if 1 <= value < len(texts) + 1 else other_text(texts)
         case "boolean":
-            return value >= 1.0
+            return 1.0 <= value < 2.0  # any other code is any other text, and so is false
         case "date" | "timestamp":
             return moment(kind, value)
         case _:

@@ -103,3 +103,11 @@ def test_the_command_takes_words(tmp_path, capsys):
     (tmp_path / "rows.csv").write_text("contract,smoker,opened\na,true,2020-01-01\n")
     assert main(["lint", str(tmp_path / "p.json"), "--data", str(tmp_path / "rows.csv")]) == 1
     assert "bound 2024-03-01" in capsys.readouterr().out
+
+
+def test_a_row_with_a_boolean_that_is_not_true_is_false():
+    """Codes past the listed ones are any other text, as those below are: decoded, the row still shows what it should."""
+    clauses = (Clause((OneOf(0, (), if_missing=True),)), Clause((OneOf(0, ("true",), negated=True, if_missing=True),)))
+    program = Program(("b",), ("no", "yes"), clauses, Scorecard((0, 0), ((0, 1), (0, 2))), kinds=("boolean",))
+    (oddity,) = [each for each in lint(program) if each.kind == "implied clause"]
+    assert decode_rows(program, [oddity.row], codebook(program)) == [[False]]
