@@ -10,9 +10,10 @@ import pytest
 from gbfl_compile.backends import emit
 from gbfl_compile.backends.c.build import declarations, find_compiler, why_not
 from gbfl_compile.backends.c.scorer import scorer_of
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split
+from gbfl_compile.ir.nodes import TRUE, Clause, Interval, Leaf, OneOf, Program, Scorecard, Split
 from gbfl_compile.ir.trees import leaf, preorder, split
 from gbfl_compile.ir.validate import validate
+from tests.programs import KINDS
 
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-ffp-contract=off")
 
@@ -25,6 +26,31 @@ TREE = Program(
     split(0, leaf(0.25, 0.75), split(1, leaf(1.0, 0.0), leaf(0.5, 0.5))),
 )
 CARD = Program(TREE.features, TREE.classes, TREE.clauses, Scorecard((0, -2), ((0, 3), (0, -1)), 1))
+
+WORD_CLAUSES = (
+    Clause((Interval(0, 1000.0), OneOf(1, ("Month-to-month", "two year")))),
+    Clause((OneOf(2, (TRUE,)), Interval(3, None, 19783.0, "right"))),
+    Clause((OneOf(1, ("a", "b"), negated=True, if_missing=True), OneOf(2, (TRUE,), negated=True))),
+    Clause((Interval(4, 0.0, 1.7e15, if_missing=True), OneOf(1, (), negated=True))),
+    Clause((OneOf(1, ("a",)),)),
+)
+WORD_FEATURES = ("income", "contract", "smoker", "opened", "seen")
+WORD_TREE = validate(
+    Program(
+        WORD_FEATURES,
+        ("no", "yes"),
+        WORD_CLAUSES,
+        split(
+            0,
+            split(1, leaf(0.2, 0.8), leaf(0.7, 0.3)),
+            split(2, leaf(1.0, 0.0), split(3, leaf(0.4, 0.6), leaf(0.5, 0.5))),
+        ),
+        kinds=KINDS,
+    )
+)
+WORD_CARD = validate(
+    Program(WORD_FEATURES, ("no", "yes", "?"), WORD_CLAUSES, Scorecard((0, 1, 0), ((0, 3, 1), (0, -2, 1), (2, 2, 0), (0, 1, -3), (1, 0, 0)), 1), kinds=KINDS)
+)  # fmt: skip
 
 
 def kernels(program):

@@ -20,36 +20,20 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.kinds import codebook, encode_row
-from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program, Scorecard
+from gbfl_compile.ir.nodes import Clause, OneOf, Program
 from gbfl_compile.ir.trees import leaf, split
 from gbfl_compile.ir.validate import validate
 from tests.backends.c.kinds import KINDS, TEXTS, programs_of_kinds_with_rows
 from tests.backends.c.programs import STRICT, build_many, cc, kernels, needs_a_compiler, write
+<<<<<<< HEAD
+=======
+from tests.backends.c.programs import WORD_CARD as CARD
+from tests.backends.c.programs import WORD_CLAUSES as CLAUSES
+from tests.backends.c.programs import WORD_FEATURES as FEATURES
+from tests.backends.c.programs import WORD_TREE as TREE
+from tests.programs import KINDS, TEXTS, programs_of_kinds_with_rows
+>>>>>>> w2
 
-CLAUSES = (
-    Clause((Interval(0, 1000.0), OneOf(1, ("Month-to-month", "two year")))),
-    Clause((OneOf(2, (TRUE,)), Interval(3, None, 19783.0, "right"))),
-    Clause((OneOf(1, ("a", "b"), negated=True, if_missing=True), OneOf(2, (TRUE,), negated=True))),
-    Clause((Interval(4, 0.0, 1.7e15, if_missing=True), OneOf(1, (), negated=True))),
-    Clause((OneOf(1, ("a",)),)),
-)
-FEATURES = ("income", "contract", "smoker", "opened", "seen")
-TREE = validate(
-    Program(
-        FEATURES,
-        ("no", "yes"),
-        CLAUSES,
-        split(
-            0,
-            split(1, leaf(0.2, 0.8), leaf(0.7, 0.3)),
-            split(2, leaf(1.0, 0.0), split(3, leaf(0.4, 0.6), leaf(0.5, 0.5))),
-        ),
-        kinds=KINDS,
-    )
-)
-CARD = validate(
-    Program(FEATURES, ("no", "yes", "?"), CLAUSES, Scorecard((0, 1, 0), ((0, 3, 1), (0, -2, 1), (2, 2, 0), (0, 1, -3), (1, 0, 0)), 1), kinds=KINDS)
-)  # fmt: skip
 ROWS = (
     [2000.0, "two year", True, datetime.date(2020, 1, 1), None],
     [2000.0, "Two year", True, datetime.date(2024, 3, 1), datetime.datetime(2001, 2, 3)],

@@ -21,6 +21,8 @@ from tests.backends.c.programs import (
     CARD,
     STRICT,
     TREE,
+    WORD_CARD,
+    WORD_TREE,
     cc,
     needs_a_compiler,
     quick_to_build,
@@ -112,7 +114,7 @@ def test_no_compiler_has_anything_to_say(program, compiler, tmp_path):
         expect_success(compiler, *STRICT, more, "-c", "m.c", "-o", "m.o", folder=tmp_path)
 
 
-@pytest.mark.parametrize("program", [TREE, SHAPES["many rules"]], ids=["tree", "rule set"])
+@pytest.mark.parametrize("program", [TREE, SHAPES["many rules"], WORD_TREE], ids=["tree", "rule set", "words"])
 def test_it_needs_no_library_at_all(program, tmp_path):
     write(emit(program, "c", "m"), tmp_path)
     (tmp_path / "main.c").write_text(
@@ -146,15 +148,15 @@ def test_fast_math_is_refused_by_the_header(tmp_path):
 
 @needs("g++")
 def test_cpp_can_include_the_header(tmp_path):
-    for name, program in (("a", TREE), ("b", CARD)):
+    for name, program in (("a", TREE), ("b", CARD), ("w", WORD_TREE)):
         write(emit(program, "c", name), tmp_path)
-    text = '#include "a.h"\n#include "b.h"\n#include "gbfl.h"\nint main() { return a_selftest() + b_selftest(); }\n'
+    headers = "".join(f'#include "{name}.h"\n' for name in ("a", "b", "w", "gbfl"))
+    text = f"{headers}int main() {{ return a_selftest() + b_selftest() + w_selftest(); }}\n"
     (tmp_path / "main.cpp").write_text(text)
-    cc("-std=c99", "-c", "a.c", "b.c", folder=tmp_path)
-    expect_success(
-        "g++", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "main.cpp", "a.o", "b.o", "-o", "both", folder=tmp_path
-    )
-    expect_success(tmp_path / "both", folder=tmp_path)
+    cc("-std=c99", "-c", "a.c", "b.c", "w.c", folder=tmp_path)
+    flags = ("-Wall", "-Wextra", "-Wpedantic", "-Werror")
+    expect_success("g++", *flags, "main.cpp", "a.o", "b.o", "w.o", "-o", "all", folder=tmp_path)
+    expect_success(tmp_path / "all", folder=tmp_path)
 
 
 @needs("arm-none-eabi-gcc")
@@ -162,7 +164,7 @@ def test_cpp_can_include_the_header(tmp_path):
 def test_it_compiles_for_arm(cpu, tmp_path):
     flags = ("-mthumb", f"-mcpu={cpu}", "-Os")
     for number, (program, dtype) in enumerate(
-        ((TREE, "float64"), (CARD, "float32"), (SHAPES["many rules"], "float32"))
+        ((TREE, "float64"), (CARD, "float32"), (SHAPES["many rules"], "float32"), (WORD_TREE, "float64"))
     ):
         path = write(emit(program, "c", f"m{number}", {"dtype": dtype, "layout": "platformio"}), tmp_path)
         expect_success("arm-none-eabi-gcc", *STRICT, *flags, "-ffreestanding", "-c", path, "-o", "m.o", folder=tmp_path)
@@ -212,7 +214,14 @@ def test_every_kind_of_misra_finding_is_listed_and_explained(tmp_path):
     """docs/embedding.md has a line for each rule that cppcheck's addon finds broken."""
     explained = set(MISRA_EXPLAINED.findall((DOCS / "embedding.md").read_text(encoding="utf-8")))
     for number, (program, options) in enumerate(
-        ((TREE, {}), (CARD, {}), (CARD, {"kernel": "bits"}), (TREE, {"kernel": "ifelse", "dtype": "float32"}))
+        (
+            (TREE, {}),
+            (CARD, {}),
+            (CARD, {"kernel": "bits"}),
+            (TREE, {"kernel": "ifelse", "dtype": "float32"}),
+            (WORD_TREE, {}),
+            (WORD_CARD, {"kernel": "bits"}),
+        )
     ):
         write(emit(program, "c", f"m{number}", options), tmp_path)
     known = ("-DNULL=0", "-DFLT_RADIX=2", "-DFLT_MANT_DIG=24", "-DDBL_MANT_DIG=53")
