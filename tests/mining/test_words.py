@@ -1,0 +1,166 @@
+"""Tables with words, booleans, dates and gaps are mined into programs whose explanations are rows that could exist."""
+
+import datetime
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+
+from gbfl_compile import GBFLClassifier
+from gbfl_compile.backends.score import score
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.evaluate import evaluate
+from gbfl_compile.lowering import lower
+from gbfl_compile.mining.choice import Choice
+from gbfl_compile.mining.pipeline import mine
+from gbfl_compile.mining.table import read_sample
+from gbfl_compile.tables.kinds import encode_table
+from tests.bench.words import impossible
+
+TELCO = Path(__file__).parents[3] / "shared" / "data" / "telco.csv.gz"
+
+
+def loans(rows=600, seed=0):
+    """Every kind, gaps, `?`, and two columns whose words do not go together."""
+    draw = np.random.default_rng(seed)
+    house = draw.choice(["own", "rent", "none"], rows, p=[0.4, 0.4, 0.2])
+    table = pd.DataFrame(
+        {
+            "income": np.where(draw.random(rows) < 0.1, np.nan, np.round(draw.gamma(4, 8000, rows), 2)),
+            "job": draw.choice(["clerk", "cook", "driver", "?"], rows, p=[0.4, 0.3, 0.2, 0.1]),
+            "house": house,
+            "garden": np.where(house == "none", "no house", draw.choice(["yes", "no"], rows)),
+            "smoker": draw.random(rows) < 0.3,
+            "opened": [
+                datetime.date(2015, 1, 1) + datetime.timedelta(int(days)) for days in draw.integers(0, 3000, rows)
+            ],
+            "late": draw.integers(0, 6, rows),
+        }
+    )
+    rich, owner = table.income.fillna(20000) > 30000, table.house == "own"
+    points = 1 * rich + 1 * owner - 1 * (table.late > 3) - 1 * (table.job == "cook")
+    table["default"] = np.where(points + draw.normal(0, 0.4, rows) > 0.5, "no", "yes")
+    return table
+
+
+def quiet(note):
+    """Nobody reads the notes here."""
+
+
+@pytest.mark.parametrize("head", ["rules", "tree", "list"])
+def test_every_kind_goes_from_the_table_to_a_program_that_agrees(head):
+    table = loans()
+    mined = mine(table, "default", train="gbm", head=head, note=quiet)
+    assert mined.compared_different == 0
+    assert mined.program.kinds == ("number", "category", "category", "category", "boolean", "date", "number")
+    scored = score(mined.program, table).table
+    features = list(mined.program.features)
+    for row, label in list(zip(table[features].itertuples(index=False, name=None), scored.label, strict=True))[:100]:
+        assert evaluate(mined.program, row).label == label
+
+
+def test_a_mark_and_a_gap_get_the_same_answer():
+    table = loans()
+    program = mine(table, "default", train="gbm", note=quiet).program
+    gaps = table.assign(job=table.job.where(table.job != "?"))
+    assert (score(program, table).table.label == score(program, gaps).table.label).all()
+
+
+@pytest.mark.parametrize("kind", ["gbm", "mlp"])
+def test_every_pp_and_pn_is_a_row_that_could_exist(kind):
+    table = loans()
+    sample = read_sample(table, Choice("default"), most=20_000)
+    assert impossible(sample, mine(table, "default", train=kind, clauses=2, note=quiet).triplets) == 0
+
+
+@pytest.mark.skipif(not TELCO.exists(), reason="the Telco table is not here")
+def test_every_pp_and_pn_of_telco_is_a_row_that_could_exist():
+    sample = read_sample(TELCO, Choice("Churn"), most=1000)
+    mined = mine(TELCO, "Churn", train="gbm", rows=1000, clauses=2, baselines=False, note=quiet)
+    assert impossible(sample, mined.triplets) == 0
+
+
+def test_the_same_table_gives_the_same_program_from_every_kind_of_file(tmp_path):
+    table = loans(200)
+    table.to_csv(tmp_path / "t.csv", index=False)
+    table.to_parquet(tmp_path / "t.parquet")
+    programs = [mine(tmp_path / name, "default", train="gbm", clauses=4, note=quiet).program for name in
+                ("t.csv", "t.parquet")]  # fmt: skip
+    assert programs[0] == programs[1]
+
+
+def test_kinds_are_inferred_with_a_reason_and_can_be_set():
+    table = pd.DataFrame(
+        {"zip": [1, 2, 2], "when": ["2024-01-01 10:00:00", "?", "2024-01-02 11:30:00"], "n": ["1", " ", "2.5"]}
+    )
+    _, columns, facts = encode_table(table, tuple(table), "t", kinds={"zip": "category"})
+    assert columns.kinds == ("category", "timestamp", "number")
+    assert columns.book.texts[0] == ("2", "1")
+    assert [fact.why for fact in facts] == ["asked for", "its texts are timestamps", "its texts are numbers"]
+    assert [fact.marks for fact in facts] == [(), ("?",), (" ",)]
+
+
+def test_keys_are_left_out_and_named_unless_asked_for():
+    table = loans(200).assign(person=[f"p{n}" for n in range(200)], number=range(200))
+    sample = read_sample(table, Choice("default"), most=1000)
+    assert not {"person", "number"} & set(sample.features)
+    assert sum("is a key and left out" in note for note in sample.notes) == 2
+    assert "number" in read_sample(table, Choice("default", kinds={"number": "number"}), most=1000).features
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "says"),
+    [
+        ({"town": [f"t{n // 2}" for n in range(2400)]}, {}, "1,200 different texts, 1,000 at most"),
+        ({}, {"explainer": "macem"}, "'job' is a category, and macem needs numbers"),
+        ({}, {"triplets": "t.npz"}, "a file of triplets holds numbers alone"),
+        ({}, {"kinds": {"jobb": "category"}}, "--kind jobb=category: there is no feature"),
+        ({}, {"kinds": {"house": "date"}}, "is not a date"),
+        ({}, {"features": ["house", "hous"]}, "has no column 'hous'"),
+    ],
+)
+def test_what_is_not_possible_is_refused_by_name(change, options, says):
+    table = loans(2400 if change else 200).assign(**change)
+    with pytest.raises(BadInput, match=says):
+        mine(table, "default", train="gbm", note=quiet, **options)
+
+
+def test_a_file_without_a_header_is_refused(tmp_path):
+    (tmp_path / "t.csv").write_text("39,State-gov,77516,<=50K\n" + "50,Private,83311,>50K\n" * 50)
+    with pytest.raises(BadInput, match="the file has no header"):
+        mine(tmp_path / "t.csv", "<=50K", train="gbm", note=quiet)
+
+
+def test_a_pipeline_is_asked_with_the_table_it_was_trained_on():
+    table = loans(300)[["job", "house", "late", "default"]]
+    words = ColumnTransformer([("words", OneHotEncoder(), ["job", "house"])], remainder="passthrough")
+    pipeline = make_pipeline(words, LogisticRegression()).fit(table[["job", "house", "late"]], table.default == "yes")
+    labels = table.assign(default=np.where(table.default == "yes", "True", "False"))
+    mined = mine(labels, "default", black_box=pipeline, na=["-"], clauses=4, note=quiet)
+    assert mined.program.classes == ("False", "True")
+    assert mined.consistency.fidelity > 80
+
+
+def test_the_classifier_takes_a_table_with_words():
+    table = loans(300)
+    model = GBFLClassifier(max_clauses=4, extra_rows=0, random_state=0).fit(
+        table.drop(columns="default"), table.default
+    )
+    program = lower(model)
+    assert program.kinds == model.columns_.kinds
+    assert (score(program, table).table.label.to_numpy() == model.predict(table)).all()
+    assert set(model.explain(table.head(3)).columns) >= {"label", "because", "pp", "pn"}
+
+
+def test_a_table_needs_only_the_columns_that_rules_ask_about():
+    table = loans(300)
+    program = mine(table, "default", train="gbm", clauses=1, note=quiet).program
+    used = {program.features[atom.feature] for clause in program.clauses for atom in clause.atoms}
+    assert (score(program, table[sorted(used)]).table.label == score(program, table).table.label).all()
+    with pytest.raises(BadInput, match="has no column"):
+        score(program, table[["default"]])
