@@ -25,14 +25,10 @@ from gbfl_compile.ir.trees import leaf, split
 from gbfl_compile.ir.validate import validate
 from tests.backends.c.kinds import KINDS, TEXTS, programs_of_kinds_with_rows
 from tests.backends.c.programs import STRICT, build_many, cc, kernels, needs_a_compiler, write
-<<<<<<< HEAD
-=======
 from tests.backends.c.programs import WORD_CARD as CARD
 from tests.backends.c.programs import WORD_CLAUSES as CLAUSES
 from tests.backends.c.programs import WORD_FEATURES as FEATURES
 from tests.backends.c.programs import WORD_TREE as TREE
-from tests.programs import KINDS, TEXTS, programs_of_kinds_with_rows
->>>>>>> w2
 
 ROWS = (
     [2000.0, "two year", True, datetime.date(2020, 1, 1), None],
