@@ -13,7 +13,7 @@ from gbfl_compile.backends.c.scorer import scorer_of
 from gbfl_compile.ir.nodes import TRUE, Clause, Interval, Leaf, OneOf, Program, Scorecard, Split
 from gbfl_compile.ir.trees import leaf, preorder, split
 from gbfl_compile.ir.validate import validate
-from tests.programs import KINDS
+from tests.backends.c.kinds import KINDS
 
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-ffp-contract=off")
 

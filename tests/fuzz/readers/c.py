@@ -13,7 +13,7 @@ from gbfl_compile.backends.c.build import find_compiler
 from gbfl_compile.checking.reading.choices import Choice
 from gbfl_compile.checking.reading.evaluate import condition_holds
 from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.checking.strict.c import conditions, literals
+from gbfl_compile.checking.strict.c import conditions, lexer
 from gbfl_compile.checking.strict.c.conditions import Misfit, Source
 from gbfl_compile.checking.strict.c.lexer import tokens
 from tests.fuzz.readers.c_texts import FEATURES, KINDS, random_text
@@ -109,13 +109,13 @@ def _read(text_kind, text, kind, rows):
 def _literal(text_kind, words, kind, count):
     joined = " ".join(words)
     if text_kind == "real":
-        number = literals.real(joined, kind)
+        number = lexer.real(joined, kind)
         found = None if number is None else struct.unpack(BITS[kind][1], struct.pack(BITS[kind][0], number))[0]
     elif text_kind == "string":
-        text = literals.string(joined) if len(words) == 1 and joined[:1] == '"' else None
+        text = lexer.string(joined) if len(words) == 1 and joined[:1] == '"' else None
         found = None if text is None else _digest(text.encode())
     else:
-        number = getattr(literals, text_kind)(joined)
+        number = getattr(lexer, text_kind)(joined)
         found = None if number is None else number % 2**64
     return None if found is None else [found] * count
 
