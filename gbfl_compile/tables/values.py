@@ -11,7 +11,8 @@ from typing import Any, assert_never
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.kinds import Value, is_missing, plain_value
 from gbfl_compile.ir.nodes import Kind, Program
-from gbfl_compile.tables.read import MISSING, read_table, refuse_absent
+from gbfl_compile.tables.kinds import MARKS, is_mark
+from gbfl_compile.tables.read import read_table, refuse_absent
 
 TRUE_TEXTS, FALSE_TEXTS = ("true", "1"), ("false", "0")
 """How a CSV file writes a boolean, in any letters."""
@@ -69,15 +70,26 @@ def _table_rows(table: Any, program: Program, where: str, from_file: bool) -> li
 
 
 def _column(values: Sequence[Any], kind: Kind, name: str, where: str, from_file: bool) -> list[Value]:
-    absent = ("",) if kind == "category" else MISSING
     column = []
     for place, value in enumerate(values):
-        is_absent = from_file and isinstance(value, str) and value in absent
         try:
-            column.append(None if is_absent else read_value(kind, value, name))
+            written = from_file and isinstance(value, str)
+            column.append(_written_value(kind, value, name) if written else read_value(kind, value, name))
         except BadInput as error:
             raise BadInput(f"{where}: row {place + 1}: {error}") from None
     return column
+
+
+def _written_value(kind: Kind, text: str, name: str) -> Value:
+    """A value as a file writes it. Only the empty text is a missing category: every other one may be a word."""
+    if text == "" if kind == "category" else is_mark(text, MARKS):
+        return None
+    if kind != "number":
+        return read_value(kind, text, name)
+    try:
+        return float(text)
+    except ValueError:
+        raise BadInput(f"{name!r} is a number: {text!r} is a text") from None
 
 
 def read_value(kind: Kind, value: Any, name: str) -> Value:
