@@ -38,9 +38,15 @@ from gbfl_compile.errors import BadInput
     metavar="COLUMN=KIND",
     help="number, category, boolean, date or timestamp, where another was inferred; may be repeated.",
 )
-@click.option("--features", metavar="COLUMNS", help="Learn from these columns alone: names between commas.")
 @click.option(
-    "--na", multiple=True, metavar="TEXT", help="A text that means missing, in place of '?', NA and the like."
+    "--features", "feature_list", metavar="COLUMNS", help="Learn from these columns alone: names between commas."
+)
+@click.option(
+    "--na",
+    "missing_texts",
+    multiple=True,
+    metavar="TEXT",
+    help="A text that means missing, in place of '?', NA and the like.",
 )
 @click.option("--drop", multiple=True, metavar="COLUMN", help="A column that is not a feature; may be repeated.")
 @click.option("--codes", multiple=True, metavar="COLUMN", help="A feature of codes: explanations use no other values.")
@@ -91,8 +97,8 @@ def mine(
     checkpoint: Path | None,
     triplets: Path | None,
     kind_settings: tuple[str, ...],
-    features: str | None,
-    na: tuple[str, ...],
+    feature_list: str | None,
+    missing_texts: tuple[str, ...],
     as_json: bool,
     quiet: bool,
     **options: Any,
@@ -119,7 +125,7 @@ def mine(
         raise BadInput("--database and --table go together")
     if options["trust_pickle"]:
         _warn_of_pickle(options["black_box"])
-    options |= {"kinds": kind_mapping(kind_settings), "features": names_in(features), "na": na or None}
+    options |= {"kinds": kind_mapping(kind_settings), "features": names_in(feature_list), "na": missing_texts or None}
     files: dict[str, Any] = {"out": out, "checkpoint": checkpoint, "triplets": triplets}
     note = _ignore if quiet or as_json else _print_note
     try:
