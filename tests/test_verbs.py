@@ -81,7 +81,7 @@ WRONG = {
     "no such column to drop": ({**MINED, "drop": ["key"]}, "has no column 'key' for --drop"),
     "no such code": ({**MINED, "codes": ["key"]}, "--codes key: there is no feature"),
     "a size that is none": ({**MINED, "memory": "much"}, "is not a size"),
-    "a way with missing values": ({**MINED, "missing": "fill"}, "missing='fill' is not one of refuse, drop"),
+    "a way with missing values": ({**MINED, "missing": "fill"}, "missing='fill' is not one of keep, drop, refuse"),
     "a black box that answers nothing": ({**MINED, "black_box": 7}, "no predict_proba and is not callable"),
 }
 
@@ -193,7 +193,9 @@ def test_notes_are_warnings_unless_they_are_taken():
         mine(table, **MINED, head="tree")
     notes, taken = [], []
     mine(table, **MINED, head="tree", note=notes.append, progress=lambda step, steps: taken.append(step))
-    assert [note.partition(";")[0] for note in notes] == ["column 'key' has another number in every row"]
+    assert [note.partition(";")[0] for note in notes] == [
+        "column 'key' has another number in every row: it is a key and left out"
+    ]
     assert taken[0] == "the black box"
 
 

@@ -38,8 +38,16 @@ from gbfl_compile.errors import BadInput
     metavar="COLUMN=KIND",
     help="number, category, boolean, date or timestamp, where another was inferred; may be repeated.",
 )
-@click.option("--features", metavar="COLUMNS", help="Learn from these columns only, separated by commas.")
-@click.option("--na", multiple=True, metavar="TEXT", help="A text that means missing, instead of '?', NA and the like.")
+@click.option(
+    "--features", "feature_list", metavar="COLUMNS", help="Learn from these columns only, separated by commas."
+)
+@click.option(
+    "--na",
+    "missing_texts",
+    multiple=True,
+    metavar="TEXT",
+    help="A text that means missing, instead of '?', NA and the like.",
+)
 @click.option("--drop", multiple=True, metavar="COLUMN", help="A column that is not a feature; may be repeated.")
 @click.option("--codes", multiple=True, metavar="COLUMN", help="A feature of codes: only values that occur are tried.")
 @click.option("--immutable", multiple=True, metavar="COLUMN", help="A feature that explanations never change.")
@@ -101,8 +109,8 @@ def mine(
     checkpoint: Path | None,
     triplets: Path | None,
     kind_settings: tuple[str, ...],
-    features: str | None,
-    na: tuple[str, ...],
+    feature_list: str | None,
+    missing_texts: tuple[str, ...],
     as_json: bool,
     quiet: bool,
     **options: Any,
@@ -129,7 +137,7 @@ def mine(
         raise BadInput("--database and --table go together")
     if options["trust_pickle"]:
         _warn_of_pickle(options["black_box"])
-    options |= {"kinds": kind_mapping(kind_settings), "features": names_in(features), "na": na or None}
+    options |= {"kinds": kind_mapping(kind_settings), "features": names_in(feature_list), "na": missing_texts or None}
     files: dict[str, Any] = {"out": out, "checkpoint": checkpoint, "triplets": triplets}
     note = _ignore if quiet or as_json else _print_note
     try:
