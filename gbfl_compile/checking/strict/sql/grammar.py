@@ -337,7 +337,7 @@ def _cast(at: Cursor) -> Value:
     found = value(at)
     need_words(at, "AS")
     if take_phrase(at, at.lexis.double):
-        made = as_double(at, found)
+        made = cast_as_double(at, found)
     elif take_phrase(at, at.lexis.bigint):
         made = as_bigint(found)
     else:
@@ -346,8 +346,18 @@ def _cast(at: Cursor) -> Value:
     return made
 
 
+def cast_as_double(at: Cursor, found: Value) -> Value:
+    """CAST(… AS <double>); of a column only where NULL stays NULL.
+
+    ClickHouse's Float64 holds no NULL: the cast of one fails, or is never evaluated because nothing can be NULL there.
+    """
+    if at.lexis.double_function and isinstance(found, Column | Feature):
+        raise Unread(f"line {peek(at).line}: a CAST of a column: {at.lexis.double_function} keeps NULL")
+    return as_double(at, found)
+
+
 def as_double(at: Cursor, found: Value) -> Value:
-    """CAST(… AS <double>)."""
+    """A value made a double, NULL where it is NULL."""
     match found:
         case Column(name_, feature) if feature is not None and at.expected.kind(feature) == "number":
             return Feature(feature, name_)

@@ -44,3 +44,25 @@ def test_one_column_may_stand_for_two_names_in_postgres():
         assert database.fetch(f'SELECT "{one}", "{other}" FROM data') == []
     finally:
         database.close()
+
+
+def test_a_cast_to_a_type_without_null_is_not_read_in_clickhouse():
+    """`CAST(x AS Float64) IS NULL` is never true there, and the cast of a NULL fails; toFloat64 keeps it."""
+    program = Program(TWO.features, TWO.classes, (Clause((Interval(0, 1.5, if_missing=True),)),), TWO.decision)
+    text = text_of(program, "clickhouse", outputs="label")
+    assert "toFloat64(`first`)" in text
+    assert verdict(program, text, "clickhouse", outputs="label") == "proved"
+    edited = text.replace("toFloat64(`first`)", "CAST(`first` AS Float64)")
+    assert verdict(program, edited, "clickhouse", outputs="label") == "unread"
+
+
+def test_clickhouse_itself_takes_no_null_for_one_in_such_a_cast():
+    if reason := availability("clickhouse"):
+        pytest.skip(reason)
+    database = scratch("clickhouse")
+    try:
+        database.execute("CREATE TABLE data (x Nullable(Float64)) ENGINE = Memory")
+        database.execute("INSERT INTO data VALUES (NULL)")
+        assert database.fetch("SELECT x IS NULL, CAST(x AS Float64) IS NULL FROM data") == [(1, 0)]
+    finally:
+        database.close()

@@ -25,8 +25,8 @@ from gbfl_compile.checking.strict.sql.forms import finish
 from gbfl_compile.checking.strict.sql.grammar import (
     arguments,
     as_bigint,
-    as_double,
     asked_of,
+    cast_as_double,
     expression,
     join_all,
     list_of,
@@ -71,7 +71,7 @@ def _cast(at: Cursor) -> Value:
         case [found, Text("Int64")]:
             return as_bigint(value_of(found))
         case [found, Text("Float64")]:
-            return as_double(at, value_of(found))
+            return cast_as_double(at, value_of(found))
     raise Unread("a CAST to something other than Int64 or Float64")
 
 
