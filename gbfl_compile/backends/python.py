@@ -32,6 +32,9 @@ EXTENSION = ".py"
 IMPORTED = ("math",)
 """What the module imports: a module of that name would import itself, or shadow Python's own."""
 
+IMPORTED_FOR_KINDS = (*IMPORTED, "datetime", "_datetime")
+"""The same for a module that takes dates; datetime itself imports _datetime."""
+
 DEEP = 16
 """Beyond this many nested ifs the shallower side is indented: Python refuses 100 levels."""
 
@@ -153,7 +156,8 @@ def emit(program: Program, name: str, options: Options) -> Artifact:
             return 0
     """
     take_options("python", options, {})
-    if name.lower() in IMPORTED:  # file systems may not distinguish Math.py from math.py
+    imported = IMPORTED_FOR_KINDS if program.kinds else IMPORTED
+    if name.lower() in imported:  # file systems may not distinguish Math.py from math.py
         raise BadInput(
             f"the name {name!r} is that of a module which {name}{EXTENSION} imports: choose another with --name"
         )

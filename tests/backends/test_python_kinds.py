@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from gbfl_compile.backends import backend, emit
 from gbfl_compile.checking.artifact import prove_artifact
 from gbfl_compile.checking.run import compare, expectation
+from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program
 from gbfl_compile.ir.trees import leaf, split
@@ -73,10 +74,51 @@ EDITS = {
     "a day later": ("opened < 19783.0", "opened <= 19783.0"),
     "false for true": ("smoker == 1.0", "smoker == 0.0"),
     "a part of a text": ("contract in ('Month-to-month', 'two year')", "contract in 'Month-to-month two year'"),
+    "a part of a text that has a name": (
+        "    if income >= 1000.0 and contract in ('Month-to-month', 'two year')",
+        "    long = 'Month-to-month two year'\n    if income >= 1000.0 and contract is not None and contract in long",
+    ),
     "another kind": ("    'boolean',", "    'number',"),
     "trimmed texts": ("return str(value)", "return str(value).strip()"),
     "local dates": ("_datetime.date(1970, 1, 1)", "_datetime.date(1970, 1, 2)"),
 }
+
+
+ONE_TEXT = Program(
+    ("contract",),
+    ("no", "yes"),
+    (Clause((OneOf(0, ("two year",)),)),),
+    split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)),
+    kinds=("category",),
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"),
+    [
+        ("contract is not None and contract in wanted", "unread"),  # true for 'two', 'year' and ''
+        ("not (contract is None or contract not in wanted)", "unread"),
+        ("contract == wanted", "proved"),
+        ("not contract != wanted", "proved"),
+        ("contract in (wanted,)", "unread"),
+        ("contract in several", "proved"),
+        ("contract == several", "unread"),  # never true
+    ],
+)
+def test_a_text_that_has_a_name_is_no_set_of_texts(asked, answer):
+    text = emit(ONE_TEXT, "python").files["model.py"].decode()
+    old = "    if contract == 'two year':"
+    assert old in text
+    named = f"    wanted = 'two year'\n    several = ('two year',)\n    if {asked}:"
+    assert prove_artifact(ONE_TEXT, "python", {"model.py": text.replace(old, named).encode()}).answer == answer
+
+
+@pytest.mark.parametrize("name", ["datetime", "DateTime", "_datetime"])
+def test_a_module_is_not_called_like_one_it_imports(name):
+    with pytest.raises(BadInput, match="choose another with --name"):
+        emit(LOANS, "python", name)
+    files = {f"{name}.py": emit(LOANS, "python").files["model.py"]}
+    assert prove_artifact(LOANS, "python", files).answer == "unread"
 
 
 @pytest.mark.parametrize("name", EDITS)

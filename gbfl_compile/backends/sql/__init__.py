@@ -51,6 +51,8 @@ def emit(dialect: Dialect, program: Program, name: str, options: Options) -> Art
     parts = statements(program, chosen)
     text = script_text(parts, closing=chosen.form not in ("expression", "dbt"))
     _refuse_misreadable(text, len(parts))
+    if chosen.form == "dbt" and "\r" in text:
+        raise BadInput("form=dbt: a name, label or text has a carriage return, which dbt replaces: use another form")
     if len(text.encode()) > dialect.longest_query:
         if not dialect.raise_limits:
             raise BadInput(f"{len(text)} characters of SQL: {dialect.engine} takes {dialect.longest_query} bytes")

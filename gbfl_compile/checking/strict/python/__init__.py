@@ -52,9 +52,18 @@ def read_python(files: Mapping[str, bytes]) -> tuple[Reading, ...]:
     """The reading of the one .py file."""
     name, content = one_file(files, ".py")
     try:
-        return (_reading(_module(_parse(content))),)
+        module = _module(_parse(content))
+        _refuse_own_import(name, module)
+        return (_reading(module),)
     except Unread as error:
         raise Unread(f"{name}: {error}") from None
+
+
+def _refuse_own_import(name: str, module: Module) -> None:
+    """Refuse a file that its own imports would find in place of Python's modules; datetime imports _datetime."""
+    imported = {"math.py"} | ({"datetime.py", "_datetime.py"} if "KINDS" in module.values else set())
+    if name.lower() in imported:
+        raise Unread("has the name of a module that it imports")
 
 
 def _parse(content: bytes) -> ast.Module:

@@ -75,10 +75,10 @@ class Unclear:
 
 
 Listed: TypeAlias = tuple[str, ...]
-"""Texts that a category is compared with."""
+"""Texts that a category may be one of."""
 
-Known: TypeAlias = Row | Feature | Word | Listed | float | Condition | Choice | Unclear
-"""What an expression can be: a number (int or float), a feature, texts, a truth value, a number by the row."""
+Known: TypeAlias = Row | Feature | Word | str | Listed | float | Condition | Choice | Unclear
+"""What an expression can be: a number (int or float), a feature, a text, texts, a truth value, a number by the row."""
 
 Locals: TypeAlias = Mapping[str, Known]
 
@@ -165,7 +165,7 @@ def expression(node: ast.expr, known: Locals) -> Known:
         case ast.Compare():
             return _comparison(node, known)
         case ast.Constant(str() as text):
-            return (text,)
+            return text
         case ast.Tuple([*items]) if items and all(isinstance(item, ast.Constant) for item in items):
             return _text_list(node, items)
         case ast.IfExp(test, then, otherwise):
@@ -230,19 +230,22 @@ def _comparison(node: ast.Compare, known: Locals) -> Condition:
     return all_of([_link(node, left, sign, right) for left, sign, right in links])
 
 
-def _word_link(node: ast.Compare, word: Word, sign: ast.cmpop, texts: Listed, is_text: bool) -> Condition:
-    """A category in a set of texts, or equal to one. None is equal to no text and in no set."""
-    wanted: Mapping[type[ast.cmpop], bool] = {ast.Eq: True, ast.NotEq: True, ast.In: False, ast.NotIn: False}
-    if wanted.get(type(sign)) is not is_text:
-        refuse(node, f"a comparison that is not understood: {_text(node)}")
+def _word_link(node: ast.Compare, word: Word, sign: ast.cmpop, texts: str | Listed) -> Condition:
+    """A category equal to a text, or in a set of texts: `in` a text would look for a part of it. None is neither."""
+    match sign, texts:
+        case ast.Eq() | ast.NotEq(), str():
+            allowed = frozenset((texts,))
+        case ast.In() | ast.NotIn(), tuple():
+            allowed = frozenset(texts)
+        case _:
+            refuse(node, f"a comparison that is not understood: {_text(node)}")
     negated = isinstance(sign, ast.NotEq | ast.NotIn)
-    allowed = Texts(frozenset(texts), negated, negated)
-    return Test(word.index, code_values(allowed, word.index, word.book))
+    return Test(word.index, code_values(Texts(allowed, negated, negated), word.index, word.book))
 
 
 def _link(node: ast.Compare, left: Known, sign: ast.cmpop, right: Known) -> Condition:
-    if isinstance(left, Word) and isinstance(right, tuple):
-        return _word_link(node, left, sign, right, isinstance(node.comparators[-1], ast.Constant))
+    if isinstance(left, Word) and isinstance(right, str | tuple):
+        return _word_link(node, left, sign, right)
     comparison = SIGNS.get(type(sign))
     if comparison is None:
         refuse(node, f"a comparison that is not understood: {_text(node)}")

@@ -70,6 +70,8 @@ def tokens_of(text: str, lexis: Lexis, template: Template | None = None, comment
             raise Unread(f"{piece!r}, which {lexis.engine} replaces before it reads the query")
     if _NO_TEXT.search(text):
         raise Unread("a NUL or half a surrogate pair")
+    if template is not None and "\r" in text:
+        raise Unread("a carriage return, which dbt replaces by a new line even in strings")
     found: list[Token] = []
     plain = _plain(lexis.quote, lexis.signs).match
     at, line, end = 0, 1, len(text)

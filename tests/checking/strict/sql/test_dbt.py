@@ -1,6 +1,7 @@
 """dbt models: a plain config, the name of a table and a list of tests are read; whatever dbt would run is refused."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -8,6 +9,9 @@ from gbfl_compile.backends import emit
 from gbfl_compile.checking.artifact import prove_artifact
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.strict.sql import read_strict_files
+from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.nodes import Clause, OneOf, Program
+from gbfl_compile.ir.trees import leaf, split
 from tests.checking.strict.sql.cases import SMALL
 
 
@@ -61,3 +65,23 @@ def test_a_schema_says_names_and_tests_alone(schema):
     with pytest.raises(Unread, match=r"schema\.yml: "):
         read_strict_files("duckdb", files, SMALL, {"form": "dbt"})
     assert prove_artifact(SMALL, "sql:duckdb", files).answer == "unread"
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "duckdb", "postgres", "datafusion"])
+@pytest.mark.parametrize("ending", ["\r", "\r\n"])
+def test_a_carriage_return_is_refused_because_dbt_replaces_it(dialect, ending):
+    program = Program(
+        ("word",),
+        ("no", "yes"),
+        (Clause((OneOf(0, ("a\nb",)),)),),
+        split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)),
+        kinds=("category",),
+    )
+    files = dict(emit(program, f"sql:{dialect}", "model", {"form": "dbt"}).files)
+    other = replace(program, clauses=(Clause((OneOf(0, (f"a{ending}b",)),)),))
+    with pytest.raises(BadInput, match="carriage return"):
+        emit(other, f"sql:{dialect}", "model", {"form": "dbt"})
+    edited = {**files, "model.sql": files["model.sql"].replace(b"'a\nb'", f"'a{ending}b'".encode())}
+    assert edited != files
+    assert prove_artifact(program, f"sql:{dialect}", files).answer == "proved"
+    assert prove_artifact(other, f"sql:{dialect}", edited).answer == "unread"
