@@ -61,7 +61,10 @@ TEXTS = {
     "NaN": (SOUND.replace('"schema": 1', '"schema": NaN'), "NaN is not JSON"),
     "Infinity": (SOUND.replace('"schema": 1', '"schema": -Infinity'), "Infinity is not JSON"),
     "a number of 5,000 digits": (SOUND.replace('"schema": 1', f'"schema": {HUGE}'), "not JSON"),
-    "a number of 4,000 digits": (SOUND.replace('"schema": 1', f'"schema": {LARGE}'), "this version reads the schemas 1 and 2"),
+    "a number of 4,000 digits": (
+        SOUND.replace('"schema": 1', f'"schema": {LARGE}'),
+        "this version reads the schemas 1 and 2",
+    ),
     "a label of 4,000 digits": (
         re.sub(r'"classes": .*', f'"classes": [{LARGE}, 1],', SOUND),
         "not a number of 64 bits",
