@@ -87,6 +87,7 @@ def _server() -> str:
         raise CannotRun("MariaDB is not installed: apt-get install mariadb-server-core mariadb-client-core")
     folder = Path(tempfile.mkdtemp(prefix="gbfl-my-"))
     user = [f"--user={os.environ.get('USER', 'root')}"] if os.geteuid() == 0 else []
+    user.append(f"--tmpdir={folder}")  # a server that starts removes the temporary tables of all others from its tmpdir
     make = [install, "--no-defaults", f"--datadir={folder}/d", "--skip-test-db", *user]
     installed = subprocess.run([*make, "--auth-root-authentication-method=normal"], capture_output=True, check=False)  # noqa: S603
     if installed.returncode != 0:
