@@ -13,6 +13,7 @@ from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.strict.sql import ExpectedText, read_strict, read_strict_view
 from gbfl_compile.databases import ENGINES, catalog_of, scratch
+from gbfl_compile.databases.catalog import TableName
 from gbfl_compile.errors import CannotRun
 from tests.fuzz.readers.conditions import commented, condition
 from tests.fuzz.readers.known import known
@@ -251,7 +252,9 @@ def _judge_view(database, pool, rows, trial, result):
     try:
         stored = catalog_of(database).view(database, "scored")
         schema = str(database.fetch(SCHEMA[pool.dialect])[0][0]) if pool.dialect in SCHEMA else ""
-        expected = replace(_expected_text(pool, trial), form="view", made="scored", schema=schema)
+        columns = catalog_of(database).columns(database, TableName("", rows.source.strip(pool.lexis.quote)))
+        types = tuple((column.name, column.declared) for column in columns)
+        expected = replace(_expected_text(pool, trial), form="view", made="scored", schema=schema, types=types)
         ways = read_strict_view(stored.statement or stored.definition, pool.dialect, expected)
         answers = [answer for _, answer in sorted(database.fetch(f"SELECT * FROM {view}"), key=lambda each: each[0])]
     except Unread:
