@@ -156,7 +156,9 @@ def programs_of_kinds(draw, decisions=("tree", "scorecard"), most_features=4):
     """Programs with features of every kind, at least one of them no number."""
     kinds = draw(
         st.lists(
-            st.sampled_from(("number", "category", "category", "boolean", "date", "timestamp")), min_size=1, max_size=4
+            st.sampled_from(("number", "category", "category", "boolean", "date", "timestamp")),
+            min_size=1,
+            max_size=most_features,
         )
     )
     if set(kinds) == {"number"}:

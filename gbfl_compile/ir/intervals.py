@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
-from gbfl_compile.ir.kinds import Codebook
+from gbfl_compile.ir.kinds import LIMITS, Codebook
 from gbfl_compile.ir.nodes import Atom, Clause, Interval, Kind, OneOf
 
 
@@ -149,17 +149,23 @@ def tested_values(atom: Atom, kind: Kind, book: Codebook) -> tuple[Values, ...]:
     """
     match atom:
         case Interval():
-            return (values_of(atom) if kind == "number" else whole_values(values_of(atom)),)
+            return (values_of(atom) if kind == "number" else whole_values(values_of(atom), kind),)
         case OneOf(feature, texts, negated, if_missing):
             return code_values(Texts(frozenset(texts), negated, if_missing), feature, book)
         case _:
             assert_never(atom)
 
 
-def whole_values(values: Values) -> Values:
-    """A range of whole numbers, each of which owns the doubles up to the next one."""
-    least = math.ceil(values.least) + 0.0 if math.isfinite(values.least) else values.least
-    most = below(math.floor(values.most) + 1.0) if math.isfinite(values.most) else values.most
+def whole_values(values: Values, kind: Kind) -> Values:
+    """A range of days or microseconds, each of which owns the doubles up to the next one.
+
+    The first and the last of them own all that is before and after: nothing else can come there.
+    """
+    first, last = LIMITS[kind]
+    if values.most < first or values.least > last:
+        return Values(math.inf, -math.inf, values.missing)
+    least = -math.inf if values.least <= first else math.ceil(values.least) + 0.0
+    most = math.inf if values.most >= last else below(math.floor(values.most) + 1.0)
     return Values(least, most, values.missing)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, assert_never
 
@@ -30,6 +30,10 @@ ANY_OTHER = 0.0
 
 EARLIEST, LATEST = (float((day - EPOCH).days) for day in (datetime.date.min, datetime.date.max))
 """The first and the last day that a date can be."""
+
+
+LIMITS: Mapping[Kind, tuple[float, float]] = {"date": (EARLIEST, LATEST), "timestamp": (-(2.0**53), 2.0**53)}
+"""The first and the last day, and the first and the last microsecond, that a value can be."""
 
 
 @dataclass(frozen=True, slots=True)

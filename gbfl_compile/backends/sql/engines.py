@@ -12,6 +12,7 @@ SQLITE = Dialect(
     name="sqlite",
     engine="SQLite",
     sqlglot="sqlite",
+    substituted="\r\n",  # the sqlite3 shell drops the carriage return, in strings too
     double="REAL",
     bigint="INTEGER",
     missing="null",  # NaN is stored as NULL. CAST('nan' AS REAL) is 0.0: a guard would drop zeros

@@ -82,7 +82,7 @@ def in_book(reading: Reading, program: Program, book: Codebook) -> Reading:
         if kind == "number":
             return test
         if kind in ("date", "timestamp"):
-            return Test(test.feature, tuple(whole_values(piece) for piece in test.values))
+            return Test(test.feature, tuple(whole_values(piece, kind) for piece in test.values))
         own = reading.book[test.feature]
         texts = frozenset(text for code, text in enumerate(own, start=1) if _has(test, code))
         negated, missing = _has(test, 0), any(piece.missing for piece in test.values)

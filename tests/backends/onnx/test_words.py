@@ -107,7 +107,7 @@ def test_what_is_emitted_is_proved_and_runs_equal(program):
     for files in variants(program):
         proof = prove_artifact(program, "onnx", files)
         assert (proof.answer, proof.reason) == ("proved", None)
-        verdict = compare(expectation(program), loaded(files), proof.constants)
+        verdict = compare(expectation(program), loaded(files), proof.constants())
         assert (verdict.verdict, verdict.reason) == ("equal", None)
 
 

@@ -1,6 +1,8 @@
 """Words, booleans, dates and timestamps in SQL: exact in every engine, whatever the column's collation or time zone."""
 
 import datetime
+import shutil
+import subprocess
 from itertools import islice
 
 import pytest
@@ -97,6 +99,10 @@ def test_hostile_words_are_compared_as_they_are(database, tmp_path):
         clauses = (Clause((OneOf(0, (text,)),)), Clause((OneOf(0, words, negated=True),)))
         tree = split(0, leaf(1.0, 0.0, 0.0), split(1, leaf(0.0, 1.0, 0.0), leaf(0.0, 0.0, 1.0)))
         program = Program(("word",), ("this", "other", "x"), clauses, tree, kinds=("category",))
+        if (replaced := DIALECTS[database.dialect].substituted) and replaced in text:
+            with pytest.raises(BadInput, match="substitute"):
+                emit(program, f"sql:{database.dialect}")
+            continue
         files = emit(program, f"sql:{database.dialect}").files
         assert prove_artifact(program, f"sql:{database.dialect}", files).answer == "proved", text
         near = [text, text + "x", text + " ", text.upper(), text[:-1], text.replace("\\", ""), None, text + "\\"]
@@ -114,6 +120,22 @@ def test_a_word_that_clients_replace_is_refused():
     with pytest.raises(BadInput, match="substitute"):
         emit(program, "sql:spark")
     assert "${x}" in text_of(program, "duckdb")
+
+
+@pytest.mark.skipif(shutil.which("sqlite3") is None, reason="the sqlite3 shell is not installed")
+def test_the_shell_of_sqlite_drops_a_carriage_return_so_it_is_refused(tmp_path):
+    (tmp_path / "query.sql").write_bytes(b"SELECT hex('a\r\nb'), hex('a\rb');\n")
+    asked = ["sqlite3", ":memory:", f".read {tmp_path / 'query.sql'}"]
+    assert subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip() == "610A62|610D62"
+    tree = split(0, leaf(0.0, 1.0), leaf(1.0, 0.0))
+    with_return, without = (
+        Program(("w",), ("n", "y"), (Clause((OneOf(0, (text,)),)),), tree, kinds=("category",))
+        for text in ("a\r\nb", "a\nb")
+    )
+    with pytest.raises(BadInput, match="substitute"):
+        emit(with_return, "sql:sqlite")
+    edited = text_of(without, "sqlite").replace("'a\nb'", "'a\r\nb'")
+    assert prove_artifact(with_return, "sql:sqlite", {"model.sql": edited.encode()}).answer == "unread"
 
 
 @pytest.mark.parametrize("dialect", [name for name, row in DIALECTS.items() if row.not_run])

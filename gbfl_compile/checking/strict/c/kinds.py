@@ -6,6 +6,7 @@ One that it would not find has no code, whatever the table says; a code that no 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -144,7 +145,18 @@ def by_texts(reading: Reading, found: Kinds) -> Reading:
         listed = frozenset(codes) - holding if negated else holding
         return Test(comparison.feature, code_values(Texts(listed, negated, missing), comparison.feature, book))
 
-    return replace(map_tests(reading, test), kinds=found.kinds, book=book.texts)
+    place = [{float(code): float(i) for i, code in enumerate(codes.values(), start=1)} for codes in found.codes]
+    examples = tuple(
+        replace(
+            example,
+            row=tuple(
+                places.get(value, 0.0) if kind == "category" and not math.isnan(value) else value
+                for value, kind, places in zip(example.row, found.kinds, place, strict=True)
+            ),
+        )
+        for example in reading.examples
+    )
+    return replace(map_tests(reading, test), kinds=found.kinds, book=book.texts, examples=examples)
 
 
 def _has(test: Test, code: int) -> bool:

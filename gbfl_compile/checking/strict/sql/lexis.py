@@ -115,6 +115,7 @@ _ROWS = (
         engine="SQLite",
         quote="`",  # in double quotes a name no column has would be a string
         nan="none",  # NaN is stored as NULL
+        replaced=("\r\n",),  # the sqlite3 shell drops the carriage return, in strings too
         double="REAL",
         bigint="INTEGER",
         rounds_twice=True,  # 3.40 and 3.51 misread some shortest decimals

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from gbfl_compile.backends import emit
-from gbfl_compile.backends.c import codes, expressions
+from gbfl_compile.backends.c import codes, expressions, project
 from gbfl_compile.backends.c.build import declarations
 from gbfl_compile.backends.c.scorer import as_predictor, scorer_of
 from gbfl_compile.checking.artifact import prove_artifact
@@ -24,10 +24,10 @@ from gbfl_compile.ir.kinds import Codebook, codebook
 from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program, Scorecard
 from gbfl_compile.ir.trees import leaf, split
 from gbfl_compile.ir.validate import validate
+from tests.backends.c.kinds import KINDS, TEXTS, possible_values, programs_of_kinds
 from tests.backends.c.programs import cc, kernels, needs_a_compiler
 from tests.checking.strict.c.edits import edited, files_of, token_edits, verdict
 from tests.counts import FULL
-from tests.programs import KINDS, TEXTS, possible_values, programs_of_kinds
 
 CLAUSES = (
     Clause((Interval(0, 10.0), OneOf(1, ("one year", "two year")))),
@@ -165,6 +165,7 @@ def other_codes(monkeypatch, order):
     """Emit with the codes of texts in another order, and look-up tables to match."""
     monkeypatch.setattr(codes, "codebook", lambda program: order(codebook(program)))
     monkeypatch.setattr(expressions, "codebook", lambda program: order(codebook(program)))
+    monkeypatch.setattr(project, "codebook", lambda program: order(codebook(program)))
 
 
 @needs_a_compiler
