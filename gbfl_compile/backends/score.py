@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gbfl_compile.backends.base import Predictor
-from gbfl_compile.backends.score_words import answer_frame, as_frame, recorded_marks, used_features
+from gbfl_compile.backends.score_words import answer_frame, as_frame, used_features
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files.atomic import clear_leftovers
+from gbfl_compile.ir.columns import recorded_marks
 from gbfl_compile.ir.json import as_program
 from gbfl_compile.ir.kinds import codebook
 from gbfl_compile.ir.nodes import Program

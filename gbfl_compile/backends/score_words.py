@@ -18,14 +18,6 @@ if TYPE_CHECKING:
     from gbfl_compile.ir.nodes import Kind, Program
 
 
-def recorded_marks(program: Program) -> tuple[str, ...]:
-    """The texts that meant a missing value in the table a program was mined from."""
-    mining = program.metadata.get("mining")
-    columns = mining.get("data", {}).get("columns", ()) if isinstance(mining, dict) else ()
-    marks = [column.get("missing_texts", ()) for column in columns if isinstance(column, dict)]
-    return tuple(sorted({str(mark) for each in marks for mark in each}))
-
-
 def used_features(program: Program) -> tuple[bool, ...]:
     """Which features some clause asks about."""
     mentioned = {atom.feature for clause in program.clauses for atom in clause.atoms}

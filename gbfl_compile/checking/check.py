@@ -65,9 +65,9 @@ def check(
     source = as_program(program)
     rows = points = None
     if data is not None:
-        from gbfl_compile.tables.read import feature_rows
+        from gbfl_compile.tables.values import encoded_rows
 
-        rows = feature_rows(data, source.features)
+        rows = encoded_rows(data, source)
     if triplets is not None:
         from gbfl_compile.learning.explain.triplets import triplets_for
 

@@ -24,12 +24,11 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix, clause_column, evaluate_many
 from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.json import as_program
-from gbfl_compile.ir.kinds import codebook, decode_value, encode_row
+from gbfl_compile.ir.kinds import codebook, decode_value
 from gbfl_compile.ir.nodes import Interval, Leaf, OneOf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.text import clause_text, value_text
 from gbfl_compile.ir.trees import leaf_numbers, paths
-from gbfl_compile.tables.read import feature_rows
-from gbfl_compile.tables.values import value_rows
+from gbfl_compile.tables.values import encoded_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +127,7 @@ def lint(
 ) -> tuple[Oddity, ...]:
     """Everything odd about a program; with data (a file, DataFrame or matrix) also what its rows leave untouched."""
     program = as_program(program)
-    rows = None if data is None else _rows_of(data, program)
+    rows = None if data is None else encoded_rows(data, program)
     cells = cells_of((as_reading(program),))
     clock = clock_of(budget_seconds)
     book = codebook(program)
@@ -145,14 +144,6 @@ def lint(
     if rows is not None:
         oddities += _data_oddities(program, cells, facts, rows)
     return tuple(oddities)
-
-
-def _rows_of(data: Any, program: Program) -> Matrix:
-    """The rows of a table, words and dates encoded."""
-    if not program.kinds:
-        return feature_rows(data, program.features)
-    rows = [encode_row(program, row) for row in value_rows(data, program)]
-    return np.array(rows, dtype=np.float64).reshape(len(rows), len(program.features))
 
 
 def _clause_oddities(program: Program, cells: Cells, atoms: Sequence[Atoms]) -> Iterator[Oddity]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gbfl_compile.ir.kinds import Codebook
-from gbfl_compile.ir.nodes import Kind, OneOf
+from gbfl_compile.ir.nodes import Kind, OneOf, Program
 
 if TYPE_CHECKING:
     from gbfl_compile.ir.batch import Matrix
@@ -48,3 +48,11 @@ class EncodedTable:
 
     columns: Columns
     x: Matrix
+
+
+def recorded_marks(program: Program) -> tuple[str, ...]:
+    """The texts that meant a missing value in the table a program was mined from."""
+    mining = program.metadata.get("mining")
+    columns = mining.get("data", {}).get("columns", ()) if isinstance(mining, dict) else ()
+    marks = [column.get("missing_texts", ()) for column in columns if isinstance(column, dict)]
+    return tuple(sorted({str(mark) for each in marks for mark in each}))

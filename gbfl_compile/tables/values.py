@@ -4,18 +4,37 @@ from __future__ import annotations
 
 import datetime
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.kinds import Value, is_missing, plain_value
+from gbfl_compile.ir.columns import recorded_marks
+from gbfl_compile.ir.kinds import Value, encode_row, is_missing, plain_value
 from gbfl_compile.ir.nodes import Kind, Program
 from gbfl_compile.tables.kinds import MARKS, is_mark
-from gbfl_compile.tables.read import read_table, refuse_absent
+from gbfl_compile.tables.read import feature_rows, read_table, refuse_absent
+
+if TYPE_CHECKING:
+    from gbfl_compile.ir.batch import Matrix
 
 TRUE_TEXTS, FALSE_TEXTS = ("true", "1"), ("false", "0")
 """How a CSV file writes a boolean, in any letters."""
+
+
+def has_values(program: Program) -> bool:
+    """Whether rows are more than numbers: there are words or dates, or texts meant missing in the program's table."""
+    return bool(program.kinds or recorded_marks(program))
+
+
+def encoded_rows(source: Any, program: Program) -> Matrix:
+    """Rows of a table (a file, a DataFrame or a matrix of numbers) as float64, words and dates encoded."""
+    import numpy as np
+
+    if not has_values(program):
+        return feature_rows(source, program.features)
+    rows = [encode_row(program, row) for row in value_rows(source, program)]
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(program.features))
 
 
 def value_rows(source: Any, program: Program) -> list[list[Value]]:
@@ -25,7 +44,7 @@ def value_rows(source: Any, program: Program) -> list[list[Value]]:
     """
     if isinstance(source, str | os.PathLike):
         path = Path(source)
-        words = tuple(name for name, kind in zip(program.features, program.kinds, strict=True) if kind != "number")
+        words = tuple(name for f, name in enumerate(program.features) if program.kind(f) != "number")
         return _table_rows(read_table(path, words), program, str(path), from_file=True)
     if hasattr(source, "columns"):
         return _table_rows(source, program, "the table", from_file=False)
@@ -62,27 +81,29 @@ def value_row(source: Any, program: Program) -> list[Value]:
 
 def _table_rows(table: Any, program: Program, where: str, from_file: bool) -> list[list[Value]]:
     refuse_absent(list(table.columns), program.features, where)
+    marks = {*MARKS, *recorded_marks(program)} if from_file else None
     columns = [
-        _column(table[name].tolist(), program.kind(feature), name, where, from_file)
+        _column(table[name].tolist(), program.kind(feature), name, where, marks)
         for feature, name in enumerate(program.features)
     ]
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def _column(values: Sequence[Any], kind: Kind, name: str, where: str, from_file: bool) -> list[Value]:
+def _column(values: Sequence[Any], kind: Kind, name: str, where: str, marks: Collection[str] | None) -> list[Value]:
+    """The values of a column; `marks` are the texts that mean missing in a file, None where it is none."""
     column = []
     for place, value in enumerate(values):
         try:
-            written = from_file and isinstance(value, str)
-            column.append(_written_value(kind, value, name) if written else read_value(kind, value, name))
+            written = marks is not None and isinstance(value, str)
+            column.append(_written_value(kind, value, name, marks or ()) if written else read_value(kind, value, name))
         except BadInput as error:
             raise BadInput(f"{where}: row {place + 1}: {error}") from None
     return column
 
 
-def _written_value(kind: Kind, text: str, name: str) -> Value:
+def _written_value(kind: Kind, text: str, name: str, marks: Collection[str]) -> Value:
     """A value as a file writes it. Only the empty text is a missing category: every other one may be a word."""
-    if text == "" if kind == "category" else is_mark(text, MARKS):
+    if text == "" if kind == "category" else is_mark(text, marks):
         return None
     if kind != "number":
         return read_value(kind, text, name)

@@ -12,12 +12,12 @@ import numpy as np
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.json import as_program
-from gbfl_compile.ir.kinds import require_numbers
+from gbfl_compile.ir.kinds import encode_row, require_numbers
 from gbfl_compile.ir.nodes import Label, Program
 from gbfl_compile.ir.text import label_text, printable
 from gbfl_compile.learning.explain.triplets import Triplets, triplets_for
 from gbfl_compile.tables.read import feature_row
-from gbfl_compile.tables.values import one_value_row
+from gbfl_compile.tables.values import has_values, one_value_row
 from gbfl_compile.why.account import Account, account, as_json, lines, value_text
 
 if TYPE_CHECKING:
@@ -87,7 +87,11 @@ def explain_row(
             require_numbers(source, "explaining a row with triplets")
         values, rows = one_value_row(row, source, row_number)
         return RowExplanation(account(source, values), row_number, rows)
-    numbers, rows = feature_row(row, source.features, row_number)
+    if has_values(source) and (isinstance(row, str | os.PathLike) or hasattr(row, "columns")):
+        values, rows = one_value_row(row, source, row_number)
+        numbers = encode_row(source, values)
+    else:
+        numbers, rows = feature_row(row, source.features, row_number)
     own = None
     if triplets is not None:
         own = _black_box_answer(triplets_for(source.features, triplets), numbers, triplets)

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from gbfl_compile.backends import emit
+from gbfl_compile.backends.sql.engines import DIALECTS
+from gbfl_compile.backends.sql.source import check_source
 from gbfl_compile.databases.base import Database, library, table_exists
-from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost, GbflError
+from gbfl_compile.errors import BadInput, GbflError
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.nodes import Program
 
@@ -56,7 +58,7 @@ def score_in_database(
     options |= {f"column.{feature}": column for feature, column in (columns or {}).items()}
     target = f"sql:{database.dialect}"
     artifact = emit(program, target, "model", options)
-    _check_source(program, database, _name(database, schema, table), columns or {}, keys)
+    check_source(program, database, DIALECTS[database.dialect], _name(database, schema, table), columns or {}, keys)
     exists = table_exists(database, _name(database, schema, to_table))
     if exists and not replace:
         raise BadInput(f"{to_table}: this table exists already, name another one or replace it (--replace)")
@@ -71,21 +73,6 @@ def score_in_database(
 
 def _name(database: Database, schema: str, table: str) -> str:
     return f"{database.quote(schema)}.{database.quote(table)}" if schema else database.quote(table)
-
-
-def _check_source(
-    program: Program, database: Database, name: str, columns: Mapping[str, str], keys: Sequence[str]
-) -> None:
-    """Select the columns before anything is made: what is wrong is for the user to correct, in the engine's words."""
-    used = sorted({atom.feature for clause in program.clauses for atom in clause.atoms})
-    names = [columns.get(program.features[f], program.features[f]) for f in used] + list(keys)
-    selected = ", ".join(dict.fromkeys(database.quote(column) for column in names)) or "1"
-    try:
-        database.fetch(f"SELECT {selected} FROM {name} WHERE 1 = 0")  # noqa: S608 - quoted
-    except ConnectionLost:
-        raise
-    except CannotRun as error:
-        raise BadInput(f"the table to score cannot be read: {error}") from None
 
 
 def _make(database: Database, text: str, name: str) -> None:
