@@ -113,6 +113,8 @@ def _readings(name: str, form: Form, contents: Contents) -> tuple[Reading, ...]:
     if "kinds" not in form.flags:
         return readings
     kinds = read_kinds(name, features, contents)
+    if dtype == "float32" and "timestamp" in kinds.kinds:
+        raise Unread("float does not hold the microseconds of a timestamp")
     return tuple(by_texts(reading, kinds) for reading in readings)
 
 

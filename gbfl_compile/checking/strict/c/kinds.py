@@ -10,13 +10,14 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from gbfl_compile.checking.reading.from_program import map_tests
 from gbfl_compile.checking.reading.nodes import Reading, Test, Unread
 from gbfl_compile.checking.strict.c.contents import LONGEST_NAME, check_shape
 from gbfl_compile.checking.strict.c.template import Contents
 from gbfl_compile.ir.intervals import Texts, code_values
-from gbfl_compile.ir.kinds import Codebook
+from gbfl_compile.ir.kinds import EARLIEST, LATEST, Codebook
 from gbfl_compile.ir.nodes import TRUE, Kind
 
 LETTERS: Mapping[str, Kind] = {
@@ -26,6 +27,10 @@ LETTERS: Mapping[str, Kind] = {
     "'d'": "date",
     "'t'": "timestamp",
 }
+
+
+MOST_MICROSECONDS = 2**53
+"""How far a timestamp may be from 1970: farther, a double does not hold every microsecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,18 +150,35 @@ def by_texts(reading: Reading, found: Kinds) -> Reading:
         listed = frozenset(codes) - holding if negated else holding
         return Test(comparison.feature, code_values(Texts(listed, negated, missing), comparison.feature, book))
 
-    place = [{float(code): float(i) for i, code in enumerate(codes.values(), start=1)} for codes in found.codes]
-    examples = tuple(
-        replace(
-            example,
-            row=tuple(
-                places.get(value, 0.0) if kind == "category" and not math.isnan(value) else value
-                for value, kind, places in zip(example.row, found.kinds, place, strict=True)
-            ),
-        )
-        for example in reading.examples
-    )
+    examples = tuple(replace(each, row=_example_row(each.row, found)) for each in reading.examples)
     return replace(map_tests(reading, test), kinds=found.kinds, book=book.texts, examples=examples)
+
+
+def _example_row(row: Sequence[float], found: Kinds) -> tuple[float, ...]:
+    """A row of the self-test by the places of its texts in the book; it has to be one that can occur."""
+    return tuple(map(_example_value, found.kinds, found.codes, row))
+
+
+def _example_value(kind: Kind, codes: Mapping[str, int], value: float) -> float:
+    if math.isnan(value) or kind == "number":
+        return value
+    match kind:
+        case "category":
+            places = {0: 0, **{code: place for place, code in enumerate(codes.values(), start=1)}}
+            if value in places:
+                return float(places[int(value)])
+        case "boolean":
+            if value in (0.0, 1.0):
+                return value
+        case "date":
+            if value.is_integer() and EARLIEST <= value <= LATEST:
+                return value
+        case "timestamp":
+            if value.is_integer() and abs(value) <= MOST_MICROSECONDS:
+                return value
+        case _:
+            assert_never(kind)
+    raise Unread(f"the self-test has the {kind} {value!r}, which is in no row")
 
 
 def _has(test: Test, code: int) -> bool:
