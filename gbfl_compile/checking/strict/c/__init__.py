@@ -113,7 +113,8 @@ def _readings(name: str, form: Form, contents: Contents) -> tuple[Reading, ...]:
     if "kinds" not in form.flags:
         return readings
     kinds = read_kinds(name, features, contents)
-    if dtype == "float32" and "timestamp" in kinds.kinds:
+    used = (kind for kind, flag in zip(kinds.kinds, contents["feature_used"], strict=True) if flag)
+    if dtype == "float32" and "timestamp" in used:
         raise Unread("float does not hold the microseconds of a timestamp")
     return tuple(by_texts(reading, kinds) for reading in readings)
 
