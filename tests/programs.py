@@ -125,7 +125,7 @@ WORDS = (
 """Texts that differ by case, blank, accent, normal form or quoting."""
 
 DAYS = (EARLIEST, -1.0, 0.0, 1.0, 19782.0, 19783.0, LATEST)
-MICROS = (-1.0, 0.0, 1.0, 1.7e15, 1.7e15 + 1.0, 2.0**53)
+MICROS = (-(2.0**53), -1.0, 0.0, 1.0, 1.7e15, 1.7e15 + 1.0, 2.0**53)
 
 
 def beside(cuts):

@@ -188,11 +188,10 @@ def decode_rows(program: Program, rows: Iterable[Sequence[float]], book: Codeboo
 
 
 def moment(kind: Literal["date", "timestamp"], value: float) -> datetime.date:
-    """A number of days or microseconds since 1970-01-01 as a date or datetime; past the calendar, its end."""
-    if kind == "date":
-        return EPOCH + datetime.timedelta(days=math.floor(min(max(value, EARLIEST), LATEST)))
-    first, last = (day * DAY for day in (EARLIEST, LATEST))
-    return EPOCH_TIME + math.floor(min(max(value, first), last)) * MICROSECOND
+    """A number of days or microseconds since 1970-01-01 as a date or datetime; past the last one, that one."""
+    first, last = LIMITS[kind]
+    whole = math.floor(min(max(value, first), last))
+    return EPOCH + datetime.timedelta(days=whole) if kind == "date" else EPOCH_TIME + whole * MICROSECOND
 
 
 def as_interval(atom: Atom) -> Interval:
