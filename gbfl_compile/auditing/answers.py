@@ -36,7 +36,7 @@ NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class LabelCodes:
-    """The labels of some rows: a number a row, and what each number stands for."""
+    """The labels of some rows: one number per row, and what each number means."""
 
     codes: Any
     """Indices into `distinct`."""
@@ -174,7 +174,7 @@ def answers_of(program: Program, rows: Matrix) -> RowAnswers:
 
 
 def clauses_held(program: Program, rows: Matrix) -> Bits:
-    """Whether each clause holds: a row a row, a column a clause."""
+    """Whether each clause holds: one row per row, one column per clause."""
     held = np.empty((len(rows), len(program.clauses)), dtype=bool)
     for number, clause in enumerate(program.clauses):
         held[:, number] = clause_column(clause, rows)

@@ -74,7 +74,7 @@ def add_to_drift(
         counts.scores[number] += _bin_counts(form, answers.decided[:, number].astype(np.float64))
     names = getattr(batch.table, "column_names", None)  # Arrow: `columns` there are the columns themselves
     there = batch.table.columns if names is None else names
-    features = tuple(name for name in there if name in program.features)  # probabilities may stand beside them
+    features = tuple(name for name in there if name in program.features)  # probabilities may be beside them
     rows = np.full((batch.count, len(program.features)), np.nan)
     present = [program.features.index(feature) for feature in features]
     rows[:, present] = matrix(batch, features)

@@ -32,7 +32,7 @@ class ColumnChoice:
 
     @property
     def distinct(self) -> list[str]:
-        """Each column once: two features may stand in one, and the label in one of them."""
+        """Each column once: two features may share one, and the label in one of them."""
         return list(dict.fromkeys((*self.columns, self.label)))
 
 
@@ -340,6 +340,6 @@ def _sha256(path: Path) -> str:
 
 
 def name_source(source: Source, error: BadInput) -> BadInput:
-    """An error about a column, with the file or table it stands in."""
+    """An error about a column, with its file or table."""
     where, message = source_name(source), str(error)
     return error if message.startswith(where) else BadInput(f"{where}: {message}")

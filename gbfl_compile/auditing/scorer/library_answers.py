@@ -45,7 +45,7 @@ def prepare(folder: Path, inputs: WitnessInput) -> None:
 
 
 def read_numbers(path: Path, dtype: Any, shape: tuple[int, ...]) -> NDArray[Any] | None:
-    """What stands in a file, or None where it is not there or not of this size."""
+    """What is in a file, or None where it is not there or not of this size."""
     try:
         content = path.read_bytes()
     except OSError:

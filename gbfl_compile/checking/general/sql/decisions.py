@@ -74,7 +74,7 @@ def decision(engine: Engine, answers: Answers, classes: tuple[Label, ...]) -> Tr
 
 
 def _winner(engine: Engine, classes: tuple[Label, ...]) -> Callable[[Value], int]:
-    """The class an end of the label column stands for."""
+    """The class that an end of the label column means."""
     wanted = type(classes[0])
 
     def winner(end: Value) -> int:
@@ -134,7 +134,7 @@ def _text(value: Value) -> str:
 
 
 def _together(columns: Sequence[Value], outcome: Callable[[Sequence[Value]], Outcome]) -> Iterator[Step | Outcome]:
-    """Columns that ask the same questions, asked once: a step is where all of them stand."""
+    """Columns that ask the same questions, asked once: a step is where all of them are."""
     place: dict[tuple[int, ...], int] = {}
     order: list[tuple[Value, ...]] = []
     follow: dict[tuple[int, ...], tuple[Formula, tuple[Value, ...], tuple[Value, ...]]] = {}
@@ -213,7 +213,7 @@ def difference(a: Points, b: Points) -> Points:
 
 
 def signs(value: Value) -> list[Sign]:
-    """The comparisons of points that a value depends on, in the order they stand."""
+    """The comparisons of points that a value depends on, in the order they appear."""
     found: dict[Sign, None] = {}
     for node in reversed(picks(value)):
         waiting = [node.condition]

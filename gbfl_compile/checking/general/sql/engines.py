@@ -56,7 +56,7 @@ class Engine:
     narrow_integers: bool = True
     """Whether whole numbers are of 32 bits until they are cast: a larger sum is an error."""
     numbers_are_truths: bool = False
-    """Whether 1 and 0 stand for true and false, and true and false for them."""
+    """Whether 1 and 0 mean true and false, and the other way round."""
     exact_texts: bool = True
     """Whether two texts are equal only when they are the same."""
     null_is_not_nan: bool = False
@@ -168,7 +168,7 @@ _EXACT = Context(prec=LONGEST, Emax=10_000, Emin=-10_000)
 
 
 def number(engine: Engine, text: str) -> int | float | Decimal:
-    """A literal as it stands in the text: a whole number, a double, or a decimal."""
+    """A literal as it is written: a whole number, a double, or a decimal."""
     if len(text) > LONGEST or not NUMBER.fullmatch(text) or not text.isascii():
         raise Unread(f"{_short(text)} is not a number that is understood")
     if text.isdigit():

@@ -20,7 +20,7 @@ from gbfl_compile.checking.reading.nodes import Unread
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where an expression stands: the engine, and what a name means there."""
+    """Where an expression is: the engine, and what a name means there."""
 
     engine: Engine
     look_up: Callable[[Any], Value]
@@ -38,7 +38,7 @@ def kind(node: Any) -> str:
 
 
 def refuse(node: Any, what: str) -> NoReturn:
-    """Say what is not understood, with the SQL it stands in."""
+    """Say what is not understood, with the SQL around it."""
     raise ParsedNode(f"{what}: {snippet(node)}")
 
 

@@ -241,7 +241,7 @@ Item: TypeAlias = FixedToken | Hole | Each
 
 
 def known_text(file: str, values: Mapping[str, str]) -> str:
-    """A known file with what stands between @ signs filled in."""
+    """A known file with what is between @ signs filled in."""
     text = (KNOWN / file).read_text(encoding="ascii")
     for name, value in values.items():
         text = text.replace(f"@{name}@", value)

@@ -1,4 +1,4 @@
-"""Where reading stands: the tokens, the columns in scope, and what was met so far."""
+"""The state of reading: the tokens, the columns in scope, and what was met so far."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Cursor:
     scope: Mapping[str, Value] = field(default_factory=dict)
     """The columns an expression may name."""
     qualifiers: frozenset[tuple[str, ...]] = frozenset(((),))
-    """What may stand before a column's name."""
+    """What may come before a column's name."""
     used: set[str] = field(default_factory=set)
     """The columns the present item has named."""
     book: Book = field(default_factory=Book)

@@ -59,7 +59,7 @@ KEYWORDS = frozenset(
         current_time current_timestamp localtime localtimestamp rowid""",
     )
 )
-"""Words that are no names without quotes, or that stand for something else than a column of that name."""
+"""Words that are no names without quotes, or that mean something other than a column of that name."""
 
 T = TypeVar("T")
 

@@ -171,7 +171,7 @@ def _quoted_text(
     doubled: bool,
     template: Template | None,
 ) -> tuple[str, int]:
-    """What stands between quotes, and where it ends."""
+    """What is between quotes, and where it ends."""
     letters: list[str] = []
     at = start + 1
     while at < len(text):

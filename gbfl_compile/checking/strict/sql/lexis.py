@@ -29,7 +29,7 @@ class Lexis:
     engine: str
     """What people call it."""
     quote: Literal['"', "`"]
-    """What stands around a name."""
+    """What surrounds a name."""
     nan: Nan
     double: str
     bigint: str
@@ -89,9 +89,9 @@ class Lexis:
     """The statements that may come before a large query."""
     replaces_views: bool = True
     table_as: tuple[str, str] = ("CREATE TABLE", "AS")
-    """What stands before and after the name of a table that is made of a query."""
+    """What comes before and after the name of a table that is made of a query."""
     function: tuple[str, str, str, str] | None = None
-    """What stands before a function's name, before and after its arguments, and after its result's type."""
+    """What comes before a function's name, before and after its arguments, and after its result's type."""
     typed_arguments: bool = True
     longest_result: int | None = None
     """How many characters the text a function returns may have, where its type says so."""

@@ -96,7 +96,7 @@ def _answers(expected: ExpectedText, columns: Mapping[str, Value]) -> Answers:
 
 
 def class_of(lexis: Lexis, classes: Sequence[Label], end: Value) -> int:
-    """The class a constant stands for: same type, same value."""
+    """The class that a constant means: same type, same value."""
     match end:
         case Whole(number) if isinstance(classes[0], bool) and not lexis.booleans and number in (0, 1):
             found: Label = bool(number)
