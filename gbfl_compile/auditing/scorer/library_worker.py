@@ -2,7 +2,7 @@
 
 Standard library only, so that it can run isolated (`python -I`). In FOLDER it finds `order.json` and `rows.bin`, and
 keeps `answers.bin` up to date while it runs: what was reached is known even if the process does not come back.
-Numbers of `answers.bin`, 64 bits each: where it is, then one answer per row, then the answers of a second pass backwards.
+Numbers of `answers.bin`, 64 bits each: where it is, then one answer per row, then those of a second pass backwards.
 
 A library that tells a digest has the functions of an emitted one, and those are asked too: what each fills for a row
 and what it returns go into two files of its own, and whole batches into a file a function.
