@@ -80,6 +80,17 @@ UNDERLINED = re.compile(r"\x1b\[[0-9;]*m")
 """How sqlglot marks a place in its errors, for terminals."""
 
 
+DOUBLED = re.compile(r"""(?<![\s(,=<>])(?:''|"")|(?:''|"")(?![\s),;]|$)""")
+"""Two quotes that are not the empty text by itself."""
+
+
+def _refuse_what_spark_changes(text: str) -> None:
+    if "${" in text:
+        raise Unread("${, which Spark replaces by the value of a variable")
+    if DOUBLED.search(text):
+        raise Unread("a doubled quote, which is a quote in some versions of Spark and joins two texts in others")
+
+
 def statements(engine: Engine, text: str) -> list[list[Any]]:
     """The tokens of each statement, cut at the semicolons."""
     from sqlglot import tokenize
@@ -89,6 +100,8 @@ def statements(engine: Engine, text: str) -> list[list[Any]]:
         raise Unread(f"{len(text)} characters of SQL, at most {LONGEST_TEXT} are read")
     if engine.executed_comments and ("/*!" in text or "/*M!" in text):
         raise Unread("a comment that the engine may execute: /*! … */")
+    if engine.parsed_as in ("spark", "databricks"):
+        _refuse_what_spark_changes(text)
     tokens = parse(lambda: tokenize(text, read=engine.parsed_as))
     refuse_unclear_characters(text, tokens)
     if engine.float_is_single and any(token.text.upper() == "FLOAT" for token in tokens):

@@ -362,3 +362,12 @@ def test_a_long_decimal_need_not_become_the_nearest_double(dialect):
 def test_an_expression_is_nothing_more(dialect, more):
     """Put into a query, SELECT … INTO would make a table."""
     assert_refused(asking(), dialect, text_of(asking(), dialect, form="expression").rstrip() + f" {more}\n")
+
+
+@pytest.mark.parametrize("label", ["'a${x}'", "'''a'", "'a''b'", '"a""b"'])
+def test_texts_that_spark_changes_are_not_read(label):
+    """`${x}` is replaced by a variable, and a doubled quote is a quote in one version and nothing in another."""
+    layout = TextLayout(("age",), ("no", "yes"), ((0, "age"),), (("label", "label"),))
+    text = f"SELECT CASE WHEN `age` > 1.0 THEN {label} ELSE 'no' END AS `label` FROM `data`"
+    with pytest.raises(Unread, match="Spark"):
+        read_sql(text, "spark", layout)
