@@ -252,12 +252,12 @@ def _text_slips(before: Texts, after: Texts) -> Iterator[str]:
             yield f"{value_text(text)} left out"
             continue
         come.remove(like[0])
-        yield f"{value_text(text)} {like[1]} {_quoted(like[0])}"
+        yield f"{value_text(text)} {like[1]} {_in_quotes(like[0])}"
     for text in come:
         yield f"{value_text(text)} added"
 
 
-def _quoted(text: str) -> str:
+def _in_quotes(text: str) -> str:
     shown = value_text(text)
     return shown if shown.startswith('"') else f'"{shown}"'
 

@@ -57,7 +57,7 @@ def frame_of(program: Program, reading: Reading, book: Codebook | None = None) -
     return Frame(program, texts, source, reading, cells_of((source, reading), reading.dtype))
 
 
-def answered(frame: Frame, row: Sequence[float]) -> Counterexample:
+def both_answers(frame: Frame, row: Sequence[float]) -> Counterexample:
     """What both sides answer on a row of the frame."""
     values = frame.values(row)
     native = tuple(values) if frame.program.kinds else None

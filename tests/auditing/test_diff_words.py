@@ -97,7 +97,7 @@ def test_a_feature_of_two_kinds_is_refused_by_name():
         split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)),
         kinds=("category",),
     )
-    with pytest.raises(BadInput, match="'age' has two kinds.* a number in the old one and a category in the new one"):
+    with pytest.raises(BadInput, match=r"'age' has two kinds.* a number in the old one and a category in the new one"):
         diff(old, new)
 
 
