@@ -7,11 +7,19 @@ changed. An artifact that does not keep clauses together (a graph of single comp
 from __future__ import annotations
 
 import math
-import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gbfl_compile.auditing.region import Frame, atoms_text, exact_text, lower_text, mask_text
+from gbfl_compile.auditing.region import (
+    Frame,
+    atom_change,
+    atoms_text,
+    exact_text,
+    lower_text,
+    mask_text,
+    moment_slips,
+    with_swaps,
+)
 from gbfl_compile.auditing.verdict import Change
 from gbfl_compile.checking.prove import prove
 from gbfl_compile.checking.prove.cells import Atoms, Cells, cells_of, join, mask_of
@@ -29,9 +37,7 @@ from gbfl_compile.checking.reading.nodes import (
     StepDecision,
     Test,
 )
-from gbfl_compile.ir.intervals import Texts
 from gbfl_compile.ir.nodes import Clause, Kind, Program
-from gbfl_compile.ir.text import value_text
 
 NOTHING = "nothing"
 MOST_TRIED, REPAIR_SECONDS = 100, 1.0
@@ -216,95 +222,6 @@ def way(before: int, after: int) -> str:
     return "tightened" if after & ~before == 0 else "changed"
 
 
-def atom_change(frame: Frame, where: str, feature: int, masks: tuple[int, int], kind: str) -> Change:
-    """A condition on one feature that is another one, with the slip that makes it so where there is a name for it."""
-    before, after = (mask_text(frame, feature, mask) for mask in masks)
-    return Change(where, before, after, kind, slip_text(frame, feature, *masks))
-
-
-def slip_text(frame: Frame, feature: int, before: int, after: int) -> str | None:
-    """What was done to a condition on words or dates: `"b" left out`, `"A" re-cased as "a"`, `1 day later`."""
-    kind, cells = frame.program.kind(feature), frame.cells
-    if kind == "number":
-        return None
-    parts: list[str] = []
-    if kind in ("category", "boolean"):
-        parts += _text_slips(frame.texts(feature, before), frame.texts(feature, after))
-    else:
-        parts += _moment_slips(_edges(cells, feature, before), _edges(cells, feature, after), kind)
-    missing = cells.missing(feature)
-    if (before ^ after) & missing:
-        parts.append("a missing value passes" if after & missing else "a missing value does not pass")
-    return ", ".join(parts) or None
-
-
-def _text_slips(before: Texts, after: Texts) -> Iterator[str]:
-    if before.negated != after.negated:
-        yield "the other texts pass" if after.negated else "no other text passes"
-        if before.listed == after.listed:
-            return
-    gone, come = (sorted(a.listed - b.listed) for a, b in ((before, after), (after, before)))
-    if before.negated != after.negated:
-        return
-    for text in gone:
-        like = next(((other, how) for how, same in LIKENESSES for other in come if same(text) == same(other)), None)
-        if like is None:
-            yield f"{value_text(text)} left out"
-            continue
-        come.remove(like[0])
-        yield f"{value_text(text)} {like[1]} {_in_quotes(like[0])}"
-    for text in come:
-        yield f"{value_text(text)} added"
-
-
-def _in_quotes(text: str) -> str:
-    shown = value_text(text)
-    return shown if shown.startswith('"') else f'"{shown}"'
-
-
-def _plain_letters(text: str) -> str:
-    return "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
-
-
-LIKENESSES: tuple[tuple[str, Callable[[str], str]], ...] = (
-    ("re-cased as", str.casefold),
-    ("with other blanks around it:", str.strip),
-    ("in another normal form:", lambda text: unicodedata.normalize("NFC", text)),
-    ("with other letters, blanks or accents:", lambda text: _plain_letters(text).casefold().strip()),
-)
-"""How a text may be mistaken for another one, the plainest first."""
-
-
-def _edges(cells: Cells, feature: int, mask: int) -> list[float]:
-    """Where a condition on dates turns."""
-    starts = cells.starts[feature]
-    return [start for cell, start in enumerate(starts) if (mask >> cell ^ mask >> (cell + 1)) & 1]
-
-
-def _moment_slips(before: list[float], after: list[float], kind: Kind) -> Iterator[str]:
-    moved = [(a, b) for a, b in zip(before, after, strict=False) if a != b]
-    if len(before) != len(after) or len(moved) != 1:
-        return
-    by = moved[0][1] - moved[0][0]
-    unit = "day" if kind == "date" else "microsecond"
-    yield f"{abs(by):,.0f} {unit}{'' if abs(by) == 1 else 's'} {'later' if by > 0 else 'earlier'}"
-
-
-def with_swaps(listed: Sequence[Change]) -> Iterator[Change]:
-    """The changes; two conditions on words or dates that each became the other one are called swapped."""
-    for change in listed:
-        other = next(
-            (
-                each
-                for each in listed
-                if (each.approved, each.deployed) == (change.deployed, change.approved) and each.where != change.where
-            ),
-            None,
-        )
-        is_swap = change.slip is not None and other is not None
-        yield replace(change, slip=f"swapped with {other.where}") if is_swap and other is not None else change
-
-
 def _by_cut(frame: Frame) -> Iterator[Change]:
     """Cuts of one side that the other does not have, the nearest set against each other; of words, whole sets."""
     dtype = frame.reading.dtype
@@ -324,7 +241,7 @@ def _by_cut(frame: Frame) -> Iterator[Change]:
                 yield Change(where, _cut_text(name, cut, kind), f"{NOTHING}: the cut is not there")
             else:
                 come.remove(near)
-                slip = None if kind == "number" else ", ".join(_moment_slips([cut], [near], kind))
+                slip = None if kind == "number" else ", ".join(moment_slips([cut], [near], kind))
                 yield Change(where, _cut_text(name, cut, kind), _cut_text(name, near, kind), slip=slip)
         for cut in come:
             yield Change("no clause", NOTHING, _cut_text(name, cut, kind))
