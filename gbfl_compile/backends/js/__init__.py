@@ -108,7 +108,7 @@ def literal(value: object) -> str:
     return json.dumps(value).replace("<", "\\u003c")
 
 
-def listed(values: Sequence[object]) -> str:
+def literals(values: Sequence[object]) -> str:
     """Literals with commas between them."""
     return ", ".join(literal(value) for value in values)
 
@@ -262,10 +262,10 @@ def emit(program: Program, name: str, options: Options) -> Artifact:
         "rules": [comment(line) for line in readable(program).split("\n")],
         "features": [(literal(each), literal(program.kind(i))) for i, each in enumerate(program.features)],
         "kinds": program.kinds,
-        "classes": listed(program.classes),
+        "classes": literals(program.classes),
         "clauses": [literal(clause_text(clause, program.features, program.kinds)) for clause in program.clauses],
         "reasons": [(clause, literal(text)) for clause, text in reasons_of(program).items()],
-        "sets": [(set_name, listed(texts)) for texts, set_name in sets.items()],
+        "sets": [(set_name, literals(texts)) for texts, set_name in sets.items()],
         "variables": ", ".join(names.values()),
         "used": used,
         "body": decision(program, conditions),
@@ -300,8 +300,8 @@ def _tables(program: Program) -> dict[str, Any]:
         case Tree():
             return {"kind": "tree", **_leaf_paths(program.decision)}
         case Scorecard(bias, points, scale):
-            rows = [listed(row) for row in points]
-            return {"kind": "scorecard", "bias": listed(bias), "points": rows, "worth": literal(2.0**-scale)}
+            rows = [literals(row) for row in points]
+            return {"kind": "scorecard", "bias": literals(bias), "points": rows, "worth": literal(2.0**-scale)}
         case _:
             assert_never(program.decision)
 
@@ -319,14 +319,14 @@ def _leaf_paths(tree: Tree) -> dict[str, list[Any]]:
             leaves.append(
                 {
                     "winner": winner(node.probabilities),
-                    "probabilities": listed(node.probabilities),
+                    "probabilities": literals(node.probabilities),
                     "step": last[index],
                 }
             )
             continue
         for child, held in ((node.then, True), (node.otherwise, False)):
             last[child] = len(steps)
-            steps.append(listed((last[index], node.clause, held)))
+            steps.append(literals((last[index], node.clause, held)))
     return {"leaves": leaves, "steps": steps}
 
 

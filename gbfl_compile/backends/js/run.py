@@ -160,7 +160,7 @@ def load(path: Path) -> Predictor:
             _run(content, str(path), columns(slice(start, start + ROWS_AT_ONCE)))
             for start in range(0, count, ROWS_AT_ONCE)
         ]
-        return _joined(classes, count, parts)
+        return _join(classes, count, parts)
 
     return Predictor("js", engine, source, features, classes, answer, kinds=kinds, answer_rows=answer_rows)
 
@@ -184,7 +184,7 @@ def _column(kind: Kind, values: Sequence[Any]) -> object:
             assert_never(kind)
 
 
-def _joined(classes: tuple[Label, ...], count: int, parts: Sequence[Mapping[str, Any]]) -> Answers:
+def _join(classes: tuple[Label, ...], count: int, parts: Sequence[Mapping[str, Any]]) -> Answers:
     import numpy as np
 
     from gbfl_compile.ir.batch import Answers, label_array
