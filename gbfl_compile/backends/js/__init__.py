@@ -13,7 +13,6 @@ from gbfl_compile.backends.js.run import available, load
 from gbfl_compile.backends.render import render
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.nodes import Atom, Clause, Interval, Kind, Label, Leaf, OneOf, Program, Scorecard, Tree
 from gbfl_compile.ir.reasons import reasons_of
 from gbfl_compile.ir.text import clause_text, readable
@@ -299,9 +298,14 @@ def _tables(program: Program) -> dict[str, Any]:
     match program.decision:
         case Tree():
             return {"kind": "tree", **_leaf_paths(program.decision)}
-        case Scorecard(bias, points, scale):
-            rows = [literals(row) for row in points]
-            return {"kind": "scorecard", "bias": literals(bias), "points": rows, "worth": literal(2.0**-scale)}
+        case Scorecard(bias, points, scale, bands):
+            return {
+                "kind": "scorecard",
+                "bias": literals(bias),
+                "points": [literals(row) for row in points],
+                "bands": [[(band.least, literals(band.probabilities)) for band in own] for own in bands],
+                "worth": literal(2.0**-scale),
+            }
         case _:
             assert_never(program.decision)
 
@@ -318,7 +322,7 @@ def _leaf_paths(tree: Tree) -> dict[str, list[Any]]:
         if isinstance(node, Leaf):
             leaves.append(
                 {
-                    "winner": winner(node.probabilities),
+                    "winner": node.winner,
                     "probabilities": literals(node.probabilities),
                     "step": last[index],
                 }
@@ -330,4 +334,6 @@ def _leaf_paths(tree: Tree) -> dict[str, list[Any]]:
     return {"leaves": leaves, "steps": steps}
 
 
-BACKEND = Backend("js", "one ES module with types, for browsers and Node.js", EXTENSION, emit, load, available)
+BACKEND = Backend(
+    "js", "one ES module with types, for browsers and Node.js", EXTENSION, emit, load, available, emits_bands=True
+)

@@ -95,10 +95,10 @@ def _run(content: bytes, where: str, columns: Sequence[object] | None) -> Any:
     with tempfile.TemporaryDirectory(prefix="gbfl-js-") as folder:
         Path(folder, "model.mjs").write_bytes(content)
         Path(folder, "run.mjs").write_text(RUN, encoding="utf-8")
-        given = json.dumps(None if columns is None else {"columns": columns}).encode("ascii")
+        request = json.dumps(None if columns is None else {"columns": columns}).encode("ascii")
         try:
             ran = subprocess.run(  # noqa: S603 - running it is the point
-                [node, "run.mjs"], input=given, capture_output=True, cwd=folder, timeout=SECONDS, env=_environment()
+                [node, "run.mjs"], input=request, capture_output=True, cwd=folder, timeout=SECONDS, env=_environment()
             )
         except subprocess.TimeoutExpired:
             raise CannotRun(f"{where}: Node.js did not finish within {SECONDS:g} seconds") from None
@@ -118,17 +118,17 @@ def _run(content: bytes, where: str, columns: Sequence[object] | None) -> Any:
 LABELS = re.compile(rb"^export const CLASSES = Object\.freeze\((\[[^\n]*\])\);$", re.MULTILINE)
 
 
-def _labels(content: bytes, said: list[Any]) -> tuple[Label, ...]:
+def _labels(content: bytes, reported: list[Any]) -> tuple[Label, ...]:
     """The classes: what Node says, as whole numbers or doubles by how the module writes them."""
     line = LABELS.search(content)
     try:
-        written = json.loads(line[1]) if line else said
+        written = json.loads(line[1]) if line else reported
     except ValueError:
-        written = said
-    same = len(written) == len(said) and all(
-        isinstance(a, bool) == isinstance(b, bool) and a == b for a, b in zip(written, said, strict=True)
+        written = reported
+    same = len(written) == len(reported) and all(
+        isinstance(a, bool) == isinstance(b, bool) and a == b for a, b in zip(written, reported, strict=True)
     )
-    return tuple(written if same else said)
+    return tuple(written if same else reported)
 
 
 def load(path: Path) -> Predictor:
