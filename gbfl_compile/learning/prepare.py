@@ -120,6 +120,7 @@ def rows_between(x: Matrix, count: int, seed: int) -> Matrix:
     The black box can be asked about any point, so few rows need not mean few explanations.
     """
     random = np.random.default_rng(seed)
+    x = np.ascontiguousarray(x)  # sums over columns depend on how they lie in memory
     spread = x.std(axis=0)
     scaled = x / np.where(spread > 0, spread, 1.0)
     search = NearestNeighbors(n_neighbors=min(NEIGHBOURS + 1, len(x))).fit(scaled)

@@ -112,7 +112,10 @@ def triplets_side_by_side(
 
 
 def leaf_of(mass: Matrix, label: int) -> Leaf:
-    """A leaf with the classes of its points; where another class than its own has most, the two trade shares."""
+    """A leaf that answers `label`, with the shares of its points' classes; where another has most, they trade shares.
+
+    What makes most triplets right need not be the class of most points, and scikit-learn expects it to be.
+    """
     shares = mass / mass.sum()
     top = int(shares.argmax())
     shares[label], shares[top] = shares[top], shares[label]

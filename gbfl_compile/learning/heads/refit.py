@@ -79,7 +79,7 @@ def _blocks(rows: int) -> Iterator[slice]:
 def _recount(
     head: Head, tree: Tree, e: Explanations, own: Ints, n_classes: int, roles: Roles, book: Codebook | None
 ) -> Tree:
-    """The tree with the classes of all points in its leaves, which answer as before; one without points is unchanged."""
+    """The tree with the classes of all points in its leaves, answering as before; one without points is unchanged."""
     program = Program(e.features, tuple(range(n_classes)), head.clauses, tree)
     leaves = [node for node in tree.nodes if isinstance(node, Leaf)]
     mass = np.zeros(len(leaves) * n_classes)
@@ -94,7 +94,7 @@ def _recount(
 
     def recount(leaf: Leaf) -> Leaf:
         own_mass = next(by_leaf)
-        return leaf_of(own_mass, leaf.probabilities.index(max(leaf.probabilities))) if own_mass.any() else leaf
+        return leaf_of(own_mass, leaf.winner) if own_mass.any() else leaf
 
     return Tree(tuple(recount(node) if isinstance(node, Leaf) else node for node in tree.nodes))
 
