@@ -48,7 +48,7 @@ test-faults: $(VENV)/.test
 
 # One process: each would start its own Java virtual machine.
 test-engines: $(VENV)/.engines .dbt/.installed
-	$(BIN)/python -m pytest tests/engines
+	$(BIN)/python -m pytest tests/engines tests/learning/black_box/test_real_tables.py
 	PATH="$(CURDIR)/.dbt/bin:$$PATH" $(BIN)/python -m pytest tests/backends/sql/test_sql.py -k dbt
 
 EXECUTIONS ?= 50000
@@ -100,7 +100,7 @@ $(VENV)/.test: pyproject.toml | $(BIN)/python
 	@touch $@ $(VENV)/.demo
 
 $(VENV)/.engines: pyproject.toml | $(BIN)/python
-	@$(call install,.[test$(comma)engines])
+	@$(call install,.[test$(comma)engines$(comma)models])
 	@touch $@ $(VENV)/.test $(VENV)/.demo
 
 $(VENV)/.bench: pyproject.toml | $(BIN)/python
