@@ -73,7 +73,7 @@ def completion(context: click.Context, shell: str) -> int:
 
 COMMANDS = {
     init: "create a small example to start from",
-    demo: "run every step once, on breast cancer data",
+    demo: "show everything once, on invented loans",
     mine: "mine rules from a table and a black box",
     show: "print a program's rules, or why one row gets its class",
     reasons: "list clauses by number, or attach your own wording to them",
