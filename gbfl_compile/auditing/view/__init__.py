@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, assert_never
+from typing import Any
 
 from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
 from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict, Region
@@ -35,7 +35,7 @@ from gbfl_compile.databases.base import Database
 from gbfl_compile.databases.catalog import Column
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
 from gbfl_compile.ir.kinds import Value, require_numbers
-from gbfl_compile.ir.nodes import Interval, Kind
+from gbfl_compile.ir.nodes import Interval
 from gbfl_compile.ir.text import printable
 
 LABEL = "label"
