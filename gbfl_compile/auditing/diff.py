@@ -33,11 +33,11 @@ from gbfl_compile.checking.reading.nodes import PointDecision, Reading
 from gbfl_compile.checking.witnesses import witnesses
 from gbfl_compile.ir.batch import Matrix, evaluate_many
 from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.evaluate import evaluate, winner
+from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.json import as_program
 from gbfl_compile.ir.kinds import codebook, require_numbers
-from gbfl_compile.ir.nodes import Clause, Leaf, Program, Tree
-from gbfl_compile.ir.text import label_text, printable
+from gbfl_compile.ir.nodes import Clause, Leaf, Program, Scorecard, Tree
+from gbfl_compile.ir.text import bands_text, label_text, printable
 from gbfl_compile.tables.read import feature_rows
 
 LIKE_ENOUGH = 0.5
@@ -182,6 +182,14 @@ def _decision_changes(old: Program, new: Program, pairs: dict[int, int]) -> Iter
         if before.scale != after.scale:
             before_text, after_text = (f"2**-{each.scale} logits a point" for each in (before, after))
             yield Change("the scale", before_text, after_text, "changed")
+        if before.bands != after.bands:
+            yield Change("the probabilities", _rates_text(before), _rates_text(after), "changed")
+
+
+def _rates_text(card: Scorecard) -> str:
+    """How a rule set gets its probabilities."""
+    rates = (f"{c} wins {bands_text(own, c)}" for c, own in enumerate(card.bands))
+    return "; ".join(rates) or "through exp, from the points"
 
 
 def _shape(tree: Tree, pairs: dict[int, int] | None) -> list[int | None]:
@@ -196,7 +204,7 @@ def _leaf_changes(old: Program, new: Program, before: Tree, after: Tree) -> Iter
     pairs = zip(before.nodes, after.nodes, strict=True)
     leaves = ((a, b) for a, b in pairs if isinstance(a, Leaf) and isinstance(b, Leaf))
     for number, (a, b) in enumerate(leaves):
-        labels = (old.classes[winner(a.probabilities)], new.classes[winner(b.probabilities)])
+        labels = (old.classes[a.winner], new.classes[b.winner])
         if labels[0] != labels[1]:
             yield Change(f"leaf {number}", label_text(labels[0]), label_text(labels[1]), "changed")
         elif a.probabilities != b.probabilities:

@@ -24,7 +24,7 @@ from gbfl_compile.checking.witnesses.rows import rows_to_run
 from gbfl_compile.errors import CannotRun
 from gbfl_compile.ir.batch import Answers, Matrix, evaluate_many
 from gbfl_compile.ir.kinds import decode_rows
-from gbfl_compile.ir.nodes import Program, Tree
+from gbfl_compile.ir.nodes import Program
 
 if TYPE_CHECKING:
     from gbfl_compile.learning.consistency import Consistency
@@ -281,7 +281,7 @@ def differing_rows(program: Program, source: Answers, target: Answers) -> NDArra
         raise ValueError(f"{len(target.labels)} answers for {len(source.labels)} rows")
     pairs = zip(source.labels, target.labels, strict=True)
     differs = np.array([type(a) is not type(b) or a != b for a, b in pairs], dtype=bool)
-    if has_probabilities and isinstance(program.decision, Tree):
+    if has_probabilities and program.has_exact_probabilities:
         differs |= (source.probabilities != target.probabilities).any(axis=1)
     elif has_probabilities:
         close = np.abs(source.probabilities - target.probabilities) <= PROBABILITY_BOUND  # False for NaN

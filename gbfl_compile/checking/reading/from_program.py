@@ -20,7 +20,6 @@ from gbfl_compile.checking.reading.nodes import (
 )
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.intervals import Texts, code_values, tested_values, whole_values
 from gbfl_compile.ir.kinds import Codebook, codebook
 from gbfl_compile.ir.nodes import Atom, Clause, Kind, Label, Leaf, Program, Scorecard, Split, Tree
@@ -33,9 +32,10 @@ def as_reading(program: Program, book: Codebook | None = None) -> Reading:
     match program.decision:
         case Tree():
             decision: StepDecision | PointDecision = StepDecision(tuple(_steps(program, program.decision, book)))
-        case Scorecard(bias, points, scale):
+        case Scorecard(bias, points, scale, bands):
             conditions = (condition_of(program, clause, book) for clause in program.clauses)
-            decision = PointDecision(bias, tuple(zip(conditions, points, strict=True)), scale)
+            terms = tuple(zip(conditions, points, strict=True))
+            decision = PointDecision(bias, terms, None if bands else scale, bands=bands)
         case _:
             assert_never(program.decision)
     place = "the program itself"
@@ -58,7 +58,7 @@ def _steps(program: Program, tree: Tree, book: Codebook) -> list[Ask | Outcome]:
             case Split(clause, then, otherwise):
                 steps.append(Ask(condition_of(program, program.clauses[clause], book), then, otherwise))
             case Leaf(probabilities):
-                steps.append(Outcome(winner(probabilities), probabilities, numbers[index]))
+                steps.append(Outcome(node.winner, probabilities, numbers[index]))
             case _:
                 assert_never(node)
     return steps
