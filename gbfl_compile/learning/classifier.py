@@ -12,11 +12,9 @@ import pandas as pd
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Answers, evaluate_many
 from gbfl_compile.ir.nodes import Clause, Program
 from gbfl_compile.learning.black_box.ask import Ints, Matrix, as_black_box
@@ -28,21 +26,21 @@ from gbfl_compile.learning.explain.explanations import (
     Explanations,
     concatenate,
     domain_of,
-    triplets_of,
 )
 from gbfl_compile.learning.explain.nearest import with_examples
 from gbfl_compile.learning.explain.parallel import explain_in_units
 from gbfl_compile.learning.fit import HeadKind, Recipe, fit_head
 from gbfl_compile.learning.prepare import (
     USUAL_METHODS,
+    by_method,
     check_parameters,
-    check_same_rows,
     class_indices,
     default_black_box,
     explainer_by_name,
     explainers_of,
     kinds_of,
     method_folder,
+    methods_of,
     recipe_of,
     rows_between,
     rows_between_words,
@@ -50,7 +48,7 @@ from gbfl_compile.learning.prepare import (
     shared_classes,
 )
 from gbfl_compile.learning.rule_table import changes, reasons, rule_table
-from gbfl_compile.learning.tables import as_frame, table_rows, take_table, training_table
+from gbfl_compile.learning.tables import as_frame, table_rows, take_table, training_table, validate_training
 from gbfl_compile.learning.tuning import KAPPAS, try_recipes
 
 FEW_ROWS = 2000
@@ -180,19 +178,17 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_parameters(self)
         x, y = self._take_rows(X, y)
-        self.domain_: Domain = with_examples(self.domain_, self.black_box_, x)
+        known = None if explanations is None else by_method(explanations, x, methods_of(self.explainer)[0])
+        label = None if known is None else next(iter(known.values())).label
+        self.domain_: Domain = with_examples(self.domain_, self.black_box_, x, label)
         self.base_ = self.domain_.base
         self.bounds_ = (self.domain_.lower, self.domain_.upper)
         self.classes_ = shared_classes(self.black_box_, y)
         self.explainers_ = explainers_of(self, self.kappa)
-        self.methods_ = (
-            {
-                name: self._training_explanations(x, explainer, method_folder(self.checkpoint, name, self.explainers_))
-                for name, explainer in self.explainers_.items()
-            }
-            if explanations is None
-            else _by_method(explanations, x, next(iter(self.explainers_)))
-        )
+        self.methods_ = known or {
+            name: self._training_explanations(x, explainer, method_folder(self.checkpoint, name, self.explainers_))
+            for name, explainer in self.explainers_.items()
+        }
         self.explanations_ = next(iter(self.methods_.values()))
         truth = None if y is None else class_indices(y, self.classes_)
         own = truth if self.labels == "true" and truth is not None else self.explanations_.label
@@ -221,7 +217,7 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.columns_ = None if table is None else table.columns
         if table is not None:
             return take_table(self, table, X, y)
-        x, y = _validate_training(self, X, y)
+        x, y = validate_training(self, X, y)
         names = getattr(self, "feature_names_in_", None)
         self.domain_ = domain_of(
             x,
@@ -290,37 +286,12 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def score_report(self, X: Any, y: Any) -> pd.DataFrame:
         """How the model does on rows, each figure in per cent with its count, the most important first.
 
-        Accuracy comes with the black box's and the base rate (always answering the commonest class). Consistency is
-        that under the first method; C_TB under each other method, and under one that the model was not fitted on
-        (on at most 300 of the rows), comes at the end.
+        Accuracy comes with the black box's and the base rate (always answering the commonest class). C_TB under each
+        method, and under one that the model was not fitted on (on at most 300 of the rows), comes at the end.
         """
-        from gbfl_compile.learning.figures import consistency_by_method, outcome_figures
+        from gbfl_compile.learning.figures import score_lines  # it takes a classifier, and imports its parts
 
-        truth, e = np.asarray(y), self.explain_points(X)
-        out = outcome_figures(self, X, truth)
-        n = len(truth)
-        first, *others = self.methods_
-        points = {first: e, **{name: self.explain_points(X, name) for name in others}}
-        triplets = {name: triplets_of(each, self.classes_) for name, each in points.items()}
-        methods = consistency_by_method(self, triplets, self.columns_)
-        c = self._measure(e)
-        shares = {name: out[name] for name in ("accuracy", "black_box_accuracy", "base_rate")}
-        lines: dict[str, tuple[Any, Any, Any]] = {
-            name: (100.0 * share, round(share * n), n) for name, share in shares.items()
-        }
-        lines |= {
-            "fidelity": (c.fidelity, c.fidelity_right, c.rows),
-            "c_tb_all": (c.c_tb_all, c.c_tb_all_right, c.rows),
-            "c_tb": (c.c_tb, c.c_tb_right, c.with_pn),
-            "c_pp": (c.c_pp, c.c_pp_right, c.with_pp),
-            "c_pn": (c.c_pn, c.c_pn_right, c.with_pn),
-        }
-        for name in ("auc", "black_box_auc", "calibration", "black_box_calibration"):
-            lines[name] = (None if out[name] is None else 100.0 * out[name], None, n)
-        for name, form in methods.items():
-            note = "" if form["fitted"] else " (not fitted on)"
-            lines[f"c_tb_all, {name}{note}"] = (form["c_tb_all"], form["c_tb_all_right"], form["c_tb_all_of"])
-        return pd.DataFrame.from_dict(lines, orient="index", columns=["percent", "right", "of"])
+        return pd.DataFrame.from_dict(score_lines(self, X, y), orient="index", columns=["percent", "right", "of"])
 
     def confusion(self, X: Any, y: Any) -> pd.DataFrame:
         """How many rows of each true class (lines) get each answer (columns)."""
@@ -403,27 +374,3 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _report(self, line: str) -> None:
         if self.verbose:
             sys.stderr.write(f"{line}\n")
-
-
-def _by_method(
-    explanations: Explanations | Mapping[str, Explanations], x: Matrix, method: str
-) -> dict[str, Explanations]:
-    """The explanations under their methods' names, once they are seen to be of these rows."""
-    several = {method: explanations} if isinstance(explanations, Explanations) else dict(explanations)
-    if not several:
-        raise BadInput("explanations= names no method")
-    return {name: check_same_rows(each, x) for name, each in several.items()}
-
-
-def _validate_training(model: GBFLClassifier, X: Any, y: Any) -> tuple[Matrix, NDArray[Any] | None]:
-    X = as_frame(X)
-    if y is None and model.black_box is not None and model.labels == "black_box":
-        return validate_data(model, X, dtype=np.float64, ensure_min_samples=2), None
-    if y is None:
-        raise BadInput(
-            "GBFLClassifier requires y to be passed, but the target y is None: "
-            "only with a black box and labels='black_box' can it be left out"
-        )
-    x, target = validate_data(model, X, y, dtype=np.float64, ensure_min_samples=2)
-    check_classification_targets(target)
-    return x, target

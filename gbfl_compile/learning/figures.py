@@ -69,6 +69,26 @@ def outcome_figures(model: Any, X: Any, y: NDArray[Any]) -> dict[str, Any]:
     }
 
 
+def score_lines(model: Any, X: Any, y: Any) -> dict[str, tuple[float | None, int | None, int]]:
+    """Name -> per cent, count and of how many, as `score_report` shows them."""
+    truth = np.asarray(y)
+    outcome, rows = outcome_figures(model, X, truth), len(truth)
+    triplets = {name: triplets_of(model.explain_points(X, name), model.classes_) for name in model.methods_}
+    methods = consistency_by_method(model, triplets, model.columns_)
+    lines: dict[str, tuple[float | None, int | None, int]] = {}
+    for name in ("accuracy", "black_box_accuracy", "base_rate"):
+        lines[name] = (100.0 * outcome[name], round(outcome[name] * rows), rows)
+    first = next(iter(methods.values()))
+    for name in ("fidelity", "c_tb_all", "c_tb", "c_pp", "c_pn"):
+        lines[name] = (first[name], first[f"{name}_right"], first[f"{name}_of"])
+    for name in ("auc", "black_box_auc", "calibration", "black_box_calibration"):
+        lines[name] = (None if outcome[name] is None else 100.0 * outcome[name], None, rows)
+    for name, form in methods.items():
+        note = "" if form["fitted"] else " (not fitted on)"
+        lines[f"c_tb_all, {name}{note}"] = (form["c_tb_all"], form["c_tb_all_right"], form["c_tb_all_of"])
+    return lines
+
+
 def _auc(answer: Matrix, truth: NDArray[np.int64]) -> float | None:
     """None where all rows have one class. Of equal probabilities half counts."""
     areas = []

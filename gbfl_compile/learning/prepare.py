@@ -169,6 +169,16 @@ def kinds_of(model: Any, x: Matrix, features: Any) -> Any:
     return {name: kind for name, kind in kinds.items() if name not in places} | dict(wishes)
 
 
+def by_method(
+    explanations: Explanations | Mapping[str, Explanations], x: Matrix, method: str
+) -> dict[str, Explanations]:
+    """The explanations under their methods' names, once they are seen to be of these rows."""
+    several = {method: explanations} if isinstance(explanations, Explanations) else dict(explanations)
+    if not several:
+        raise BadInput("explanations= names no method")
+    return {name: check_same_rows(each, x) for name, each in several.items()}
+
+
 def check_same_rows(explanations: Explanations, x: Matrix) -> Explanations:
     """The explanations themselves; refused where they explain other rows."""
     if not np.array_equal(explanations.x, x, equal_nan=True):

@@ -288,12 +288,7 @@ def mine_sample(
             random_state=options.seed,
         )
         check_parameters(model)
-        if columns is None:
-            kinds = kinds_of(model, split.x, features)
-            domain = domain_of(split.x, features=features, immutable=options.immutable, kinds=kinds)
-        else:
-            domain = table_domain(split.x, columns, immutable=options.immutable, codes=options.codes)
-        domain = with_examples(domain, black_box, split.x)
+        domain = with_examples(_domain(model, sample, options), black_box, split.x)
         explain = partial(_explain, explainers_of(model, model.kappa), black_box, domain, n_jobs=jobs)
         explaining = partial(step, f"explaining {len(split.x)} training rows")
         explanations = explain(split.x, folder / "training", tell=explaining)
@@ -317,6 +312,13 @@ def mine_sample(
             fitting.answer()
         step("lowering, simplifying, measuring")
         return _measure(model, sample, by_method, options, origin, figures)
+
+
+def _domain(model: GBFLClassifier, sample: Sample, options: Options) -> Domain:
+    x, features = sample.split.x, sample.features
+    if sample.columns is not None:
+        return table_domain(x, sample.columns, immutable=options.immutable, codes=options.codes)
+    return domain_of(x, features=features, immutable=options.immutable, kinds=kinds_of(model, x, features))
 
 
 def _explain(

@@ -67,13 +67,17 @@ class Nearest(ExplainerSettings):
 USUAL = Nearest()
 
 
-def with_examples(domain: Domain, black_box: BlackBox, x: Matrix) -> Domain:
-    """The domain with training rows of each class, evenly drawn in the order of the table."""
-    asked = x[_evenly(len(x), MOST_ASKED)]
-    label = classes_of(black_box, asked)
+def with_examples(domain: Domain, black_box: BlackBox, x: Matrix, label: Ints | None = None) -> Domain:
+    """The domain with training rows of each class, evenly drawn in the order of the table.
+
+    Where the black box's classes are known already, as `label`, it is not asked.
+    """
+    places = _evenly(len(x), MOST_ASKED)
+    candidates = x[places]
+    label = classes_of(black_box, candidates) if label is None else label[places]
     chosen = [np.flatnonzero(label == each) for each in np.unique(label)]
     rows = np.sort(np.concatenate([each[_evenly(len(each), MOST_EXAMPLES)] for each in chosen]))
-    return replace(domain, examples=Examples(asked[rows], label[rows]))
+    return replace(domain, examples=Examples(candidates[rows], label[rows]))
 
 
 def _evenly(count: int, most: int) -> Ints:

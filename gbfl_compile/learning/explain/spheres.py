@@ -119,7 +119,7 @@ def _find(search: _Search, limit: int) -> Side:
             _try_shell(search, shell, waiting[begin : begin + block], point, margin)
     if search.sign > 0:
         last = np.flatnonzero(margin < search.enough)
-        point[last] = _allowed(search, search.x[last], last)
+        point[last] = _move_inside(search, search.x[last], last)
         margin[last], _ = _ask(search, point[last], last)
     rows = np.flatnonzero(margin >= search.enough)
     _undo(search, point, rows)
@@ -140,7 +140,7 @@ def _try_shell(search: _Search, shell: int, rows: Ints, point: Matrix, margin: M
     """Give each row the nearest point of this shell that has the class, where one has."""
     samples = search.settings.samples
     each = np.repeat(rows, samples)
-    points = _allowed(search, _draw(search, shell, rows), each)
+    points = _move_inside(search, _draw(search, shell, rows), each)
     reached, _ = _ask(search, points, each)
     fine = (reached >= search.enough[each]) & _is_possible(search, points, each)
     apart = _lengths(search, points, each).sum(axis=1)
@@ -181,7 +181,7 @@ def _among_words(table: TableValues, centre: Matrix, move: Matrix, changes: Bool
     return points
 
 
-def _allowed(search: _Search, points: Matrix, rows: Ints) -> Matrix:
+def _move_inside(search: _Search, points: Matrix, rows: Ints) -> Matrix:
     """The points within the bounds, on each feature's kind, and where the domain lets a PP or a PN go."""
     domain, x = search.domain, search.x[rows]
     if domain.table is None:
