@@ -37,6 +37,7 @@ def audit_file(inputs: AuditInput, path: Path, dialect: str | None = None) -> De
     deployed = DeployedVerdict(str(path), "file", "not run", fingerprint=hashlib.sha256(content).hexdigest())
     options = {f"column.{feature}": column for feature, column in inputs.columns.items()}
     files = artifact_files(path, ".c") if target == "c" else {path.name: content}
+    deployed = replace(deployed, material=files)
     approved = replace(inputs.program, classes=inputs.class_names)
     labels = None if inputs.names is None else inputs.program.classes
     try:
