@@ -39,7 +39,7 @@ from gbfl_compile.ir.nodes import Interval
 from gbfl_compile.ir.text import printable
 
 LABEL = "label"
-WORD_DIALECTS = ("sqlite", "duckdb")
+WORD_DIALECTS = ("sqlite", "duckdb", "postgres", "mariadb", "clickhouse")
 """Where views with words and dates are read and run."""
 
 
@@ -173,6 +173,8 @@ def _read_strictly(inputs: AuditInput, view: View, outputs: Outputs) -> tuple[Re
         raise Unread("it is not a view of one table whose columns are known")
     if own := own_names(view):
         raise Unread(f"users added the {own[0][0]} {printable(own[0][1])}, which its text may mean")
+    if program.kinds and not view.literals_in_utf8:
+        raise Unread("the session that created it had another character set than UTF-8: its texts have other bytes")
     used = {atom.feature for clause in program.clauses for atom in clause.atoms}
     for feature, name in columns:
         column = view.column(name)

@@ -117,11 +117,14 @@ class TableCopy:
             else:
                 assert kind == "date" or kind == "timestamp"  # noqa: S101 - numbers have no words
                 literal = string(dialect, moment_text(kind, int(code)))
-            whens.append(f"WHEN {value} = {code!r} THEN {self._as_declared(literal, column)}")
+            whens.append(f"WHEN {value} = {code!r} THEN {self._as_declared(literal, column, kind)}")
         return f"CASE {' '.join(whens)} ELSE NULL END" if whens else "NULL"
 
-    def _as_declared(self, literal: str, column: Column) -> str:
-        return literal if self.database.dialect == "sqlite" else f"CAST({literal} AS {column.declared})"
+    def _as_declared(self, literal: str, column: Column, kind: Kind) -> str:
+        dialect = self.database.dialect
+        if dialect == "sqlite" or (dialect == "mariadb" and kind in ("category", "boolean")):  # which has no such CAST
+            return literal
+        return f"CAST({UTC_LITERALS.get((dialect, kind), '{}').format(literal)} AS {column.declared})"
 
     def _feature_columns(self) -> Iterator[tuple[int, Column]]:
         for place, column in enumerate(self.features):
@@ -194,7 +197,7 @@ class TableCopy:
         for feature, column in self._feature_columns():
             template = {"text": "{value}", "boolean": catalog.truth_as_double}.get(column.type.kind, catalog.as_double)
             if self._kind(feature) != "number":
-                template = "{value}"
+                template = _as_compared(self.database.dialect, self._kind(feature), column)
             chosen.append(template.format(value=quote(column.name)))
         listed = ", ".join([NUMBER, *chosen])
         answers = self.database.fetch(f"SELECT {listed} FROM {STAGED} ORDER BY {NUMBER}")  # noqa: S608
@@ -216,6 +219,28 @@ class TableCopy:
             if column.type.kind in ("text", "other") or self._kind(place) != "number"
         ]
         return np.asarray(np.isinf(rows[:, texts]).any(axis=1), dtype=bool)
+
+
+UTC_LITERALS = {("clickhouse", "date"): "toDate32({})", ("clickhouse", "timestamp"): "toDateTime64({}, 6, 'UTC')"}
+"""Texts of moments that the session's time zone, or the first day of a type, would change."""
+
+
+def _as_compared(dialect: str, kind: Kind, column: Column) -> str:
+    """How a word or date is read back: as the rules compare it, without the padding of a CHAR(n), in UTC."""
+    declared = column.declared.casefold()
+    match dialect, kind:
+        case "postgres", "category":
+            return "CAST({value} AS TEXT)"
+        case "postgres", "timestamp" if "with time zone" in declared:
+            return "({value} AT TIME ZONE 'UTC')"
+        case "mariadb", "category" if declared.startswith("char"):
+            return "TRIM(TRAILING ' ' FROM {value})"
+        case "clickhouse", "category":
+            return "toString({value})"
+        case "clickhouse", "timestamp":
+            return "toDateTime64({value}, 6, 'UTC')"
+        case _:
+            return "{value}"
 
 
 def _read(kind: Kind, value: Any, name: str, book: Codebook, feature: int) -> tuple[float, Value]:
