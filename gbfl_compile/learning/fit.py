@@ -56,6 +56,8 @@ class Recipe:
     max_atoms: int
     ridge: float
     points: int | None
+    methods: int = 1
+    """How many methods explained each row: so often it is among the rows to fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,18 +127,18 @@ def _search(
     explained = e if extra is None else concatenate([e, extra])
     if recipe.head == "rules":
         rows = triplet_rows(e, own, n_classes, recipe.role_weights, truth, extra, row_weight)
-        mine = np.bincount(rows.x[: rows.measured], minlength=len(rows.points)).astype(np.float64)
+        mine = np.bincount(rows.x[: rows.measured], minlength=len(rows.points)) / recipe.methods
         grid = _grid(rows.points, mine, explained, domain, settings)
         (rule_set,) = fit_rules(rows, grid, (_enough_clauses(recipe, e, domain, n_classes, extra),), settings)
         return FittedHead(round_thresholds(rule_set.head, triplets, 0, columns), None, None, rule_set.path)
     if recipe.head == "tree" and clauses is None:
-        grid = _grid(triplets.x, triplets.own.astype(np.float64), explained, domain, settings)
+        grid = _grid(triplets.x, triplets.own / recipe.methods, explained, domain, settings)
         tree = _tree_settings(recipe, len(e.x))
         head = round_thresholds(fit_joint_tree(triplets, grid, tree), triplets, tree.least_rows, columns)
         return FittedHead(head, None, None, ())
     points = fitting_points(e, own, recipe.role_weights, n_classes, row_weight)
     if clauses is None:
-        mine = (np.arange(len(points.x)) < len(e.x)).astype(np.float64)
+        mine = (np.arange(len(points.x)) < len(e.x)) / recipe.methods
         grid = _grid(points.x, mine, e, domain, settings)
         rule_list = fit_rule_list(points, grid, recipe.max_clauses, settings.search)
         return FittedHead(round_thresholds(rule_list, triplets, 0, columns), None, None, ())
@@ -147,10 +149,12 @@ def _search(
 
 def _enough_clauses(recipe: Recipe, e: Explanations, domain: Domain, n_classes: int, extra: Explanations | None) -> int:
     """How many clauses a rule set needs, by held-out rows: the fewest after which more are no better on average."""
-    some = np.arange(0, len(e.x), -(-len(e.x) // CHOOSING_ROWS))
-    if len(some) < FEWEST_CHOOSING or recipe.max_clauses < 2:
+    row = np.arange(len(e.x)) % -(-len(e.x) // recipe.methods)  # however many methods explained it
+    step = -(-len(e.x) // CHOOSING_ROWS)
+    if len(row) < FEWEST_CHOOSING or recipe.max_clauses < 2:
         return recipe.max_clauses
-    held_out, others = some_rows(e, some[::HELD_OUT]), some_rows(e, np.delete(some, np.s_[::HELD_OUT]))
+    is_held_out = row // step % HELD_OUT == 0
+    held_out, others = (some_rows(e, np.flatnonzero((row % step == 0) & side)) for side in (is_held_out, ~is_held_out))
     if extra is not None:
         others = concatenate([others, some_rows(extra, np.arange(0, len(extra.x), 2))])
     settings = replace(_rule_settings(recipe), swaps=0, points=None)
@@ -167,9 +171,10 @@ def _enough_clauses(recipe: Recipe, e: Explanations, domain: Domain, n_classes: 
 
 
 def _tree_settings(recipe: Recipe, rows: int) -> TreeSettings:
+    least = recipe.min_samples_leaf or max(1, min(LEAF_ROWS, rows // recipe.methods // ROWS_PER_LEAF))
     return TreeSettings(
         max_depth=MAX_DEPTH if recipe.max_depth == "cv" else int(recipe.max_depth),
-        least_rows=recipe.min_samples_leaf or max(1, min(LEAF_ROWS, rows // ROWS_PER_LEAF)),
+        least_rows=least * recipe.methods,
         max_atoms=recipe.max_atoms,
     )
 
