@@ -30,7 +30,7 @@ from gbfl_compile.reporting.behaviour import behaviour
 from gbfl_compile.reporting.evidence import Banner, TargetLine, banner, target_lines
 from gbfl_compile.reporting.features import SHOWN_FIGURES, feature_section
 from gbfl_compile.reporting.figures import figures
-from gbfl_compile.reporting.panel import MOST_EXAMPLES, Example, Panel, panel
+from gbfl_compile.reporting.panel import MOST_EXAMPLES, Example, Panel, panel, with_script
 from gbfl_compile.reporting.row import points_of, row_reasons
 from gbfl_compile.reporting.rules import SHOWN, rules
 from gbfl_compile.reporting.text import class_names, one_line, shorten
@@ -75,8 +75,6 @@ class ReportInputs:
     """Rows that can be tried out in the page."""
     interactive: bool = False
     """Whether the page has a script."""
-    file: str = "program.json"
-    """What the program's file is called, in commands that the page shows."""
 
 
 def render_page(program: Program, inputs: ReportInputs | None = None) -> str:
@@ -87,7 +85,7 @@ def render_page(program: Program, inputs: ReportInputs | None = None) -> str:
     targets = BACKENDS if not lines else [line.target for line in lines]
     audited = audit_section(inputs.audit, source)
     points, note = points_of(inputs.row, inputs.triplets, inputs.row_number)
-    script = panel(program, _examples(inputs), inputs.file) if inputs.interactive else Panel()
+    script = panel(program, _examples(inputs)) if inputs.interactive else Panel()
     text: str = _template().render(
         panel=script,
         title=_title(program),
@@ -108,7 +106,7 @@ def render_page(program: Program, inputs: ReportInputs | None = None) -> str:
         sizes=[_size_line(size) for size in inputs.sizes],
         origin=_origin(program),
     )
-    return text
+    return with_script(text, script.script)
 
 
 def _examples(inputs: ReportInputs) -> list[Example]:
@@ -150,7 +148,6 @@ def report(
         sizes=_sizes(sizes),
         examples=() if examples is None else _example_rows(examples, source),
         interactive=not static,
-        file=Path(program).name if isinstance(program, str | os.PathLike) else "program.json",
     )
     html = render_page(source, inputs).encode("utf-8")
     write_whole(Path(out), html)

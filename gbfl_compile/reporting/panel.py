@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gbfl_compile.backends import emit
 from gbfl_compile.checking.artifact import prove_artifact
@@ -22,9 +22,6 @@ from gbfl_compile.ir.json import to_json
 from gbfl_compile.ir.kinds import Value, codebook, is_missing, other_text
 from gbfl_compile.ir.nodes import Interval, Kind, Program
 from gbfl_compile.ir.text import clause_text
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 MOST_EXAMPLES = 200
 LONGEST_SCRIPT = 600_000
@@ -46,15 +43,13 @@ class Example:
 class Panel:
     """The script and the hash by which the page allows it; or why there is none."""
 
-    script: Markup | None = None
+    script: str = ""
     hash: str = ""
     reason: str = ""
 
 
-def panel(program: Program, examples: Sequence[Example] = (), file: str = "program.json") -> Panel:
+def panel(program: Program, examples: Sequence[Example] = ()) -> Panel:
     """The script of a page, where its scorer is proved and small enough."""
-    from markupsafe import Markup
-
     try:
         artifact = emit(program, "js")
     except BadInput as error:
@@ -62,16 +57,22 @@ def panel(program: Program, examples: Sequence[Example] = (), file: str = "progr
     scorer = artifact.files["model.js"].decode("ascii")
     if prove_artifact(program, "js", artifact.files).answer != "proved":
         return Panel(reason="This page cannot be tried out: its scorer was not proved equal to the program.")
-    data = json.dumps(page_data(program, examples, file), ensure_ascii=True, allow_nan=False).replace("<", "\\u003c")
+    data = json.dumps(page_data(program, examples), ensure_ascii=True, allow_nan=False).replace("<", "\\u003c")
     own = (resource_folder("templates") / "report" / "page.js").read_text(encoding="utf-8")
     script = f"{scorer}\nconst PAGE = {data};\n{own}"
     if ENDS_SCRIPT.search(script) or len(script) > LONGEST_SCRIPT:
         return Panel(reason="The program is too large for a page that can be tried out.")
     digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
-    return Panel(Markup(script), f"sha256-{digest}")  # noqa: S704 - ENDS_SCRIPT: nothing in it ends the element
+    return Panel(script, f"sha256-{digest}")
 
 
-def page_data(program: Program, examples: Sequence[Example], file: str) -> dict[str, Any]:
+def with_script(page: str, script: str) -> str:
+    """The page with its script as the last element of the body; `panel` saw to it that nothing in it ends the element."""
+    body, end, rest = page.rpartition("</body>")
+    return f'{body}<script type="module">{script}</script>\n{end}{rest}' if script else page
+
+
+def page_data(program: Program, examples: Sequence[Example]) -> dict[str, Any]:
     """What the page's script is given: the program, its features with their ranges, its rules in words, and rows."""
     form = json.loads(to_json(program))
     form["metadata"] = {}
@@ -86,8 +87,16 @@ def page_data(program: Program, examples: Sequence[Example], file: str) -> dict[
             }
             for example in examples[:MOST_EXAMPLES]
         ],
-        "file": file,
+        "file": _file_name(program),
     }
+
+
+def _file_name(program: Program) -> str:
+    """What the program's file is probably called: after its data, as the README names files."""
+    data = _mining(program).get("data")
+    name = data.get("name") if isinstance(data, Mapping) else None
+    found = re.match(r"[A-Za-z0-9_-]{1,40}(?=\.|$)", name) if isinstance(name, str) else None
+    return f"{found[0]}.gbfl.json" if found else "program.gbfl.json"
 
 
 def _plain(value: Value) -> float | str | bool | None:

@@ -228,7 +228,7 @@
   const drawStrip = ({ strip, feature }) => {
     const pieces = cells(feature).filter((cell) => !("low" in cell) || cell.low !== cell.high);
     fill(strip, ...pieces.map((cell) => {
-      const value = nearest(feature, cell, null);
+      const value = nearest(feature, cell, null) ?? nearest(feature, { low: cell.low, high: cell.low }, null);
       const index = value === null ? -1 : labelWith({ feature, value: "value" in cell ? value : written(feature, value) });
       const piece = make("span", { class: index < 0 ? "none" : `class${Math.min(index, 5)}` });
       const low = Math.max(cell.low ?? 0, feature.min), high = Math.min(cell.high ?? 1, feature.max);
@@ -304,6 +304,12 @@
     at("try-rows").textContent = examples.length ? `C${clause} holds on ${rows.length} of ${examples.length} examples${names ? `: ${names}` : ""}${rows.length > 12 ? ", …" : ""}` : "This page has no example rows.";
   };
 
+  const byCodePoints = (a, b) => {
+    const [first, second] = [[...a], [...b]].map((text) => text.map((letter) => letter.codePointAt(0)));
+    const place = first.findIndex((code, at) => code !== second[at]);
+    return place < 0 ? first.length - second.length : first[place] - (second[place] ?? -1);
+  };
+
   // Editing: one rule at a time; rows that move, a program file, and the command that proves what changed.
   const hex = (value) => ({ hex: `${value < 0 ? "-" : ""}0x${Math.abs(value).toString(16)}`, decimal: String(value) });
   const editor = () => {
@@ -316,7 +322,7 @@
           box.checked = atom.values.includes(text);
           box.addEventListener("input", () => {
             const values = feature.texts.filter((each) => (each === text ? box.checked : atom.values.includes(each)));
-            if (values.length) atom.values = values.sort();
+            if (values.length) atom.values = values.sort(byCodePoints);
             else box.checked = true;
             moved();
           });
