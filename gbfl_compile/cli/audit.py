@@ -62,6 +62,14 @@ if TYPE_CHECKING:
     help="What a Python scorer takes: a list of dicts with None, or a float64 matrix with NaN.",
 )
 @click.option(
+    "--request",
+    type=click.Choice(["rows", "records", "instances", "dataframe_split"]),
+    default="rows",
+    show_default=True,
+    help="The form of an HTTP request.",
+)
+@click.option("--answer", metavar="PATH", help="Where an HTTP answer has its labels: predictions[].class.")
+@click.option(
     "--time-limit",
     type=float,
     default=60.0,
