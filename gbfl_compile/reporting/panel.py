@@ -67,7 +67,7 @@ def panel(program: Program, examples: Sequence[Example] = ()) -> Panel:
 
 
 def with_script(page: str, script: str) -> str:
-    """The page with its script as the last element of the body; `panel` saw to it that nothing in it ends the element."""
+    """The page with its script last in the body; `panel` made sure that nothing in it ends the element."""
     body, end, rest = page.rpartition("</body>")
     return f'{body}<script type="module">{script}</script>\n{end}{rest}' if script else page
 
