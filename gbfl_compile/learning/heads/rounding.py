@@ -36,7 +36,7 @@ def round_thresholds(head: Head, triplets: Triplets, least_rows: int = 0, column
             before = holds[number].copy()
             holds[number] = column
             there = _right(head.decision, holds, triplets, changed)
-            if _won(right, there, changed, triplets) >= 0.0 and (
+            if _change_in_triplets(right, there, changed, triplets) >= 0.0 and (
                 not changed.size or _fewest_rows(head.decision, holds, triplets) >= least_rows
             ):
                 right[changed] = there
@@ -106,7 +106,7 @@ def _leaves(tree: Tree, holds: Bools) -> Iterator[tuple[Ints, Leaf]]:
         at[node.then], at[node.otherwise] = here[there], here[~there]
 
 
-def _won(before: Bools, there: Bools, changed: Ints, triplets: Triplets) -> float:
+def _change_in_triplets(before: Bools, there: Bools, changed: Ints, triplets: Triplets) -> float:
     """The weight of triplets that become right as a whole, less that of those that no longer are."""
     touched = np.unique(changed // 3)
     after = before.reshape(-1, 3)[touched].copy()
