@@ -234,11 +234,11 @@ def _better(fit: _Fit, node: _Node, at: Ints, depth: int) -> _Node:
         candidates = chain(_questions(fit, at, *node.below), _restarts(fit, node, at)) if depth > 0 else iter(())
     triplets = np.unique(at // 3)
     state = (at, fit.right.reshape(-1, 3)[triplets], *(side.right[at] for side in node.below))
-    given = hash((fit.price, node.label, node.box, *(part.tobytes() for part in state)))
-    if given not in fit.idle:
+    question = hash((fit.price, node.label, node.box, *(part.tobytes() for part in state)))
+    if question not in fit.idle:
         other = _first_better(fit, node, at, candidates)
         if other is node:
-            fit.idle.add(given)
+            fit.idle.add(question)
         node = other
     while (shorter := _first_better(fit, node, at, _shorter(fit, node, at))) is not node:
         node = shorter
