@@ -26,6 +26,10 @@ class Scope:
     look_up: Callable[[Any], Value]
     follow: Callable[[Any, Scope], Value]
     """What an expression within this one is."""
+    known: Callable[[Any, Scope], Value | None] = lambda node, scope: None
+    """What an expression is said to be, whatever it is made of."""
+    query: Callable[[Any], Value] | None = None
+    """What a query within an expression comes to."""
 
 
 class ParsedNode(Unread):
