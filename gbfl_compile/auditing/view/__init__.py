@@ -210,7 +210,7 @@ def _read_generally(
 ) -> tuple[tuple[Reading, ...], tuple[str, ...], Outputs]:
     """The view by the general reader: the label, and of the other answers those it understands."""
     view, program = audit.view, audit.inputs.program
-    text = without_exact_casts(view)
+    text = view.definition if view.query is None else without_exact_casts(view.query, view.column)
 
     def read(outputs: Outputs) -> tuple[tuple[Reading, ...], tuple[str, ...], Outputs]:
         refuse_conversions(view.statement or "", view.database.dialect, _expected_text(audit.inputs, view, outputs))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gbfl_compile.auditing.answers import clauses_held, json_number
 from gbfl_compile.auditing.compare import AuditInput
-from gbfl_compile.auditing.view.table_copy import COPY, StagedRows, TableCopy, copied_table
+from gbfl_compile.auditing.view.table_copy import StagedRows, TableCopies, TableCopy, copied_tables, one_copy
 from gbfl_compile.auditing.view.view import View, other_inputs, query_over, stored_answer
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.backends.sql.options import class_names
@@ -186,7 +186,7 @@ def run_view(inputs: AuditInput, view: View, outputs: Outputs, are_answers: bool
     others = other_inputs(view, [inputs.columns.get(name, name) for name in program.features])
     with (
         time_limit(view.database, view.catalog, inputs.time_limit) as database,
-        copied_table(database, view, features) as copy,
+        copied_tables(database, view.catalog, features, one_copy(view, features)) as copy,
     ):
         tally = _Tally(list(outputs), [] if are_answers else None)
         for batch in _witness_batches(inputs, copy) if not others else ():
@@ -231,7 +231,7 @@ def _why_no_rows(view: View, others: Sequence[str], tally: _Tally) -> str:
     return tally.refusal or "the table accepts none"
 
 
-def _witness_batches(inputs: AuditInput, copy: TableCopy) -> Iterator[StagedRows]:
+def _witness_batches(inputs: AuditInput, copy: TableCopies) -> Iterator[StagedRows]:
     """The witnesses with missing values as NULL, and where a column can hold it as NaN."""
     rows = rows_to_run(inputs.program, () if inputs.data is None else (inputs.data,)).rows
     if not copy.database.holds_infinity:
@@ -242,7 +242,7 @@ def _witness_batches(inputs: AuditInput, copy: TableCopy) -> Iterator[StagedRows
         yield copy.stage_witnesses(rows[np.isnan(rows).any(axis=1)], missing)
 
 
-def _run_batch(inputs: AuditInput, view: View, copy: TableCopy, staged: StagedRows, tally: _Tally) -> None:
+def _run_batch(inputs: AuditInput, view: View, copy: TableCopies, staged: StagedRows, tally: _Tally) -> None:
     program = _as_held(inputs.program, view)
     tally.refusal = staged.refusal or tally.refusal
     if not len(staged.numbers):
@@ -250,7 +250,7 @@ def _run_batch(inputs: AuditInput, view: View, copy: TableCopy, staged: StagedRo
 
     def answers(part: ExpectedAnswers) -> list[tuple[Any, ...]]:
         copy.fill(staged, part.places)
-        listed = copy.database.fetch(query_over(view, COPY, part.outputs))
+        listed = copy.database.fetch(query_over(view, copy.names(), part.outputs))
         if len(listed) != len(part.places):
             raise OtherRowCount(f"the view gives {len(listed)} answers for {len(part.places)} rows")
         return listed
@@ -335,7 +335,7 @@ def is_refused(inputs: AuditInput, view: View, row: Sequence[float]) -> bool:
     rows = np.array([row], dtype=np.float64)
     with (
         time_limit(view.database, view.catalog, inputs.time_limit) as database,
-        copied_table(database, view, features) as copy,
+        copied_tables(database, view.catalog, features, one_copy(view, features)) as copy,
     ):
         ways: tuple[Missing, ...] = ("null", "nan") if database.holds_nan else ("null",)
         return not any(len(copy.stage_witnesses(rows, way).numbers) for way in ways)

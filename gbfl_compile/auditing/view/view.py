@@ -7,10 +7,11 @@ type of the user's own, and `DOUBLE` never is.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gbfl_compile.auditing.view.layers import Layers, Query, read_layers, whole_text
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.databases import catalog_of, look_up_view
 from gbfl_compile.databases.base import Database
@@ -19,24 +20,6 @@ from gbfl_compile.errors import CannotRun
 
 AS_DOUBLES = {"postgres": "CAST({} AS DOUBLE PRECISION)", "mariadb": "CAST({} AS DOUBLE)"}
 """Where a client gives the short decimal of a float32, which reads like the double it was rounded from."""
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A view's text as sqlglot parsed it."""
-
-    tree: Any
-    tokens: tuple[Any, ...]
-    """Of the whole definition."""
-    names: tuple[str, ...]
-    """What its columns are called, where the view says so apart from its query."""
-    tables: tuple[Any, ...]
-    """The places where it names a table that is no CTE of its own."""
-    begins: int
-    """Where in the definition the query begins, and just after its end."""
-    ends: int
-    dialect: str
-    """As sqlglot calls it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +45,8 @@ class View:
     table_columns: tuple[Column, ...]
     views_below: tuple[str, ...]
     """Those of the names it selects from that are views themselves."""
+    layers: Layers | None
+    """The views and tables below it."""
 
     def column(self, name: str) -> Column | None:
         """The column of its table with this name, as the engine compares names."""
@@ -87,7 +72,7 @@ def read_view(database: Database, name: str) -> View:
     stored, catalog = look_up_view(database, name), catalog_of(database)
     query, problem = None, None
     try:
-        query = _parse(database, stored.definition)
+        query = parse_query(database, stored.definition)
     except (Unread, CannotRun) as error:
         problem = str(error)
     reads, table = _tables(query)
@@ -96,10 +81,12 @@ def read_view(database: Database, name: str) -> View:
     return View(
         *(database, catalog, name, stored.definition, stored.statement, stored.materialized, stored.columns),
         *(query, problem, reads, table, known, views),
+        None if query is None else read_layers(database, query, parse_query),
     )
 
 
-def _parse(database: Database, definition: str) -> Query:
+def parse_query(database: Database, definition: str) -> Query:
+    """A view's text, parsed."""
     try:
         import sqlglot
         from sqlglot import exp
@@ -120,7 +107,7 @@ def _parse(database: Database, definition: str) -> Query:
     ctes = {cte.alias for cte in query.find_all(exp.CTE)}
     tables = tuple(table for table in query.find_all(exp.Table) if table.db or table.name not in ctes)
     begins, ends = _bounds(tokens, isinstance(tree, exp.Create))
-    return Query(query, tokens, names, tables, begins, ends, dialect)
+    return Query(definition, query, tokens, names, tables, begins, ends, dialect)
 
 
 def _bounds(tokens: Sequence[Any], is_create: bool) -> tuple[int, int]:
@@ -195,18 +182,13 @@ def uncast_columns(view: View) -> set[str]:
     return {node.name.casefold() for node in columns if not is_cast(node) and not _is_passed_on(view, node)}
 
 
-def query_over(view: View, table: str, outputs: Sequence[tuple[str, str]]) -> str:
-    """The view's own query with its one table replaced by another, giving these (kind, column) alone."""
-    query, database = view.require_query(), view.database
-    text = view.definition[: query.ends]
-    for begins, ends, name in sorted((_place(view, each, table) for each in query.tables), reverse=True):
-        text = f"{text[:begins]}{name}{text[ends:]}"
-    text = text[query.begins :]
+def query_over(view: View, copies: Mapping[TableName, str], outputs: Sequence[tuple[str, str]]) -> str:
+    """The view's own query with its tables replaced by others, giving these (kind, column) alone."""
+    database = view.database
+    assert view.layers is not None  # noqa: S101 - there is a query
+    text = whole_text(view.require_query(), view.layers, copies, database.quote)
     chosen = ", ".join(_output_expression(database, kind, name) for kind, name in outputs)
-    if not query.names:
-        return f"SELECT {chosen} FROM ({text}\n) gbfl_view"  # noqa: S608 - the view's own text
-    names = ", ".join(database.quote(name) for name in query.names)
-    return f"WITH gbfl_view ({names}) AS ({text}\n) SELECT {chosen} FROM gbfl_view"  # noqa: S608 - its own text
+    return f"SELECT {chosen} FROM ({text}\n) gbfl_view"  # noqa: S608 - the view's own text
 
 
 def _output_expression(database: Database, kind: str, name: str) -> str:
@@ -214,45 +196,23 @@ def _output_expression(database: Database, kind: str, name: str) -> str:
     return AS_DOUBLES.get(database.dialect, "{}").format(column) if kind == "probabilities" else column
 
 
-def _place(view: View, table: Any, replacement: str) -> tuple[int, int, str]:
-    """Where the text names a table, and what goes there instead; the query still calls it by its own name."""
-    import sqlglot
-    from sqlglot import exp
-
-    definition = view.definition
-    parts = [part for part in (table.args.get("catalog"), table.args.get("db"), table.this) if part is not None]
-    places = [(part.meta.get("start"), part.meta.get("end")) for part in parts]
-    if any(begins is None or ends is None for begins, ends in places):
-        raise Unread("where its text names its table is not known")
-    begins, ends = places[0][0], places[-1][1] + 1
-    try:
-        again = sqlglot.parse_one(definition[begins:ends], read=view.require_query().dialect, into=exp.Table)
-    except sqlglot.errors.SqlglotError:
-        again = None
-    if again is None or [part.name for part in again.parts] != [part.name for part in parts]:
-        raise Unread("where its text names its table is not known")
-    own = "" if table.args.get("alias") else f" AS {definition[places[-1][0] : ends]}"
-    return begins, ends, f"{replacement}{own}"
-
-
 COMPARISONS = ("<", "<=", ">", ">=", "=", "<>", "!=")
 ARITHMETIC = ("+", "-", "*", "/", "%", "^", "::", "||")
 SHORT_NUMBER = re.compile(r"\d{1,14}(\.\d{1,14})?")
 
 
-def without_exact_casts(view: View) -> str:
+def without_exact_casts(query: Query, column_of: Callable[[str], Column | None]) -> str:
     """The text for the reader, which knows no column types: `age::numeric < 65.5` as `age::double precision < 65.5`.
 
     PostgreSQL writes the first for an integer column. The cast is exact, and so is the comparison with a number of at
     most 15 digits, whether as decimals or as doubles. Nothing but such a comparison is touched.
     """
-    text, query = view.definition, view.query
-    if view.database.dialect != "postgres" or query is None:
+    text, words = query.definition, query.tokens
+    if query.dialect != "postgres":
         return text
-    words = query.tokens
     for place in range(len(words) - 5, 0, -1):
         name, colons, kind, sign, number = (token.text for token in words[place : place + 5])
-        column = view.column(name)
+        column = column_of(name)
         if (colons, kind.casefold(), sign in COMPARISONS) != ("::", "numeric", True) or column is None:
             continue
         start = place - 2 if words[place - 1].text == "." else place
