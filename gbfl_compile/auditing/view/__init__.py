@@ -7,13 +7,14 @@ runs on the copy.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
 from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict, Region
 from gbfl_compile.auditing.view.domains import prove_on_columns
+from gbfl_compile.auditing.view.layered import audit_layers
 from gbfl_compile.auditing.view.run import (
     MissingFeature,
     OtherRowCount,
@@ -52,6 +53,10 @@ class ViewAudit:
     not_run: BadInput | CannotRun | Unread | OtherRowCount | None
     """Why there is no run."""
 
+    def may_be_layered(self, verdict: DeployedVerdict) -> bool:
+        """Whether reading all layers may show more: its text was not read as that of a view of one table."""
+        return verdict.proof is None or verdict.proof.answer == "unread"
+
 
 def audit_view(inputs: AuditInput, database: Database, name: str, what: str, label: str = LABEL) -> DeployedVerdict:
     """The verdict on one view; `what` is what the report calls it, `label` its column of labels.
@@ -79,10 +84,38 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
             f"it is a materialized view and answers from stored rows: compare those with --scored {printable(name)}"
         )
         return replace(verdict, verdict="unread", reason=reason)
-    audit = _run_first(inputs, view, label)
+    needs_layers = bool(view.views_below) or view.table is None
+    if needs_layers and view.query is not None:
+        return _through_layers(inputs, view, label, verdict)
+    audit, first = _run_first(inputs, view, label), verdict
     for step in STEPS:
         verdict = step(audit, verdict)
+    if verdict.verdict in ("unread", "not run") and view.query is not None and audit.may_be_layered(verdict):
+        layered = _through_layers(inputs, view, label, first)
+        return layered if layered.verdict != "unread" else replace(verdict, reason=verdict.reason or layered.reason)
     return verdict
+
+
+def _through_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVerdict) -> DeployedVerdict:
+    """The verdict on a view that reads other views or several tables, or leaves rows out."""
+    try:
+        layered = audit_layers(inputs, view, label, verdict)
+    except Unread as error:
+        return replace(verdict, verdict="unread", reason=str(error), proof=ArtifactProof("unread", str(error)))
+    except CannotRun as error:
+        return replace(verdict, reason=str(error))
+    verdict = layered.verdict
+    if verdict.execution is not None and verdict.execution.different:
+        verdict = _with_first_difference(verdict)
+    audit = ViewAudit(inputs, view, label, None, None)
+    columns = [column for column in layered.columns if column is not None]
+    uncast = {
+        column.name
+        for feature, column in enumerate(layered.columns)
+        if column is not None and feature in layered.text.uses.uncast
+    }
+    verdict = _with_types(audit, verdict, columns, uncast)
+    return _query_itself(audit, _refuse_own_names(audit, verdict))
 
 
 def _run_first(inputs: AuditInput, view: View, label: str) -> ViewAudit:
@@ -299,10 +332,16 @@ def _check_types(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
         uncast = uncast_columns(audit.view)
     except Unread:
         return verdict
+    return _with_types(audit, verdict, columns, {column.name for column in columns if column.name.casefold() in uncast})
+
+
+def _with_types(
+    audit: ViewAudit, verdict: DeployedVerdict, columns: Sequence[Column], uncast: Collection[str]
+) -> DeployedVerdict:
     other = {column.name: column.declared for column in columns if not _is_double(audit, column)}
     verdict = replace(verdict, column_types=other)
     is_strict = verdict.proof is not None and verdict.proof.answer == "proved"
-    open_ones = [] if is_strict else [name for name in other if name.casefold() in uncast]
+    open_ones = [] if is_strict else [name for name in other if name in uncast]
     if verdict.verdict != "equal" or not open_ones:
         return verdict
     words = ", ".join(f"{printable(name)} ({other[name]})" for name in open_ones)
@@ -342,15 +381,17 @@ def own_names(view: View) -> list[tuple[str, str]]:
         return []
     from sqlglot import TokenType
 
-    tokens = view.require_query().tokens
     named: set[tuple[str, str]] = set()
-    for place, token in enumerate(tokens):
-        text = token.text.casefold()
-        is_called = place + 1 < len(tokens) and tokens[place + 1].token_type == TokenType.L_PAREN
-        if is_called or not text.isidentifier():
-            named.add(("function", text))
-        if place and tokens[place - 1].token_type in (TokenType.DCOLON, TokenType.ALIAS):
-            named.add(("type", text))
+    below = () if view.layers is None else view.layers.views.values()
+    for query in (view.require_query(), *below):
+        tokens = query.tokens
+        for place, token in enumerate(tokens):
+            text = token.text.casefold()
+            is_called = place + 1 < len(tokens) and tokens[place + 1].token_type == TokenType.L_PAREN
+            if is_called or not text.isidentifier():
+                named.add(("function", text))
+            if place and tokens[place - 1].token_type in (TokenType.DCOLON, TokenType.ALIAS):
+                named.add(("type", text))
     rows: list[tuple[Any, ...]] = view.database.fetch(view.catalog.own_names)
     own = sorted({(str(kind), str(name)) for kind, name in rows})
     return [(kind, name) for kind, name in own if kind == "cast" or (kind, name.casefold()) in named]

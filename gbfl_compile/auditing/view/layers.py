@@ -200,7 +200,9 @@ def _place(query: Query, table: Any, replacement: str) -> tuple[int, int, str]:
     return begins, ends, f"{replacement}{own}"
 
 
-def renamed_columns(queries: Sequence[Query], bases: Sequence[Base], feature: str, fold: bool) -> list[tuple[Base, Column]]:
+def renamed_columns(
+    queries: Sequence[Query], bases: Sequence[Base], feature: str, fold: bool
+) -> list[tuple[Base, Column]]:
     """Columns of tables that some layer calls by the name of a feature: SELECT annual_inc AS income."""
     from sqlglot import exp
 
@@ -229,7 +231,9 @@ def values_in_filters(queries: Sequence[Query]) -> Iterator[tuple[str, str]]:
             column = node.this.unnest() if hasattr(node.this, "unnest") else node.this
             while isinstance(column, exp.Cast):
                 column = column.this
-            side = node.args.get("low") or (node.expressions[0] if isinstance(node, exp.In) and node.expressions else None)
+            side = node.args.get("low") or (
+                node.expressions[0] if isinstance(node, exp.In) and node.expressions else None
+            )
             side = node.args.get("expression") if side is None else side
             while isinstance(side, exp.Cast | exp.Paren | exp.Introducer):
                 side = side.args["expression"] if isinstance(side, exp.Introducer) else side.this
@@ -251,7 +255,9 @@ def key_columns(queries: Sequence[Query]) -> set[str]:
             if join.args.get("on") is not None:
                 names.update(each.name.casefold() for each in join.args["on"].find_all(exp.Column))
         for window in query.tree.find_all(exp.Window):
-            names.update(c.name.casefold() for each in window.args.get("partition_by") or [] for c in each.find_all(exp.Column))
+            names.update(
+                c.name.casefold() for each in window.args.get("partition_by") or [] for c in each.find_all(exp.Column)
+            )
         for group in query.tree.find_all(exp.Group, exp.Distinct):
             names.update(each.name.casefold() for each in group.find_all(exp.Column))
     return names

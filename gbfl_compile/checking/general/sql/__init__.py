@@ -140,7 +140,9 @@ def _read_deployed(engine: Engine, text: str, layout: TextLayout, constants: boo
     else:
         holds = TRUE
     readings = _as_readings(engine, answers, layout)
-    return DeployedText(readings, others, relation.notes, relation.unclear, holds is TRUE, uses)
+    return DeployedText(
+        readings, others, (*relation.notes, *uses.constants.values()), relation.unclear, holds is TRUE, uses
+    )
 
 
 def _canonical(engine: Engine, text: str) -> str:

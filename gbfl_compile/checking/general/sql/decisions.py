@@ -85,7 +85,9 @@ def where_it_answers(holds: Formula, answers: Answers, approved: Program) -> Ans
         raise Unread("a leaf, a reason or scores of rows of which some are left out")
     conditions = [
         both(
-            among(atom.feature, [(each.least, each.most) for each in (values_of(atom),)], atom.if_missing, atom.if_missing)
+            among(
+                atom.feature, [(each.least, each.most) for each in (values_of(atom),)], atom.if_missing, atom.if_missing
+            )
             for atom in intervals_in(clause)
         )
         for clause in approved.clauses

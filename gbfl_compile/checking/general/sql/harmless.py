@@ -24,7 +24,19 @@ HARMLESS_PARTS = {
 
 ONE_VALUE = {
     *("Least", "Greatest", "Floor", "Ceil", "Sqrt", "Exp", "Ln", "Log", "Pow", "Mod", "Sign", "IntDiv", "Ordered"),
-    *("Trim", "Length", "Substring", "Replace", "Left", "Right", "Initcap", "Like", "ILike", "RegexpLike", "StrPosition"),
+    *(
+        "Trim",
+        "Length",
+        "Substring",
+        "Replace",
+        "Left",
+        "Right",
+        "Initcap",
+        "Like",
+        "ILike",
+        "RegexpLike",
+        "StrPosition",
+    ),
     *("CurrentDate", "CurrentTimestamp", "CurrentTime", "Now", "Extract", "DateTrunc", "TimestampTrunc", "DateDiff"),
     *("DateAdd", "DateSub", "DateToDi", "TsOrDsToDate", "TsOrDsDiff", "TsOrDsAdd", "Interval", "Var", "Date", "Year"),
     *("Month", "Day", "TimestampDiff", "TimeToStr", "StrToTime", "StrToDate", "ToChar", "AtTimeZone", "CurrentUser"),

@@ -28,7 +28,7 @@ from gbfl_compile.checking.general.sql.relations import (
     side_by_side,
 )
 from gbfl_compile.checking.general.sql.comparisons import condition
-from gbfl_compile.checking.general.sql.values import Column, Constant, Other, Value, pick
+from gbfl_compile.checking.general.sql.values import USES, Column, Constant, Other, Value, pick
 from gbfl_compile.checking.reading.nodes import Unread
 
 UNLIMITED = {"sqlite": "-1", "mariadb": "18446744073709551615", "mysql": "18446744073709551615"}
@@ -91,7 +91,9 @@ class Frame:
 
     def lists(self, name: str) -> bool:
         """Whether a column of this name is known to be there."""
-        return any(name in columns for _, columns, _ in self.sources) or (self.outer is not None and self.outer.lists(name))
+        return any(name in columns for _, columns, _ in self.sources) or (
+            self.outer is not None and self.outer.lists(name)
+        )
 
 
 def _key(engine: Engine, identifier: Any) -> str:
@@ -154,7 +156,9 @@ def _union(node: Any, reader: Reader, known: Stages, outer: Frame | None) -> Rel
     both_ = side_by_side(left, right)
     if len(both_.branches) > MOST_BRANCHES:
         refuse(node, "a UNION of too many rows")
-    return _note(both_, *(["UNION, which merges equal rows"] if node.args.get("distinct") else []), *_limits(node, reader))
+    return _note(
+        both_, *(["UNION, which merges equal rows"] if node.args.get("distinct") else []), *_limits(node, reader)
+    )
 
 
 def _values(node: Any, reader: Reader) -> Relation:
@@ -238,7 +242,11 @@ def _from(node: Any, reader: Reader, known: Stages, outer: Frame | None) -> tupl
 def _places(first: Any, node: Any) -> Iterator[tuple[Any, list[Any]]]:
     """What stands in a FROM, with joins in brackets taken out of them: (a JOIN b ON …)."""
     joins = list(node.args.get("joins") or []) if kind(node) == "Select" else []
-    while kind(first) in ("Subquery", "Paren") and kind(first.this) in ("Table", "Subquery") and not first.args.get("alias"):
+    while (
+        kind(first) in ("Subquery", "Paren")
+        and kind(first.this) in ("Table", "Subquery")
+        and not first.args.get("alias")
+    ):
         inner = first.this
         joins = [*(inner.args.get("joins") or []), *(first.args.get("joins") or []), *joins]
         first = inner
@@ -266,7 +274,9 @@ def _join(
     if is_shared and not is_key_join:
         right = right.without_features()
     always = side == "LEFT" and is_key_join and not right.notes and right.holds() is TRUE
-    notes = [] if join is None or _is_one_row(right, test, using) or always else [_join_words(join, reader, is_key_join)]
+    notes = (
+        [] if join is None or _is_one_row(right, test, using) or always else [_join_words(join, reader, is_key_join)]
+    )
     combined = _note(
         replace(
             below,
@@ -340,7 +350,9 @@ def _pairs(
         yield replace(frame, sources=(*frame.sources, source), merged=pairs[0][0].merged)
         return
     yield from (replace(pair, holds=both((pair.holds, meets))) for pair, meets, _ in pairs)
-    missed = opposite(either(both((branch.holds, meets)) for branch, (_, meets, _) in zip(right.branches, pairs, strict=True)))
+    missed = opposite(
+        either(both((branch.holds, meets)) for branch, (_, meets, _) in zip(right.branches, pairs, strict=True))
+    )
     nothing = dict.fromkeys(right.names(), Constant(None))
     source = (name, nothing, None)
     yield replace(frame, holds=both((frame.holds, missed)), sources=(*frame.sources, source))
@@ -433,8 +445,9 @@ def _table(node: Any, reader: Reader, tables: Tables) -> Relation:
     keys = [folded_name(engine, column, quoted=True) for column in known.columns]
     if reader.constants and known.rows is not None and not features:
         rows = [[Constant(value) for value in row] for row in known.rows]
-        notes = f"{known.key} as it is now ({len(rows)} row{'s' if len(rows) != 1 else ''})"
-        return replace(constant_rows(keys, rows), notes=(notes,))
+        if (uses := USES.get()) is not None:
+            uses.constants[known.key] = f"{known.key} as it is now ({len(rows)} row{'s' if len(rows) != 1 else ''})"
+        return constant_rows(keys, rows)
     columns: dict[str, Value | Unread] = {
         key: Column(features[column]) if column in features else Other(f"{known.key}.{column}")
         for key, column in zip(keys, known.columns, strict=True)
@@ -588,7 +601,9 @@ def _star(item: Any, reader: Reader, known: Stages, frame: Frame) -> tuple[Colum
         refuse(item, "all columns of a table")
     if not chosen or len(rests) > 1 or (rests and (star.args.get("except_") or star.args.get("replace"))):
         refuse(item, "all columns of a table whose columns are not known")
-    left_out = {_key(reader.engine, each.this if kind(each) == "Column" else each) for each in _clause(star, "except") or []}
+    left_out = {
+        _key(reader.engine, each.this if kind(each) == "Column" else each) for each in _clause(star, "except") or []
+    }
     brought: dict[str, Value | Unread] = {}
     for _, columns, _ in chosen:
         for name, value in columns.items():
@@ -663,7 +678,9 @@ def _aggregates(node: Any) -> bool:
     from sqlglot import exp
 
     return any(
-        isinstance(part, exp.AggFunc) and not isinstance(part.parent, exp.Window) and part.find_ancestor(exp.Subquery) is None
+        isinstance(part, exp.AggFunc)
+        and not isinstance(part.parent, exp.Window)
+        and part.find_ancestor(exp.Subquery) is None
         for part in node.walk()
     )
 
@@ -676,7 +693,12 @@ def _look_up(engine: Engine, frame: Frame, aliases: Mapping[str, Value | Unread]
             table, identifier = node.args.get("table"), node.this
         name = _key(engine, identifier)
         found = frame.find(None if table is None else _key(engine, table), name)
-        if table is None and name in aliases and not frame.lists(name) and all(isinstance(each, Other) for each in found):
+        if (
+            table is None
+            and name in aliases
+            and not frame.lists(name)
+            and all(isinstance(each, Other) for each in found)
+        ):
             found = [aliases[name]]
         if not found:
             refuse(node, "no column of this name")

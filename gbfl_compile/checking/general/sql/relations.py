@@ -87,7 +87,9 @@ class Relation:
             return self
         if self.rest is not None or len(names) != len(self.names()) or len(set(names)) != len(names):
             raise Unread("does not have one name per column")
-        branches = (replace(each, columns=dict(zip(names, each.columns.values(), strict=True))) for each in self.branches)
+        branches = (
+            replace(each, columns=dict(zip(names, each.columns.values(), strict=True))) for each in self.branches
+        )
         return replace(self, branches=tuple(branches))
 
     def holds(self) -> Formula:

@@ -48,9 +48,7 @@ def answer_relation(engine: Engine, text: str, names: Sequence[str], reader: Rea
     relation = query_relation(_created_query(node, engine), reader, {})
     if kind(node.this) != "Schema":
         return relation
-    branches = (
-        Branch(each.holds, dict(_name_columns(node, engine, each.columns))) for each in relation.branches
-    )
+    branches = (Branch(each.holds, dict(_name_columns(node, engine, each.columns))) for each in relation.branches)
     return replace(relation, branches=tuple(branches))
 
 

@@ -25,6 +25,8 @@ class Uses:
 
     uncast: set[int] = field(default_factory=set)
     outer: set[int] = field(default_factory=set)
+    constants: dict[str, str] = field(default_factory=dict)
+    """Tables that were read as the rows they hold now, and that in words."""
 
 
 USES: ContextVar[Uses | None] = ContextVar("USES", default=None)
