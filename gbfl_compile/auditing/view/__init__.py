@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
 from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict, Region
@@ -25,7 +24,7 @@ from gbfl_compile.auditing.view.run import (
     outputs_of,
     run_view,
 )
-from gbfl_compile.auditing.view.view import View, read_view, uncast_columns, without_exact_casts
+from gbfl_compile.auditing.view.view import View, own_names, read_view, uncast_columns, without_exact_casts
 from gbfl_compile.checking.artifact import ArtifactProof
 from gbfl_compile.checking.general.sql import TextLayout, other_columns, read_sql
 from gbfl_compile.checking.readers import ReadArtifact
@@ -71,10 +70,10 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
     5. Column types: `equal` needs the columns to compare as doubles do, or a run over their own types.
     6. Functions, operators, types or casts that users added under built-in names: `equal` or `not run` becomes
        `unread`.
-    7. A view that reads a view: `equal` or `not run` becomes `unread`.
-    8. The view itself is queried: where it fails, `equal` becomes `not run`.
+    7. The view itself is queried: where it fails, `equal` becomes `not run`.
 
-    No step turns another verdict into `equal`.
+    No step turns another verdict into `equal`. A view that reads other views or several tables, or whose text leaves
+    rows out, is read and run through its layers instead (`layered`).
     """
     view = read_view(database, name)
     fingerprint = hashlib.sha256(view.definition.encode("utf-8")).hexdigest()
@@ -375,40 +374,8 @@ def _refuse_own_names(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVer
     return replace(verdict, verdict="unread", reason=reason)
 
 
-def own_names(view: View) -> list[tuple[str, str]]:
-    """(function, type or cast; its name) of what users added and the view may use. Casts have no name in a text."""
-    if view.catalog.own_names is None:
-        return []
-    from sqlglot import TokenType
-
-    named: set[tuple[str, str]] = set()
-    below = () if view.layers is None else view.layers.views.values()
-    for query in (view.require_query(), *below):
-        tokens = query.tokens
-        for place, token in enumerate(tokens):
-            text = token.text.casefold()
-            is_called = place + 1 < len(tokens) and tokens[place + 1].token_type == TokenType.L_PAREN
-            if is_called or not text.isidentifier():
-                named.add(("function", text))
-            if place and tokens[place - 1].token_type in (TokenType.DCOLON, TokenType.ALIAS):
-                named.add(("type", text))
-    rows: list[tuple[Any, ...]] = view.database.fetch(view.catalog.own_names)
-    own = sorted({(str(kind), str(name)) for kind, name in rows})
-    return [(kind, name) for kind, name in own if kind == "cast" or (kind, name.casefold()) in named]
-
-
-def _refuse_views_below(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
-    """Step 7."""
-    views = audit.view.views_below
-    if not views:
-        return verdict
-    reason = f"it reads {printable(views[0])}, which is a view itself and was not read: audit a view on the table"
-    word: AuditVerdict = "unread" if verdict.verdict in ("equal", "not run") else verdict.verdict
-    return replace(verdict, verdict=word, reason=reason)
-
-
 def _query_itself(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
-    """Step 8. The view is queried once, for no rows: one whose table or column is gone answers nobody."""
+    """Step 7. The view is queried once, for no rows: one whose table or column is gone answers nobody."""
     view, database = audit.view, audit.view.database
     as_given = database.dialect == "postgres" and ('"' in view.name or "." in view.name)  # as the catalog took it
     name = view.name if as_given else database.quote(view.name)
@@ -428,7 +395,6 @@ STEPS: tuple[Callable[[ViewAudit, DeployedVerdict], DeployedVerdict], ...] = (
     _respect_constraints,
     _check_types,
     _refuse_own_names,
-    _refuse_views_below,
     _query_itself,
 )
 """In this order; see `audit_view`."""

@@ -23,7 +23,6 @@ from gbfl_compile.auditing.view.layers import (
 from gbfl_compile.auditing.view.run import MissingFeature, OtherRowCount, Outputs, ViewRun, outputs_of, run_copies
 from gbfl_compile.auditing.view.table_copy import COPY, STAGED, TableCopy
 from gbfl_compile.auditing.view.view import View, without_exact_casts
-from gbfl_compile.checking.artifact import ArtifactProof
 from gbfl_compile.checking.general.sql import DeployedText, TextLayout, read_deployed
 from gbfl_compile.checking.readers import ReadArtifact
 from gbfl_compile.checking.reading.nodes import Unread
@@ -217,7 +216,7 @@ def _copies(view: View, layers: Layers, places: Sequence[Place | None], text: De
     queries = [view.require_query(), *layers.views.values()]
     fillers = dict(values_in_filters(queries))
     keys = frozenset(key_columns(queries))
-    copies = []
+    copies: list[TableCopy] = []
     for number, base in enumerate(layers.distinct_bases()):
         if base.key in text.uses.constants:
             continue

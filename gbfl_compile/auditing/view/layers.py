@@ -78,7 +78,7 @@ class Layers:
 
 
 def read_layers(database: Database, top: Query, parse: Callable[[Database, str], Query]) -> Layers:
-    """The views and tables below a query, each asked for once."""
+    """The views and tables below a query, each named for once."""
     catalog = catalog_of(database)
     views: dict[TableName, Query] = {}
     bases: dict[TableName, Base] = {}
@@ -113,7 +113,7 @@ def _names(query: Query) -> list[TableName]:
 
 
 def _as_named(database: Database, name: TableName) -> str:
-    """A view as its catalog is asked for it."""
+    """A view as its catalog is named for it."""
     if database.dialect == "postgres" and name.schema:
         return f"{database.quote(name.schema)}.{database.quote(name.name)}"
     return name.name
@@ -126,15 +126,17 @@ def known_tables(
     known: dict[TableName, KnownTable] = {}
 
     def table(schema: str, name: str) -> KnownTable:
-        asked = TableName(schema, name)
-        if asked not in known:
-            known[asked] = _known(layers, asked, features, with_rows)
-        return known[asked]
+        named = TableName(schema, name)
+        if named not in known:
+            known[named] = _table_facts(layers, named, features, with_rows)
+        return known[named]
 
     return table
 
 
-def _known(layers: Layers, name: TableName, features: Mapping[tuple[str, str], int], with_rows: bool) -> KnownTable:
+def _table_facts(
+    layers: Layers, name: TableName, features: Mapping[tuple[str, str], int], with_rows: bool
+) -> KnownTable:
     if name in layers.views:
         query = layers.views[name]
         return KnownTable(name.name, query=query.definition[query.begins : query.ends], names=query.names)

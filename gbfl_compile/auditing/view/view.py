@@ -196,6 +196,28 @@ def _output_expression(database: Database, kind: str, name: str) -> str:
     return AS_DOUBLES.get(database.dialect, "{}").format(column) if kind == "probabilities" else column
 
 
+def own_names(view: View) -> list[tuple[str, str]]:
+    """(function, type or cast; its name) of what users added and the view may use. Casts have no name in a text."""
+    if view.catalog.own_names is None:
+        return []
+    from sqlglot import TokenType
+
+    named: set[tuple[str, str]] = set()
+    below = () if view.layers is None else view.layers.views.values()
+    for query in (view.require_query(), *below):
+        tokens = query.tokens
+        for place, token in enumerate(tokens):
+            text = token.text.casefold()
+            is_called = place + 1 < len(tokens) and tokens[place + 1].token_type == TokenType.L_PAREN
+            if is_called or not text.isidentifier():
+                named.add(("function", text))
+            if place and tokens[place - 1].token_type in (TokenType.DCOLON, TokenType.ALIAS):
+                named.add(("type", text))
+    rows: list[tuple[Any, ...]] = view.database.fetch(view.catalog.own_names)
+    own = sorted({(str(kind), str(name)) for kind, name in rows})
+    return [(kind, name) for kind, name in own if kind == "cast" or (kind, name.casefold()) in named]
+
+
 COMPARISONS = ("<", "<=", ">", ">=", "=", "<>", "!=")
 ARITHMETIC = ("+", "-", "*", "/", "%", "^", "::", "||")
 SHORT_NUMBER = re.compile(r"\d{1,14}(\.\d{1,14})?")

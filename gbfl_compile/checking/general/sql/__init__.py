@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 
 from gbfl_compile.checking.general.sql.decisions import Answers, decision, where_it_answers
 from gbfl_compile.checking.general.sql.engines import ENGINES, Engine
+from gbfl_compile.checking.general.sql.frames import Reader, canonical
 from gbfl_compile.checking.general.sql.header import TextLayout as TextLayout
 from gbfl_compile.checking.general.sql.header import layout_in_header as layout_in_header
 from gbfl_compile.checking.general.sql.logic import TRUE, opposite
 from gbfl_compile.checking.general.sql.missing import decisions
 from gbfl_compile.checking.general.sql.parsing import folded_name, parse, refuse_unclear_lines
-from gbfl_compile.checking.general.sql.queries import UNNAMED, Reader, canonical
+from gbfl_compile.checking.general.sql.queries import UNNAMED, query_relation
 from gbfl_compile.checking.general.sql.relations import KnownTable as KnownTable
 from gbfl_compile.checking.general.sql.relations import Tables as Tables
 from gbfl_compile.checking.general.sql.relations import can_hold
@@ -99,16 +100,16 @@ def read_deployed(text: str, dialect: str, layout: TextLayout) -> DeployedText:
     engine = ENGINES[dialect]
     _check_for_sqlglot()
     try:
-        return _deployed(engine, text, layout, constants=True)
+        return _read_once(engine, text, layout, constants=True)
     except Unread as error:
         first = error
     try:
-        return _deployed(engine, text, layout, constants=False)
+        return _read_once(engine, text, layout, constants=False)
     except Unread:
         raise first from None
 
 
-def _deployed(engine: Engine, text: str, layout: TextLayout, constants: bool) -> DeployedText:
+def _read_once(engine: Engine, text: str, layout: TextLayout, constants: bool) -> DeployedText:
     uses = Uses()
     token = USES.set(uses)
     try:
@@ -126,7 +127,9 @@ def _deployed(engine: Engine, text: str, layout: TextLayout, constants: bool) ->
 
 def _read_deployed(engine: Engine, text: str, layout: TextLayout, constants: bool, uses: Uses) -> DeployedText:
     stated = {_canonical(engine, each): feature for feature, each in layout.expressions}
-    reader = Reader(engine, _table(engine, layout), layout.tables, expressions=stated, constants=constants)
+    reader = Reader(
+        engine, _table(engine, layout), query_relation, layout.tables, expressions=stated, constants=constants
+    )
     relation = answer_relation(engine, _without_header(text), _names(layout), reader)
     found = answers_of(relation)
     answers = _answers(engine, found, layout)
@@ -160,7 +163,9 @@ def _readings(
     if layout.form not in (None, "select", "view", "table"):
         raise Unread(f"the form {layout.form!r}, which is read in its strict form alone")
     table = _table(engine, layout)
-    found = answers_of(answer_relation(engine, _without_header(text), _names(layout), Reader(engine, table)))
+    found = answers_of(
+        answer_relation(engine, _without_header(text), _names(layout), Reader(engine, table, query_relation))
+    )
     if stated is None:
         _refuse_other_columns(engine, found, layout, table)
     return _as_readings(engine, _answers(engine, found, layout), layout)
@@ -190,7 +195,9 @@ def other_columns(text: str, dialect: str, layout: TextLayout) -> tuple[str, ...
     engine = ENGINES[dialect]
     table = _table(engine, layout)
     answers = {folded_name(engine, name, quoted=True) for _, name in layout.outputs}
-    found = answers_of(answer_relation(engine, _without_header(text), _names(layout), Reader(engine, table)))
+    found = answers_of(
+        answer_relation(engine, _without_header(text), _names(layout), Reader(engine, table, query_relation))
+    )
     return tuple(name for name, value in found if name not in answers and value != table(name))
 
 

@@ -38,8 +38,8 @@ def expression(node: Any, scope: Scope) -> Value:
     while kind(node) == "Paren":
         only(node, "this")
         node = node.this
-    if (said := scope.known(node, scope)) is not None:
-        return said
+    if (feature := scope.known(node, scope)) is not None:
+        return feature
     reader = READERS.get(kind(node))
     if reader is None:
         refuse(node, f"{kind(node)} is not understood")

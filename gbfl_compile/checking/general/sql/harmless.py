@@ -1,4 +1,4 @@
-"""Which expressions, not understood and not asked for, give one value for one row, by allow-lists of what they are made of."""
+"""Which expressions that are not understood give one value for one row, by allow-lists of what they are made of."""
 
 from __future__ import annotations
 

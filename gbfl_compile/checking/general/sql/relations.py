@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any, Protocol, TypeAlias, assert_never
+from typing import Any, TypeAlias, assert_never
 
 from gbfl_compile.checking.general.sql.logic import FALSE, TRUE, Among, Both, Either, Formula, Sign, both, either
 from gbfl_compile.checking.general.sql.values import Column, Constant, Other, Value
@@ -46,11 +46,8 @@ class KnownTable:
     """Columns of which no two rows have the same value."""
 
 
-class Tables(Protocol):
-    """A database, or what stands for one: what each name of a query means there."""
-
-    def __call__(self, schema: str, name: str) -> KnownTable:
-        """The table or view that a query names."""
+Tables: TypeAlias = Callable[[str, str], KnownTable]
+"""A database, or what stands for one: what a table means to it, by its schema (empty where there is none) and name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +78,7 @@ class Relation:
         """The columns that are listed, in their order."""
         return tuple(self.branches[0].columns) if self.branches else ()
 
-    def renamed(self, names: Sequence[str]) -> Relation:
+    def rename(self, names: Sequence[str]) -> Relation:
         """The same columns under other names."""
         if not names:
             return self
@@ -136,7 +133,7 @@ def side_by_side(left: Relation, right: Relation) -> Relation:
         raise Unread("a UNION of tables whose columns are not known")
     if not left.branches or not right.branches:
         return left if left.branches else right
-    named = right.renamed(left.names())
+    named = right.rename(left.names())
     return Relation(
         (*left.branches, *named.branches),
         None,

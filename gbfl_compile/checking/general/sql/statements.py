@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from gbfl_compile.checking.general.sql.engines import Engine
+from gbfl_compile.checking.general.sql.frames import Reader
 from gbfl_compile.checking.general.sql.parsing import (
     folded_name,
     kind,
@@ -17,7 +18,7 @@ from gbfl_compile.checking.general.sql.parsing import (
     refuse_unclear_names,
     statements,
 )
-from gbfl_compile.checking.general.sql.queries import Reader, query_relation
+from gbfl_compile.checking.general.sql.queries import query_relation
 from gbfl_compile.checking.general.sql.relations import Branch, Columns, KnownTable, Relation, are_apart
 from gbfl_compile.checking.general.sql.types import cast_to
 from gbfl_compile.checking.general.sql.values import Value, pick
@@ -57,7 +58,7 @@ def read_view(known: KnownTable, reader: Reader) -> Relation:
     assert known.query is not None  # noqa: S101 - the caller has looked
     try:
         relation = answer_relation(reader.engine, known.query, known.names, reader)
-        return relation.renamed([folded_name(reader.engine, name, quoted=True) for name in known.names])
+        return relation.rename([folded_name(reader.engine, name, quoted=True) for name in known.names])
     except Unread as error:
         raise Unread(f"{error} (in the view {known.key})") from None
 
