@@ -1,13 +1,15 @@
 """Random programs and rows for property tests: small enough to shrink, awkward enough to matter."""
 
 import math
+from dataclasses import replace
+from functools import partial
 
 from hypothesis import strategies as st
 
 from gbfl_compile.ir.intervals import above, below
 from gbfl_compile.ir.kinds import EARLIEST, LATEST, moment
-from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import TRUE, Band, Clause, Interval, Leaf, OneOf, Program, Scorecard, Tree
+from gbfl_compile.ir.trees import split
 
 # Few values, many of them neighbours: clauses overlap, imply and contradict each other all the time.
 CUTS = (-1e308, -2.0, -5e-324, 0.0, 5e-324, 0.1, 1.0, 1.0000000000000002, 1.0000000000000004, 2.0, 1e308)
@@ -62,8 +64,22 @@ def clauses(draw, features):
 
 @st.composite
 def leaves(draw, classes):
+    drawn = Leaf(draw(shares(classes)), draw(st.none() | st.integers(0, 50)))
+    answer = draw(st.none() | st.integers(0, classes - 1))  # observed rates need not favour the class that is answered
+    return Tree((drawn if answer in (None, drawn.winner) else replace(drawn, answer=answer),))
+
+
+@st.composite
+def shares(draw, classes):
     weights = draw(st.lists(st.integers(0, 3), min_size=classes, max_size=classes).filter(any))
-    return leaf(*(weight / sum(weights) for weight in weights), rows=draw(st.none() | st.integers(0, 50)))
+    return tuple(weight / sum(weights) for weight in weights)
+
+
+@st.composite
+def bands(draw, classes):
+    """The bands of one class: leads about as large as those that small random points make."""
+    leads = [0, *sorted(draw(st.sets(st.integers(1, 20), max_size=4)))]
+    return tuple(Band(lead, draw(shares(classes))) for lead in leads)
 
 
 @st.composite
@@ -75,9 +91,12 @@ def trees(draw, clause_count, classes, depth=4):
 
 
 @st.composite
-def scorecards(draw, clause_count, classes):
+def scorecards(draw, clause_count, classes, has_bands=False):
     points = st.lists(st.integers(-6, 6), min_size=classes, max_size=classes).map(tuple)
-    return Scorecard(draw(points), tuple(draw(points) for _ in range(clause_count)), draw(st.integers(0, 12)))
+    card = Scorecard(draw(points), tuple(draw(points) for _ in range(clause_count)), draw(st.integers(0, 12)))
+    if not has_bands or classes == 1 or draw(st.booleans()):
+        return card
+    return replace(card, bands=tuple(draw(bands(classes)) for _ in range(classes)))
 
 
 @st.composite
@@ -86,7 +105,7 @@ def programs(draw, kinds=("tree", "scorecard")):
     labels = draw(st.sampled_from(LABELS))
     drawn = tuple(draw(clauses(len(features))) for _ in range(draw(st.integers(0, 5))))
     kind = draw(st.sampled_from(kinds))
-    build = trees if kind == "tree" else scorecards
+    build = trees if kind == "tree" else partial(scorecards, has_bands=kind == "banded")
     return Program(tuple(features), labels, drawn, draw(build(len(drawn), len(labels))))
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gbfl_compile import audit, diff
+from gbfl_compile import audit
 from gbfl_compile.errors import BadInput
 from tests.backends.test_python_kinds import LOANS
 
@@ -10,8 +10,8 @@ from tests.backends.test_python_kinds import LOANS
 @pytest.mark.parametrize(
     ("what", "run"),
     [
-        ("an audit", lambda folder: audit(LOANS, file=folder)),
-        ("a comparison of two versions", lambda folder: diff(LOANS, LOANS)),
+        ("an audit of more than files", lambda folder: audit(LOANS, scored=folder)),
+        ("an audit with triplets", lambda folder: audit(LOANS, file=folder, triplets=folder)),
     ],
 )
 def test_words_are_refused_by_name(what, run, tmp_path):

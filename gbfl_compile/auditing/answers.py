@@ -169,8 +169,15 @@ class RowAnswers:
 def answers_of(program: Program, rows: Matrix) -> RowAnswers:
     """What the program itself answers."""
     answers = evaluate_many(program, rows)
-    decided = answers.probabilities if answers.scores is None else answers.scores
-    return RowAnswers(decided.argmax(axis=1), answers.probabilities, answers.scores)
+    if answers.scores is not None:
+        return RowAnswers(answers.scores.argmax(axis=1), answers.probabilities, answers.scores)
+    assert isinstance(program.decision, Tree) and answers.leaves is not None  # noqa: S101, PT018 - no scores: a tree
+    return RowAnswers(leaf_classes(program.decision)[answers.leaves], answers.probabilities)
+
+
+def leaf_classes(tree: Tree) -> NDArray[np.int64]:
+    """The class that each leaf answers."""
+    return np.array([node.winner for node in tree.nodes if isinstance(node, Leaf)], dtype=np.int64)
 
 
 def clauses_held(program: Program, rows: Matrix) -> Bits:
@@ -190,7 +197,7 @@ def decided_by(program: Program, held: Bits) -> RowAnswers:
         return RowAnswers(points.argmax(axis=1), score_probabilities(card, points), points)
     leaves = leaves_reached(card, held)
     table = np.array([node.probabilities for node in card.nodes if isinstance(node, Leaf)], dtype=np.float64)
-    return RowAnswers(table.argmax(axis=1)[leaves], table[leaves])
+    return RowAnswers(leaf_classes(card)[leaves], table[leaves])
 
 
 def leaves_reached(tree: Tree, held: Bits) -> NDArray[np.int64]:
@@ -212,7 +219,7 @@ def differing(program: Program, approved: RowAnswers, deployed: RowAnswers) -> d
     """For each thing that was given, the rows on which it is not the approved one."""
     wrong_rows = {"labels": approved.classes != deployed.classes}
     if deployed.probabilities is not None and approved.probabilities is not None:
-        if isinstance(program.decision, Tree):
+        if program.has_exact_probabilities:
             wrong = approved.probabilities != deployed.probabilities
         else:
             with np.errstate(invalid="ignore"):

@@ -84,17 +84,19 @@ def audit(
     if library is None:
         _refuse_idle("--library", {"--name": name is not None, "--source": source is not None, "--float32": float32})
     approved = as_program(program)
-    require_numbers(approved, "an audit")
-    rows = points = None
+    if library or views or scored or calls:
+        require_numbers(approved, "an audit of more than files")
+    rows = points = book = None
     if data is not None:
-        from gbfl_compile.tables.read import feature_rows
+        from gbfl_compile.tables.values import coded_rows
 
-        rows = feature_rows(data, approved.features)
+        rows, book = coded_rows(data, approved)
     if triplets is not None:
         from gbfl_compile.learning.explain.triplets import triplets_for
 
+        require_numbers(approved, "an audit with triplets")
         points = triplets_for(approved.features, triplets)
-    inputs = AuditInput(approved, rows, points, budget_seconds, dict(columns or {}), time_limit)
+    inputs = AuditInput(approved, rows, points, budget_seconds, dict(columns or {}), time_limit, book=book)
     if classes is not None:
         inputs = _with_labels(inputs, classes)
     verdicts = [audit_file(inputs, Path(path), dialect) for path in files]

@@ -10,7 +10,16 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gbfl_compile.auditing.region import atoms_text, exact_text, lower_text, mask_text
+from gbfl_compile.auditing.region import (
+    Frame,
+    atom_change,
+    atoms_text,
+    exact_text,
+    lower_text,
+    mask_text,
+    moment_slips,
+    with_swaps,
+)
 from gbfl_compile.auditing.verdict import Change
 from gbfl_compile.checking.prove import prove
 from gbfl_compile.checking.prove.cells import Atoms, Cells, cells_of, join, mask_of
@@ -28,8 +37,7 @@ from gbfl_compile.checking.reading.nodes import (
     StepDecision,
     Test,
 )
-from gbfl_compile.ir.kinds import codebook
-from gbfl_compile.ir.nodes import Clause, Program
+from gbfl_compile.ir.nodes import Clause, Kind, Program
 
 NOTHING = "nothing"
 MOST_TRIED, REPAIR_SECONDS = 100, 1.0
@@ -50,23 +58,21 @@ class Piece:
     points: Points = ()
 
 
-def changes(program: Program, reading: Reading, shown: Counterexample) -> tuple[Change, ...]:
+def changes(frame: Frame, shown: Counterexample) -> tuple[Change, ...]:
     """What of the program is deployed otherwise, as far as it can be told; the row `shown` tells the rest."""
-    source = as_reading(program)
-    cells = cells_of((source, reading), reading.dtype)
-    approved = [Piece(i, atoms, points) for i, (atoms, points) in enumerate(_approved_pieces(cells, program, source))]
-    listed = list(_by_clause(program, cells, approved, reading)) or list(_by_cut(program, cells, source, reading))
-    listed = listed or list(_by_missing(program, cells, reading, shown))
-    return tuple(listed[:MOST_CHANGES]) or tuple(_by_outcome(program, shown))
+    approved = [Piece(i, atoms, points) for i, (atoms, points) in enumerate(_approved_pieces(frame))]
+    listed = list(_by_clause(frame, approved)) or list(_by_cut(frame))
+    listed = listed or list(_by_missing(frame, shown))
+    return tuple(with_swaps(listed[:MOST_CHANGES])) or tuple(_by_outcome(frame.program, shown))
 
 
-def _approved_pieces(cells: Cells, program: Program, source: Reading) -> Iterator[tuple[Atoms, Points]]:
+def _approved_pieces(frame: Frame) -> Iterator[tuple[Atoms, Points]]:
+    program, decision = frame.program, frame.source.decision
     points: Sequence[Points] = [()] * len(program.clauses)
-    if isinstance(source.decision, PointDecision):
-        points = [worth for _, worth in source.decision.terms]
-    book = codebook(program)
+    if isinstance(decision, PointDecision):
+        points = [worth for _, worth in decision.terms]
     for clause, worth in zip(program.clauses, points, strict=True):
-        yield conjunction(cells, condition_of(program, clause, book)) or (), worth
+        yield conjunction(frame.cells, condition_of(program, clause, frame.book)) or (), worth
 
 
 def conjunction(cells: Cells, condition: Condition) -> Atoms | None:
@@ -119,26 +125,27 @@ def _deployed_pieces(cells: Cells, reading: Reading) -> list[Piece] | None:
     return pieces
 
 
-def _by_clause(program: Program, cells: Cells, approved: list[Piece], reading: Reading) -> Iterator[Change]:
-    deployed = _deployed_pieces(cells, reading)
+def _by_clause(frame: Frame, approved: list[Piece]) -> Iterator[Change]:
+    program, decision = frame.program, frame.reading.decision
+    deployed = _deployed_pieces(frame.cells, frame.reading)
     if deployed is None:
         return
     missing, extra = _left_over(approved, deployed)
     shapes = [sorted(len(piece.atoms) for piece in side) for side in (approved, deployed)]
     if len(missing) > len(approved) // 2 and shapes[0] != shapes[1]:  # it asks in pieces of its own
         return
-    if isinstance(reading.decision, PointDecision):
-        yield from _points_changes(program, reading.decision, missing, extra)
+    if isinstance(decision, PointDecision):
+        yield from _points_changes(program, decision, missing, extra)
     for old in list(missing):
         new = max(extra, key=lambda piece: _likeness(old, piece), default=None)
         if new is None or _likeness(old, new) < 0:
-            text = atoms_text(cells, old.atoms, program.features)
+            text = atoms_text(frame, old.atoms)
             yield Change(f"clause {old.number}", text, f"{NOTHING}: the clause is not there", "removed")
             continue
         extra.remove(new)
-        yield from _atom_changes(cells, program.features, old, new)
+        yield from _atom_changes(frame, old, new)
     for new in extra:
-        yield Change("no clause", NOTHING, atoms_text(cells, new.atoms, program.features), "added")
+        yield Change("no clause", NOTHING, atoms_text(frame, new.atoms), "added")
 
 
 def _left_over(approved: list[Piece], deployed: list[Piece]) -> tuple[list[Piece], list[Piece]]:
@@ -187,7 +194,7 @@ def points_text(points: Points, program: Program) -> str:
     return ", ".join(f"{worth:+d} for {label}" for worth, label in zip(points, program.classes, strict=True))
 
 
-def _atom_changes(cells: Cells, features: tuple[str, ...], old: Piece, new: Piece) -> Iterator[Change]:
+def _atom_changes(frame: Frame, old: Piece, new: Piece) -> Iterator[Change]:
     """What differs between two forms of a clause: bounds, atoms left out or added, and other columns."""
     where = f"clause {old.number}"
     a, b = dict(old.atoms), dict(new.atoms)
@@ -195,16 +202,15 @@ def _atom_changes(cells: Cells, features: tuple[str, ...], old: Piece, new: Piec
     come = {f: mask for f, mask in b.items() if f not in a}
     for f in sorted(a.keys() & b.keys()):
         if a[f] != b[f]:
-            texts = [mask_text(cells, f, mask, features[f]) for mask in (a[f], b[f])]
-            yield Change(where, texts[0], texts[1], way(a[f], b[f]))
+            yield atom_change(frame, where, f, (a[f], b[f]), way(a[f], b[f]))
     while gone and come:
         (f, mask), (g, other) = next(iter(gone.items())), next(iter(come.items()))
-        yield Change(where, mask_text(cells, f, mask, features[f]), mask_text(cells, g, other, features[g]))
+        yield Change(where, mask_text(frame, f, mask), mask_text(frame, g, other))
         del gone[f], come[g]
     for f, mask in gone.items():
-        yield Change(where, mask_text(cells, f, mask, features[f]), f"{NOTHING}: the condition is left out", "loosened")
+        yield Change(where, mask_text(frame, f, mask), f"{NOTHING}: the condition is left out", "loosened")
     for g, mask in come.items():
-        yield Change(where, NOTHING, mask_text(cells, g, mask, features[g]), "tightened")
+        yield Change(where, NOTHING, mask_text(frame, g, mask), "tightened")
     if old.points != new.points:
         yield Change(f"points of {where}", str(old.points), str(new.points))
 
@@ -216,35 +222,93 @@ def way(before: int, after: int) -> str:
     return "tightened" if after & ~before == 0 else "changed"
 
 
-def _by_cut(program: Program, cells: Cells, source: Reading, reading: Reading) -> Iterator[Change]:
-    """Cuts of one side that the other does not have, the nearest set against each other."""
-    ours, theirs = cells_of((source,), reading.dtype), cells_of((reading,), reading.dtype)
-    clauses = _clauses_at(program, cells)
-    for feature, name in enumerate(program.features):
+def _by_cut(frame: Frame) -> Iterator[Change]:
+    """Cuts of one side that the other does not have, the nearest set against each other; of words, whole sets."""
+    dtype = frame.reading.dtype
+    ours, theirs = cells_of((frame.source,), dtype), cells_of((frame.reading,), dtype)
+    clauses = _clauses_at(frame)
+    for feature, name in enumerate(frame.program.features):
+        kind = frame.program.kind(feature)
+        if kind in ("category", "boolean"):
+            yield from _by_set(frame, feature)
+            continue
         gone = sorted(set(ours.starts[feature]) - set(theirs.starts[feature]))
         come = sorted(set(theirs.starts[feature]) - set(ours.starts[feature]))
         for cut in gone:
             where = clauses.get((feature, cut), "a clause")
             near = min(come, key=lambda other: abs(other - cut), default=None)
             if near is None:
-                yield Change(where, _cut_text(name, cut), f"{NOTHING}: the cut is not there")
+                yield Change(where, _cut_text(name, cut, kind), f"{NOTHING}: the cut is not there")
             else:
                 come.remove(near)
-                yield Change(where, _cut_text(name, cut), _cut_text(name, near))
+                slip = None if kind == "number" else ", ".join(moment_slips([cut], [near], kind))
+                yield Change(where, _cut_text(name, cut, kind), _cut_text(name, near, kind), slip=slip)
         for cut in come:
-            yield Change("no clause", NOTHING, _cut_text(name, cut))
+            yield Change("no clause", NOTHING, _cut_text(name, cut, kind))
 
 
-def _cut_text(name: str, cut: float) -> str:
-    sign, number = lower_text(cut)
+def _cut_text(name: str, cut: float, kind: Kind) -> str:
+    sign, number = lower_text(cut, kind)
     return f"a cut at {name} {sign} {number}"
 
 
-def _clauses_at(program: Program, cells: Cells) -> Mapping[tuple[int, float], str]:
+def _by_set(frame: Frame, feature: int) -> Iterator[Change]:
+    """Sets of texts that one side asks about and the other does not, neither as they are nor turned round."""
+    every, book = frame.cells.everything(feature), frame.book
+    places = {
+        mask_of(frame.cells, test_of(frame.program, atom, book)): f"clause {number}"
+        for number, clause in reversed(list(enumerate(frame.program.clauses)))
+        for atom in clause.atoms
+        if atom.feature == feature
+    }
+    sets = [_sets(frame.cells, side, feature) for side in (frame.source, frame.reading)]
+    gone, come = (
+        [mask for mask in one if mask not in other and every & ~mask not in other] for one, other in (sets, sets[::-1])
+    )
+    for mask in gone:
+        sides = [(other, turned) for other in come for turned in (other, every & ~other)]
+        near = min(sides, key=lambda side: (side[1] ^ mask).bit_count(), default=None)
+        where = places.get(mask, "a clause")
+        if near is None:
+            yield Change(where, mask_text(frame, feature, mask), f"{NOTHING}: the condition is not there")
+        else:
+            come.remove(near[0])
+            yield atom_change(frame, where, feature, (mask, near[1]), way(mask, near[1]))
+    for mask in come:
+        yield Change("no clause", NOTHING, mask_text(frame, feature, mask))
+
+
+def _sets(cells: Cells, reading: Reading, feature: int) -> list[int]:
+    """The masks that a side asks of a feature, each once."""
+    masks: dict[int, None] = {}
+
+    def look(condition: Condition) -> None:
+        match condition:
+            case Test() as test:
+                if test.feature == feature:
+                    masks[mask_of(cells, test)] = None
+            case And(parts) | Or(parts):
+                for part in parts:
+                    look(part)
+            case Not(part):
+                look(part)
+
+    match reading.decision:
+        case StepDecision(steps):
+            for step in steps:
+                if isinstance(step, Ask):
+                    look(step.condition)
+        case PointDecision(_, terms):
+            for condition, _ in terms:
+                look(condition)
+    return list(masks)
+
+
+def _clauses_at(frame: Frame) -> Mapping[tuple[int, float], str]:
     places: dict[tuple[int, float], str] = {}
-    book = codebook(program)
-    for number, clause in enumerate(program.clauses):
-        alone = cells_of((_only(program, condition_of(program, clause, book)),), cells.dtype)
+    for number, clause in enumerate(frame.program.clauses):
+        condition = condition_of(frame.program, clause, frame.book)
+        alone = cells_of((_only(frame.program, condition),), frame.cells.dtype)
         for feature, starts in enumerate(alone.starts):
             for cut in starts:
                 places.setdefault((feature, cut), f"clause {number}")
@@ -256,8 +320,9 @@ def _only(program: Program, condition: Condition) -> Reading:
     return Reading(program.features, program.classes, StepDecision(steps))
 
 
-def _by_missing(program: Program, cells: Cells, reading: Reading, shown: Counterexample) -> Iterator[Change]:
+def _by_missing(frame: Frame, shown: Counterexample) -> Iterator[Change]:
     """Where a missing value shows it: the one interval whose answer to it, turned round, makes the two equal."""
+    program = frame.program
     absent = {feature for feature, value in enumerate(shown.row) if math.isnan(value)}
     places = [
         (n, k)
@@ -270,17 +335,9 @@ def _by_missing(program: Program, cells: Cells, reading: Reading, shown: Counter
         turned = replace(atoms[place], if_missing=not atoms[place].if_missing)
         other = Clause((*atoms[:place], turned, *atoms[place + 1 :]))
         clauses = (*program.clauses[:number], other, *program.clauses[number + 1 :])
-        if prove(replace(program, clauses=clauses), reading, REPAIR_SECONDS).answer == "proved":
-            texts = [
-                mask_text(
-                    cells,
-                    atom.feature,
-                    mask_of(cells, test_of(program, atom, codebook(program))),
-                    program.features[atom.feature],
-                )
-                for atom in (atoms[place], turned)
-            ]
-            yield Change(f"clause {number}", *texts)
+        if prove(replace(program, clauses=clauses), frame.reading, REPAIR_SECONDS).answer == "proved":
+            masks = [mask_of(frame.cells, test_of(program, atom, frame.book)) for atom in (atoms[place], turned)]
+            yield atom_change(frame, f"clause {number}", turned.feature, (masks[0], masks[1]), "changed")
             return
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbfl_compile.auditing.changes import changes
-from gbfl_compile.auditing.region import region_of
+from gbfl_compile.auditing.region import Frame, frame_of, region_of
 from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict, RowMoves
 from gbfl_compile.checking.artifact import ArtifactProof, ProofAnswer, prove_readings
 from gbfl_compile.checking.prove import BUDGET_SECONDS
@@ -23,6 +23,7 @@ from gbfl_compile.checking.reading.nodes import Reading
 from gbfl_compile.checking.run import ConsistencyPair
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix, evaluate_many
+from gbfl_compile.ir.kinds import Codebook
 from gbfl_compile.ir.nodes import Label, Program
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ class AuditInput:
     """Seconds that running a deployed thing may take."""
     names: tuple[Label, ...] | None = None
     """The approved program's own names of the classes, where labels are deployed otherwise."""
+    book: Codebook | None = None
+    """The codes of the texts in `data`; None where they are the program's own."""
 
     @property
     def class_names(self) -> tuple[Label, ...]:
@@ -73,7 +76,7 @@ def compare_readings(
     """The deployed thing with its proof; where it is different, with what changed and which rows that touches."""
     program, readings = inputs.program, artifact.readings
     try:
-        matched = tuple(align(reading, program.features, program.classes) for reading in readings)
+        matched = tuple(align(reading, program.features, program.classes, program.kinds) for reading in readings)
     except BadInput as error:
         proof = ArtifactProof("other names", str(error))
         return replace(deployed, verdict="different", reason=str(error), proof=proof)
@@ -82,15 +85,17 @@ def compare_readings(
         proof = replace(proof, answer=artifact.tier, reason=artifact.not_strict)
     digest = next((reading.digest for reading in readings if reading.digest is not None), None)
     verdict = replace(deployed, proof=proof, carried_digest=digest, verdict=VERDICTS[proof.answer], reason=proof.reason)
+    verdict = replace(verdict, readings=matched)
     pair = _first_counterexample(matched, proof)
     if pair is None:
         return verdict
     reading, counterexample = pair
+    frame = frame_of(program, reading, inputs.book)
     return replace(
         verdict,
-        changes=changes(program, reading, counterexample),
-        region=region_of(program, reading, counterexample),
-        moves=None if inputs.data is None else row_moves(program, reading, inputs.data),
+        changes=changes(frame, counterexample),
+        region=region_of(frame, counterexample),
+        moves=None if inputs.data is None else row_moves(frame, inputs.data),
         consistency=None if inputs.triplets is None else consistency_pair(program, reading, inputs.triplets),
     )
 
@@ -113,9 +118,9 @@ def _first_counterexample(readings: Sequence[Reading], proof: ArtifactProof) -> 
     return None
 
 
-def row_moves(program: Program, reading: Reading, rows: Matrix) -> RowMoves:
+def row_moves(frame: Frame, rows: Matrix) -> RowMoves:
     """How many of the rows get another class, and from which to which."""
-    return moves_between(evaluate_many(program, rows).labels, reading_labels(reading, rows))
+    return moves_between(evaluate_many(frame.program, rows, frame.book).labels, reading_labels(frame.reading, rows))
 
 
 def moves_between(approved: NDArray[np.object_], deployed: NDArray[np.object_]) -> RowMoves:

@@ -5,14 +5,18 @@
 
 from __future__ import annotations
 
+import datetime
+import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from gbfl_compile.checking.artifact import ArtifactProof
+from gbfl_compile.checking.reading.nodes import Reading
 from gbfl_compile.checking.run import ConsistencyPair, Execution
-from gbfl_compile.ir.text import printable
+from gbfl_compile.ir.kinds import Value
+from gbfl_compile.ir.text import printable, value_text
 
 Kind: TypeAlias = Literal["file", "library", "view", "scored table", "callable"]
 AuditVerdict: TypeAlias = Literal["equal", "different", "unread", "not run"]
@@ -31,10 +35,13 @@ class Change:
     deployed: str
     kind: str = "changed"
     """changed, loosened (it lets more rows through), tightened (fewer), added, removed or rebuilt."""
+    slip: str | None = None
+    """What was done to a set of words or a date, where there is a name for it: `"A" re-cased as "a"`."""
 
     def text(self) -> str:
         """One line: `clause 7: income >= 50000 is deployed as income > 50000`."""
-        return f"{self.where}: {self.approved} is deployed as {self.deployed}"
+        slip = "" if self.slip is None else f" ({self.slip})"
+        return f"{self.where}: {self.approved} is deployed as {self.deployed}{slip}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +49,7 @@ class Region:
     """Where approved and deployed answer differently: a box, described as a rule, with a row in it."""
 
     rule: str
-    row: Mapping[str, float | None]
+    row: Mapping[str, Value]
     approved: Any
     deployed: Any
     beside: tuple[str, Any, Any] | None = None
@@ -114,6 +121,10 @@ class DeployedVerdict:
     first_different_rows: tuple[Mapping[str, Any], ...] | None = None
     """Of a scored table."""
     drift: Mapping[str, Any] | None = None
+    material: Mapping[str, bytes] = field(default_factory=dict, compare=False, repr=False)
+    """The deployed files, or a view's definition, by name, for an evidence pack; not part of the JSON."""
+    readings: tuple[Reading, ...] = field(default=(), compare=False, repr=False)
+    """What was read of it, likewise."""
 
     @property
     def is_proved(self) -> bool:
@@ -202,6 +213,7 @@ def verdict_form(one: DeployedVerdict, source: str) -> dict[str, Any]:
                 "deployed": change.deployed,
                 "kind": change.kind,
                 "text": change.text(),
+                **({} if change.slip is None else {"slip": change.slip}),
             }
             for change in one.changes
         ],
@@ -239,14 +251,21 @@ OPTIONAL = (
 
 def region_form(region: Region) -> dict[str, Any]:
     """Where two answers differ, with a row of it; missing is null, an infinity its name."""
-    row = {
-        name: value if value is None or abs(value) != float("inf") else str(value) for name, value in region.row.items()
-    }
+    row = {name: value_form(value) for name, value in region.row.items()}
     form = {"rule": region.rule, "row": row, "approved": region.approved, "deployed": region.deployed}
     if region.beside is not None:
         what, approved, deployed = region.beside
         form["beside"] = {"what": what, "approved": approved, "deployed": deployed}
     return form
+
+
+def value_form(value: Value) -> float | str | bool | None:
+    """A value as JSON: missing is null, an infinity its name, a date as ISO 8601 writes it."""
+    if isinstance(value, datetime.date):
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value
 
 
 def moves_form(moves: RowMoves) -> dict[str, Any]:
@@ -343,8 +362,15 @@ def row_text(region: Region) -> str:
     values = {printable(name): value for name, value in region.row.items()}
     named = {name for name in values if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", region.rule)}
     shown = values if len(values) <= WIDE or not named else {n: v for n, v in values.items() if n in named}
-    text = ", ".join(f"{name} = {'missing' if value is None else value}" for name, value in shown.items())
+    text = ", ".join(f"{name} = {shown_value(value)}" for name, value in shown.items())
     return text if len(shown) == len(values) else f"{text}, the rest as you like"
+
+
+def shown_value(value: Value) -> str:
+    """A value in a row for people; a text that could be taken for something else is in quotes."""
+    if isinstance(value, str):
+        return f'"{value}"' if value in ("missing", "True", "False") else value_text(value)
+    return "missing" if value is None else str(value)
 
 
 CONDITIONS_SHOWN = 6

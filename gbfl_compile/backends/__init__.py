@@ -8,17 +8,19 @@ from dataclasses import replace
 
 from gbfl_compile.backends.base import Artifact, Backend, Options, artifact_name
 from gbfl_compile.backends.c import BACKEND as C
+from gbfl_compile.backends.js import BACKEND as JS
 from gbfl_compile.backends.onnx import BACKEND as ONNX
 from gbfl_compile.backends.python import BACKEND as PYTHON
 from gbfl_compile.backends.sql import BACKENDS as SQL
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.nodes import Program
+from gbfl_compile.ir.nodes import Program, Scorecard
 from gbfl_compile.ir.validate import validate
 
 BACKENDS: Mapping[str, Backend] = {
     PYTHON.target: PYTHON,
     C.target: C,
     ONNX.target: ONNX,
+    JS.target: JS,
     **SQL,
 }
 
@@ -51,7 +53,11 @@ def emit(
     for option, value in all_options.items():
         if not isinstance(value, str):
             raise BadInput(f"target {target}: {option}={value!r}: give options as text, such as {option}='{value}'")
-    artifact = backend(target).emit(validate(program), artifact_name(name), all_options)
+    way = backend(target)
+    decision = validate(program).decision
+    if isinstance(decision, Scorecard) and decision.bands and not way.emits_bands:
+        raise BadInput(f"target {target} does not write observed rates: mine the rule set with --probabilities score")
+    artifact = way.emit(program, artifact_name(name), all_options)
     return replace(artifact, options=all_options)
 
 

@@ -99,6 +99,8 @@ class Backend:
     emit: Callable[[Program, str, Options], Artifact]
     load: Callable[[Path], Predictor]
     available: Callable[[], Availability]
+    emits_bands: bool = False
+    """Whether it writes the probabilities of a rule set that has bands; where not, such a program is refused."""
 
 
 def take_options(target: str, options: Options, known: Mapping[str, tuple[str, ...]]) -> dict[str, str]:

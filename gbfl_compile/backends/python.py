@@ -16,7 +16,6 @@ from gbfl_compile.backends.render import render
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files.atomic import read_whole
 from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.nodes import Atom, Clause, Interval, Kind, Leaf, OneOf, Program, Scorecard, Tree
 from gbfl_compile.ir.reasons import reasons_of
 from gbfl_compile.ir.text import clause_text, readable
@@ -184,12 +183,14 @@ def _tables(program: Program) -> dict[str, Any]:
     match program.decision:
         case Tree():
             return {"kind": "tree", **_leaf_paths(program.decision)}
-        case Scorecard(bias, points, scale):
+        case Scorecard(bias, points, scale, bands):
             return {
                 "kind": "scorecard",
                 "bias": literal(bias),
                 "points": [literal(row) for row in points],
                 "scale": literal(scale),
+                "bands": [[literal((band.least, band.probabilities)) for band in own] for own in bands],
+                "share": "_rates" if bands else "_softmax",
             }
         case _:
             assert_never(program.decision)
@@ -205,7 +206,7 @@ def _leaf_paths(tree: Tree) -> dict[str, list[Any]]:
     leaves = []
     for index, node in enumerate(tree.nodes):
         if isinstance(node, Leaf):
-            winning, probabilities = literal(winner(node.probabilities)), literal(node.probabilities)
+            winning, probabilities = literal(node.winner), literal(node.probabilities)
             leaves.append({"winner": winning, "probabilities": probabilities, "step": literal(last[index])})
             continue
         for child, held in ((node.then, True), (node.otherwise, False)):
@@ -282,4 +283,6 @@ def available() -> Availability:
     return Availability(_engine())
 
 
-BACKEND = Backend("python", "one readable module, standard library only", EXTENSION, emit, load, available)
+BACKEND = Backend(
+    "python", "one readable module, standard library only", EXTENSION, emit, load, available, emits_bands=True
+)

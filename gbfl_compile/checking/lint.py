@@ -22,7 +22,6 @@ from gbfl_compile.checking.reading.from_program import as_reading
 from gbfl_compile.checking.reading.nodes import StepDecision
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix, clause_column, evaluate_many
-from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.json import as_program
 from gbfl_compile.ir.kinds import codebook, decode_value
 from gbfl_compile.ir.nodes import Interval, Leaf, OneOf, Program, Scorecard, Split, Tree
@@ -173,7 +172,7 @@ def _unused_features(program: Program) -> Iterator[Oddity]:
 
 def _unused_labels(program: Program) -> Iterator[Oddity]:
     if isinstance(program.decision, Tree):
-        used = {winner(node.probabilities) for node in program.decision.nodes if isinstance(node, Leaf)}
+        used = {node.winner for node in program.decision.nodes if isinstance(node, Leaf)}
         for position, label in enumerate(program.classes):
             if position not in used:
                 yield Oddity("label never given", f"label {label!r}", "no leaf gives it")
@@ -184,7 +183,7 @@ def _tree_oddities(program: Program, tree: Tree, cells: Cells, facts: Sequence[N
     for index, (node, fact) in enumerate(zip(tree.nodes, facts, strict=True)):
         if isinstance(node, Leaf):
             if fact.reached is False:
-                label = program.classes[winner(node.probabilities)]
+                label = program.classes[node.winner]
                 yield Oddity("unreachable leaf", f"leaf {numbers[index]}", f"no row ends in it; it says {label!r}")
             elif fact.reached is None:
                 yield Oddity("not decided", f"leaf {numbers[index]}", "whether a row ends in it took too long")

@@ -23,8 +23,8 @@ from gbfl_compile.checking.witnesses import WitnessSet
 from gbfl_compile.checking.witnesses.rows import rows_to_run
 from gbfl_compile.errors import CannotRun
 from gbfl_compile.ir.batch import Answers, Matrix, evaluate_many
-from gbfl_compile.ir.kinds import decode_rows
-from gbfl_compile.ir.nodes import Program, Tree
+from gbfl_compile.ir.kinds import Codebook, decode_rows
+from gbfl_compile.ir.nodes import Program
 
 if TYPE_CHECKING:
     from gbfl_compile.learning.consistency import Consistency
@@ -209,7 +209,7 @@ def compare(expected: Expectation, predictor: Predictor, constants: Collection[f
     try:
         answers = _answers_of(expected, predictor, rows)
         others = [way(rows) for way in predictor.other_ways.values()]
-        execution = _execution(program, rows, source, (answers, *others), predictor.engine)
+        execution = _execution(expected, rows, source, (answers, *others), predictor.engine)
         pair = _consistency_pair(expected.triplets, source, answers)
     except CannotRun as error:
         return TargetVerdict(predictor.target, "not run", str(error), digest)
@@ -254,8 +254,9 @@ def _same_labels(labels: tuple[Any, ...], expected: tuple[Any, ...]) -> bool:
     return [(type(label), label) for label in labels] == [(type(label), label) for label in expected]
 
 
-def _execution(program: Program, rows: Matrix, source: Answers, ways: Sequence[Answers], engine: str) -> Execution:
+def _execution(expected: Expectation, rows: Matrix, source: Answers, ways: Sequence[Answers], engine: str) -> Execution:
     """A row is different where one of the artifact's ways to answer is."""
+    program = expected.program
     differences = [differing_rows(program, source, answers) for answers in ways]
     differs = np.logical_or.reduce(differences)
     first = None
@@ -263,9 +264,7 @@ def _execution(program: Program, rows: Matrix, source: Answers, ways: Sequence[A
         index = int(np.flatnonzero(differs)[0])
         answers = next(each for each, wrong in zip(ways, differences, strict=True) if wrong[index])
         first = {
-            "row": {
-                name: _json_number(value) for name, value in zip(program.features, rows[index].tolist(), strict=True)
-            },
+            "row": named_values(program, rows[index].tolist(), expected.witness_set.book),
             "source": _answer_at(source, index),
             "target": _answer_at(answers, index),
         }
@@ -281,7 +280,7 @@ def differing_rows(program: Program, source: Answers, target: Answers) -> NDArra
         raise ValueError(f"{len(target.labels)} answers for {len(source.labels)} rows")
     pairs = zip(source.labels, target.labels, strict=True)
     differs = np.array([type(a) is not type(b) or a != b for a, b in pairs], dtype=bool)
-    if has_probabilities and isinstance(program.decision, Tree):
+    if has_probabilities and program.has_exact_probabilities:
         differs |= (source.probabilities != target.probabilities).any(axis=1)
     elif has_probabilities:
         close = np.abs(source.probabilities - target.probabilities) <= PROBABILITY_BOUND  # False for NaN
@@ -309,6 +308,17 @@ def _json_label(label: Any) -> Any:
     """A label as JSON; what no program can have as a label comes out as its repr."""
     ordinary = type(label) in (str, int, bool) or (type(label) is float and math.isfinite(label))
     return label if ordinary else repr(label)
+
+
+def named_values(program: Program, row: Sequence[float], book: Codebook) -> dict[str, Any]:
+    """A row as JSON by the names of its features: words as they are, dates as ISO 8601 writes them."""
+    (values,) = decode_rows(program, [row], book)
+    forms = (_json_number(value) if isinstance(value, float) else _json_value(value) for value in values)
+    return dict(zip(program.features, forms, strict=True))
+
+
+def _json_value(value: Any) -> Any:
+    return value if value is None or isinstance(value, str | bool | int) else str(value)
 
 
 def _json_number(value: float) -> float | str | None:

@@ -48,9 +48,14 @@ from gbfl_compile.errors import BadInput
     metavar="TEXT",
     help="A text that means missing, instead of '?', NA and the like.",
 )
-@click.option("--drop", multiple=True, metavar="COLUMN", help="A column that is not a feature; may be repeated.")
-@click.option("--codes", multiple=True, metavar="COLUMN", help="A feature of codes: only values that occur are tried.")
-@click.option("--immutable", multiple=True, metavar="COLUMN", help="A feature that explanations never change.")
+@click.option(
+    "--drop",
+    multiple=True,
+    metavar="COLUMNS",
+    help="Columns that are not features, separated by commas; may be repeated.",
+)
+@click.option("--codes", multiple=True, metavar="COLUMNS", help="Features of codes: only values that occur are tried.")
+@click.option("--immutable", multiple=True, metavar="COLUMNS", help="Features that explanations never change.")
 @click.option(
     "--missing",
     type=click.Choice(["keep", "drop", "refuse"]),
@@ -138,6 +143,10 @@ def mine(
     if options["trust_pickle"]:
         _warn_of_pickle(options["black_box"])
     options |= {"kinds": kind_mapping(kind_settings), "features": names_in(feature_list), "na": missing_texts or None}
+    options |= {
+        flag: tuple(name for text in options[flag] for name in names_in(text))
+        for flag in ("drop", "codes", "immutable")
+    }
     files: dict[str, Any] = {"out": out, "checkpoint": checkpoint, "triplets": triplets}
     note = _ignore if quiet or as_json else _print_note
     try:

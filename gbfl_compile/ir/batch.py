@@ -37,17 +37,18 @@ def evaluate_many(program: Program, rows: Matrix, book: Codebook | None = None) 
 def _walk(program: Program, tree: Tree, rows: Matrix, book: Codebook) -> Answers:
     leaves = np.zeros(len(rows), dtype=np.int64)
     at: dict[int, NDArray[np.intp]] = {0: np.arange(len(rows))}
-    probabilities: list[tuple[float, ...]] = []
+    ends: list[Leaf] = []
     for index, node in enumerate(tree.nodes):
         here = at.pop(index)
         if isinstance(node, Leaf):
-            leaves[here] = len(probabilities)
-            probabilities.append(node.probabilities)
+            leaves[here] = len(ends)
+            ends.append(node)
             continue
         holds = clause_column(program.clauses[node.clause], rows[here], book)
         at[node.then], at[node.otherwise] = here[holds], here[~holds]
-    table = np.array(probabilities, dtype=np.float64)
-    return Answers(label_array(program.classes)[table.argmax(axis=1)][leaves], table[leaves], leaves=leaves)
+    table = np.array([leaf.probabilities for leaf in ends], dtype=np.float64)
+    labels = label_array(program.classes)[[leaf.winner for leaf in ends]]
+    return Answers(labels[leaves], table[leaves], leaves=leaves)
 
 
 def _add_up(program: Program, card: Scorecard, rows: Matrix, book: Codebook) -> Answers:
@@ -64,10 +65,24 @@ def _add_up(program: Program, card: Scorecard, rows: Matrix, book: Codebook) -> 
 
 
 def score_probabilities(card: Scorecard, scores: NDArray[np.int64]) -> Matrix:
-    """The softmax of points, row by row."""
+    """The probabilities of points, row by row: constants of bands, or their softmax."""
+    if card.bands:
+        return _band_rates(card, scores)
     weights = np.exp(np.ldexp((scores - scores.max(axis=1, keepdims=True)).astype(np.float64), -card.scale))
     probabilities: Matrix = weights / weights.sum(axis=1, keepdims=True)
     return probabilities
+
+
+def _band_rates(card: Scorecard, scores: NDArray[np.int64]) -> Matrix:
+    best = scores.argmax(axis=1)
+    ordered = np.sort(scores, axis=1)
+    lead = ordered[:, -1] - ordered[:, -2]
+    rates = np.empty(scores.shape, dtype=np.float64)
+    for c, bands in enumerate(card.bands):
+        own = np.flatnonzero(best == c)
+        place = np.searchsorted([band.least for band in bands], lead[own], side="right") - 1
+        rates[own] = np.array([band.probabilities for band in bands])[place]
+    return rates
 
 
 def clause_column(clause: Clause, rows: Matrix, book: Codebook | None = None) -> NDArray[np.bool_]:

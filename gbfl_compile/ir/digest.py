@@ -58,13 +58,16 @@ def _decision_meaning(program: Program) -> Any:
     match program.decision:
         case Tree(nodes):
             return [_node_meaning(node) for node in nodes]
-        case Scorecard(bias, points, scale):
-            return {"bias": bias, "points": points, "scale": scale}
+        case Scorecard(bias, points, scale, bands):
+            form: dict[str, Any] = {"bias": bias, "points": points, "scale": scale}
+            rates = [[[band.least, *(p.hex() for p in band.probabilities)] for band in own] for own in bands]
+            return {**form, "bands": rates} if bands else form
         case _:
             assert_never(program.decision)
 
 
 def _node_meaning(node: Split | Leaf) -> list[Any]:
     if isinstance(node, Leaf):
-        return [probability.hex() for probability in node.probabilities]
+        shares = [probability.hex() for probability in node.probabilities]
+        return shares if node.answer is None else [{"answer": node.answer}, *shares]
     return [node.clause, node.then, node.otherwise]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.kinds import Value, plain_value
-from gbfl_compile.ir.nodes import Atom, Clause, Interval, Label, Leaf, OneOf, Program, Scorecard, Tree
+from gbfl_compile.ir.nodes import Atom, Band, Clause, Interval, Label, Leaf, OneOf, Program, Scorecard, Tree
 
 if TYPE_CHECKING:
     import numpy as np
@@ -78,14 +78,13 @@ def _walk(program: Program, tree: Tree, row: Sequence[float | str | None]) -> An
         else:
             index = node.otherwise
     leaf = sum(isinstance(node, Leaf) for node in tree.nodes[:index])
-    label = program.classes[winner(node.probabilities)]
-    return Answer(label, node.probabilities, leaf, None, tuple(sorted(held)))
+    return Answer(program.classes[node.winner], node.probabilities, leaf, None, tuple(sorted(held)))
 
 
 def _add_up(program: Program, card: Scorecard, row: Sequence[float | str | None]) -> Answer:
     held = tuple(i for i, clause in enumerate(program.clauses) if clause_holds(clause, row))
     scores = tuple(card.bias[c] + sum(card.points[i][c] for i in held) for c in range(len(program.classes)))
-    return Answer(program.classes[winner(scores)], softmax(scores, card.scale), None, scores, held)
+    return Answer(program.classes[winner(scores)], card_probabilities(card, scores), None, scores, held)
 
 
 def clause_holds(clause: Clause, row: Sequence[float | str | None]) -> bool:
@@ -117,6 +116,18 @@ def _lies_between(atom: Interval, value: float | str) -> bool:
 def winner(scores: Sequence[float]) -> int:
     """The highest score's index; ties go to the lower index."""
     return max(range(len(scores)), key=lambda c: (scores[c], -c))
+
+
+def card_probabilities(card: Scorecard, scores: Sequence[int]) -> tuple[float, ...]:
+    """The probabilities that a rule set gives to scores: constants of a band, or their softmax."""
+    return band_probabilities(card.bands, scores) if card.bands else softmax(scores, card.scale)
+
+
+def band_probabilities(bands: Sequence[Sequence[Band]], scores: Sequence[int]) -> tuple[float, ...]:
+    """The constants of the winning class's last band whose `least` its lead over the runner-up reaches."""
+    best = winner(scores)
+    lead = scores[best] - max(score for c, score in enumerate(scores) if c != best)
+    return next(band.probabilities for band in reversed(bands[best]) if lead >= band.least)
 
 
 def softmax(scores: Sequence[int], scale: int) -> tuple[float, ...]:

@@ -17,7 +17,7 @@ from typing import Any, NoReturn, assert_never
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files.atomic import read_whole, write_whole
 from gbfl_compile.ir.digest import digest, metadata_digest
-from gbfl_compile.ir.nodes import Atom, Clause, Interval, Leaf, OneOf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.nodes import Atom, Band, Clause, Interval, Leaf, OneOf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.validate import validate
 
 SCHEMAS = (1, 2)
@@ -81,9 +81,10 @@ def _decision_form(program: Program) -> str:
     match program.decision:
         case Tree(nodes):
             return '{"kind": "tree", "nodes": ' + _lines(_node_form(node) for node in nodes) + "}"
-        case Scorecard(bias, points, scale):
+        case Scorecard(bias, points, scale, bands):
             head = f'{{"kind": "scorecard", "scale": {scale}, "bias": {_line(bias)}, "points": '
-            return head + _lines(points) + "}"
+            rates = [[_band_form(band) for band in own] for own in bands]
+            return head + _lines(points) + (f', "bands": {_lines(rates)}' if rates else "") + "}"
         case _:
             assert_never(program.decision)
 
@@ -92,12 +93,15 @@ def _node_form(node: Split | Leaf) -> dict[str, Any]:
     match node:
         case Split(clause, then, otherwise):
             return {"clause": clause, "then": then, "otherwise": otherwise}
-        case Leaf(probabilities, None):
-            return {"probabilities": [_number_form(p) for p in probabilities]}
-        case Leaf(probabilities, rows):
-            return {"probabilities": [_number_form(p) for p in probabilities], "rows": rows}
+        case Leaf(probabilities, rows, answer):
+            known = {key: value for key, value in (("rows", rows), ("answer", answer)) if value is not None}
+            return {"probabilities": [_number_form(p) for p in probabilities], **known}
         case _:
             assert_never(node)
+
+
+def _band_form(band: Band) -> dict[str, Any]:
+    return {"least": band.least, "probabilities": [_number_form(p) for p in band.probabilities]}
 
 
 def save(program: Program, path: str | Path) -> None:
@@ -243,17 +247,35 @@ def _decision(form: Any) -> Tree | Scorecard:
             form = _take_keys(form, "decision", ("kind", "nodes"))
             return Tree(tuple(_node(node, f"node {i}") for i, node in enumerate(_a_list(form["nodes"], "nodes"))))
         case "scorecard":
-            form = _take_keys(form, "decision", ("kind", "scale", "bias", "points"))
+            form = _take_keys(form, "decision", ("kind", "scale", "bias", "points"), ("bands",))
             points = tuple(tuple(_a_list(row, "points")) for row in _a_list(form["points"], "points"))
-            return Scorecard(tuple(_a_list(form["bias"], "bias")), points, form["scale"])
+            return Scorecard(tuple(_a_list(form["bias"], "bias")), points, form["scale"], _bands(form))
         case kind:
             raise BadInput(f"decision: unknown kind {kind!r}, use 'tree' or 'scorecard'")
 
 
+def _bands(form: dict[str, Any]) -> tuple[tuple[Band, ...], ...]:
+    if "bands" not in form:
+        return ()
+    classes = [_a_list(own, "bands") for own in _a_list(form["bands"], "bands")]
+    if not classes:
+        raise BadInput("bands: the list is empty; leave it out")
+    bands = []
+    for own in classes:
+        taken = [_take_keys(band, "bands", ("least", "probabilities")) for band in own]
+        bands.append(tuple(Band(band["least"], _numbers(band["probabilities"], "bands")) for band in taken))
+    return tuple(bands)
+
+
+def _numbers(form: Any, where: str) -> tuple[float, ...]:
+    return tuple(_number(number, where) for number in _a_list(form, where))
+
+
 def _node(form: Any, where: str) -> Split | Leaf:
     if "probabilities" in _a_dict(form, where):
-        form = _take_keys(form, where, ("probabilities",), ("rows",))
-        numbers = _a_list(form["probabilities"], where)
-        return Leaf(tuple(_number(number, where) for number in numbers), form.get("rows"))
+        form = _take_keys(form, where, ("probabilities",), ("rows", "answer"))
+        if form.get("answer", 0) is None:
+            raise BadInput(f"{where}: answer is null: leave it out")
+        return Leaf(_numbers(form["probabilities"], where), form.get("rows"), form.get("answer"))
     form = _take_keys(form, where, ("clause", "then", "otherwise"))
     return Split(form["clause"], form["then"], form["otherwise"])

@@ -90,10 +90,21 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """An answer: one probability per class. `rows` is how many training rows ended here, for readers only."""
+    """An answer: one probability per class. `rows` is how many training rows ended here, for readers only.
+
+    The class it answers is the most probable one, the lower of equal ones, unless `answer` names another: a leaf may
+    answer class 1 where 40 % of its rows were observed to be of class 1.
+    """
 
     probabilities: tuple[float, ...]
     rows: int | None = None
+    answer: int | None = None
+    """The class answered, where that is not the most probable one."""
+
+    @property
+    def winner(self) -> int:
+        """The class the leaf answers."""
+        return self.probabilities.index(max(self.probabilities)) if self.answer is None else self.answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,17 +128,28 @@ class Tree:
 
 
 @dataclass(frozen=True, slots=True)
+class Band:
+    """One probability per class, for the rows on which a class wins by `least` points or more, up to the next band."""
+
+    least: int
+    probabilities: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Scorecard:
     """A weighted rule set: class c scores bias[c] plus points[i][c] for each clause i that holds.
 
     Points are integers, and a point is worth 2**-scale of a logit: sums are exact in any order.
     Probabilities are the softmax of the scores in logits, so a binary rule set is
-    bias (0, b) and points (0, w).
+    bias (0, b) and points (0, w). With `bands` they are constants instead, observed rates: those of the
+    winning class's band that has its lead, its points less the runner-up's.
     """
 
     bias: tuple[int, ...]
     points: tuple[tuple[int, ...], ...]
     scale: int = 0
+    bands: tuple[tuple[Band, ...], ...] = ()
+    """For each class its bands, the first of which begins at 0; `()` where probabilities are the softmax."""
 
 
 Decision: TypeAlias = Tree | Scorecard
@@ -148,6 +170,11 @@ class Program:
     def kind(self, feature: int) -> Kind:
         """What the values of a feature are."""
         return self.kinds[feature] if self.kinds else "number"
+
+    @property
+    def has_exact_probabilities(self) -> bool:
+        """Whether probabilities are constants, the same in every target, or go through exp."""
+        return isinstance(self.decision, Tree) or bool(self.decision.bands)
 
     def __repr__(self) -> str:
         kind = "tree" if isinstance(self.decision, Tree) else "rule set"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import assert_never
 
-from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.kinds import moment
-from gbfl_compile.ir.nodes import Atom, Clause, Interval, Kind, Label, Leaf, OneOf, Program, Scorecard, Tree
+from gbfl_compile.ir.nodes import Atom, Band, Clause, Interval, Kind, Label, Leaf, OneOf, Program, Scorecard, Tree
 
 DIGITS = 6
 """Significant digits of a printed threshold. The JSON and every target keep them all."""
@@ -110,7 +109,7 @@ def label_text(label: Label) -> str:
 
 def leaf_text(leaf: Leaf, classes: tuple[Label, ...]) -> str:
     """`malignant (0.94, 112 rows)`."""
-    best = winner(leaf.probabilities)
+    best = leaf.winner
     rows = "" if leaf.rows is None else f", {leaf.rows} row{'' if leaf.rows == 1 else 's'}"
     return f"{label_text(classes[best])} ({leaf.probabilities[best]:.2f}{rows})"
 
@@ -167,3 +166,16 @@ def _card_lines(program: Program, card: Scorecard) -> Iterator[str]:
     for row, text in zip(rows, texts, strict=True):
         yield "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) + f"   {text}"
     yield "the class with most points wins"
+    if card.bands:
+        yield "how often that was observed to be right, by its lead in points:"
+        for c, (label, own) in enumerate(zip(rows[0], card.bands, strict=True)):
+            yield f"  {label}: {bands_text(own, c)}"
+
+
+def bands_text(bands: Sequence[Band], index: int) -> str:
+    """The probability of one class, band by band.
+
+    >>> bands_text((Band(0, (0.4, 0.6)), Band(12, (0.1, 0.9))), 1)
+    '60 % from 0, 90 % from 12'
+    """
+    return ", ".join(f"{100 * band.probabilities[index]:.0f} % from {band.least}" for band in bands)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any, assert_never, get_args
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.kinds import DAY, EARLIEST, LATEST
-from gbfl_compile.ir.nodes import TRUE, Atom, Clause, Interval, Kind, Leaf, OneOf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.nodes import TRUE, Atom, Band, Clause, Interval, Kind, Leaf, OneOf, Program, Scorecard, Split, Tree
 
 EXACT = 2**53
 """Integers below this are doubles too, so a sum of points is the same number in every target."""
@@ -27,6 +29,9 @@ MOST_FEATURES = 100_000
 MOST_CLASSES = 10_000
 MOST_CLAUSES = 1_000_000
 MOST_NODES = 4_000_000
+MOST_BANDS = 1_000
+"""Bands of one class."""
+
 DEEPEST_METADATA = 32
 
 
@@ -63,9 +68,14 @@ def _check_types(program: Program) -> None:
             for index, node in enumerate(nodes):
                 if isinstance(node, Leaf):
                     _check_tuple(node.probabilities, object, f"node {index}: probabilities")
-        case Scorecard(bias, points, _):
+        case Scorecard(bias, points, _, bands):
             _check_tuple(bias, object, "bias")
             _check_tuple(points, tuple, "points")
+            _check_tuple(bands, tuple, "bands")
+            for c, own in enumerate(bands):
+                _check_tuple(own, Band, f"bands of class {c}")
+                for band in own:
+                    _check_tuple(band.probabilities, object, f"bands of class {c}: probabilities")
         case other:
             raise BadInput(f"the decision is a {type(other).__name__}, use a Tree or a Scorecard")
     if not isinstance(program.metadata, dict):
@@ -239,17 +249,26 @@ def _check_tree(tree: Tree, program: Program) -> None:
 
 def _check_leaf(index: int, leaf: Leaf, classes: int) -> None:
     where = f"node {index}"
-    if len(leaf.probabilities) != classes:
-        raise BadInput(f"{where}: {len(leaf.probabilities)} probabilities for {classes} classes")
-    for probability in leaf.probabilities:
+    _check_probabilities(where, leaf.probabilities, classes)
+    if leaf.answer is not None:
+        if type(leaf.answer) is not int or not 0 <= leaf.answer < classes:
+            raise BadInput(f"{where}: unknown class {leaf.answer!r}, there are {classes}")
+        if leaf.answer == replace(leaf, answer=None).winner:
+            raise BadInput(f"{where}: answer {leaf.answer} is the most probable class anyway: leave it out")
+    if leaf.rows is not None and (type(leaf.rows) is not int or not 0 <= leaf.rows < 2**63):
+        raise BadInput(f"{where}: rows is {leaf.rows!r}, give a count or leave it out")
+
+
+def _check_probabilities(where: str, probabilities: tuple[float, ...], classes: int) -> None:
+    if len(probabilities) != classes:
+        raise BadInput(f"{where}: {len(probabilities)} probabilities for {classes} classes")
+    for probability in probabilities:
         if type(probability) is not float or not 0.0 <= probability <= 1.0:
             raise BadInput(f"{where}: probability {probability!r} is not a Python float from 0 to 1")
         if math.copysign(1.0, probability) < 0:
             raise BadInput(f"{where}: probability -0.0, write 0.0")
-    if not math.isclose(math.fsum(leaf.probabilities), 1.0, abs_tol=1e-6):
-        raise BadInput(f"{where}: the probabilities add up to {math.fsum(leaf.probabilities)!r}, not 1")
-    if leaf.rows is not None and (type(leaf.rows) is not int or not 0 <= leaf.rows < 2**63):
-        raise BadInput(f"{where}: rows is {leaf.rows!r}, give a count or leave it out")
+    if not math.isclose(math.fsum(probabilities), 1.0, abs_tol=1e-6):
+        raise BadInput(f"{where}: the probabilities add up to {math.fsum(probabilities)!r}, not 1")
 
 
 def _check_split(index: int, split: Split, tree: Tree, program: Program) -> None:
@@ -294,6 +313,24 @@ def _check_scorecard(card: Scorecard, program: Program) -> None:
     for c, label in enumerate(program.classes):
         if sum(abs(row[c]) for _, row in columns) >= EXACT:
             raise BadInput(f"class {label!r}: the points may add up past 2^53, where sums stop being exact")
+    if card.bands:
+        _check_bands(card.bands, program)
+
+
+def _check_bands(bands: tuple[tuple[Band, ...], ...], program: Program) -> None:
+    if len(bands) != len(program.classes) or len(bands) < 2:
+        raise BadInput(f"bands for {len(bands)} classes, there are {len(program.classes)}; one class alone has none")
+    for label, own in zip(program.classes, bands, strict=True):
+        where = f"bands of class {label!r}"
+        _check_count(where, len(own), MOST_BANDS)
+        if not own or own[0].least != 0:
+            raise BadInput(f"{where}: the first one begins at 0")
+        for band in own:
+            if type(band.least) is not int or not 0 <= band.least < 2 * EXACT:
+                raise BadInput(f"{where}: {band.least!r} is not a lead in whole points")
+            _check_probabilities(where, band.probabilities, len(program.classes))
+        if any(a.least >= b.least for a, b in pairwise(own)):
+            raise BadInput(f"{where}: list them by their least lead, each once")
 
 
 def _check_json(value: Any, where: tuple[str | int, ...]) -> None:

@@ -19,11 +19,10 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Answers, evaluate_many
 from gbfl_compile.ir.nodes import Clause, Program
 from gbfl_compile.learning.black_box.ask import Ints, Matrix, as_black_box
-from gbfl_compile.learning.clauses.mine import Mode
 from gbfl_compile.learning.consistency import Consistency, consistency
 from gbfl_compile.learning.explain.explanations import Explainer, Explanations, domain_of
 from gbfl_compile.learning.explain.parallel import explain_in_units
-from gbfl_compile.learning.fit import HeadKind, Recipe, fit_head
+from gbfl_compile.learning.fit import HeadKind, Recipe, TreeMode, fit_head
 from gbfl_compile.learning.prepare import (
     check_parameters,
     check_same_rows,
@@ -41,7 +40,7 @@ from gbfl_compile.learning.tables import as_frame, table_rows, take_table, train
 from gbfl_compile.learning.tuning import KAPPAS, try_recipes
 
 FEW_ROWS = 2000
-"""With fewer training rows than this, a rule set of 100 clauses learns them by heart."""
+"""With fewer training rows than this, a large model learns them by heart."""
 
 
 # scikit-learn ships no types, so its bases are Any to mypy
@@ -54,8 +53,8 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     black_box : object, callable or None
-    head : "rules" (a weighted rule set), "tree" (of depth 5 or less, over mined clauses) or "rule_list"
-        (IF, ELSE IF, .. ELSE). The tree is quickest to read, the rule set most consistent.
+    head : "rules" (a weighted rule set), "tree" (of depth 5 or less) or "rule_list" (IF, ELSE IF, .. ELSE). The tree
+        is quickest to read, the rule set most consistent.
     explainer : "greedy", "macem", or a callable (black_box, x, domain) -> Explanations
     kappa : the margin, in probability, that a PP and a PN should reach
     max_changes : how many features a PN may change
@@ -68,19 +67,23 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_jobs : how many workers of joblib's current backend explain side by side; no answer depends on it. None is one,
         or what joblib.parallel_config says
     black_box_timeout : seconds in which the black box must answer a block of rows; None waits for ever
-    grid, grid_points, skip, mode, single_bounds : for the tree's clauses. The grid's kind and its points per feature,
-        bounds included (the paper's N + 1); how many grid points a clause reaches beyond its row (the paper's
-        Delta); "faithful" (the resolutions) or "literal" (Algorithm 1 to the letter); whether each single bound of a
-        clause is a candidate as well
-    max_depth, min_samples_leaf : for the tree; max_depth "cv" lets held-out rows choose
+    mode : which tree: "joint" is fitted so that x, PP and PN come out right together; the paper's are CART over clauses
+        mined from single rows, "faithful" (with resolutions where the paper leaves room) or "literal" (Algorithm 1 to
+        the letter)
+    grid, grid_points, skip, single_bounds : for the clauses of the paper's trees. The grid's kind and its points per
+        feature, bounds included (the paper's N + 1); how many grid points a clause reaches beyond its row (the paper's
+        Delta); whether each single bound of a clause is a candidate as well
+    max_depth : for the tree; "cv" lets held-out rows choose for the paper's trees, and is 5 for "joint"
+    min_samples_leaf : how many rows of X every leaf of the joint tree holds at least; None is 5, or one in 30 rows of a
+        small table. For the paper's trees how many points, and None is 1
     max_clauses : how many clauses a rule set or rule list may have
-    max_atoms : how many bounds each of those clauses may have
+    max_atoms : how many bounds each clause may have, except those of the paper's trees
     C : inverse strength of the L2 penalty on a rule set's weights
     fit_on : "triplets" (x, PP and PN, each with the black box's class) or "x" (the paper's)
     labels : "black_box" or "true": the label of x in the fit; PP and PN have no true label
     role_weights : how much x, PP and PN count in a fit on triplets
-    extra_rows : how many made-up rows between training rows are explained too, for a rule set; None is 2,000
-        where there are fewer training rows than that
+    extra_rows : how many made-up rows between training rows are explained too; None is 2,000 for a rule set or a joint
+        tree where there are fewer training rows than that
     search : whether N, Delta, depth, C and kappa are chosen by cross-validation on the training rows
     base, bounds : base values and (lower, upper); the median and the training range where None; numbers alone
     verbose : 1 reports the search on standard error
@@ -106,10 +109,10 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         grid: Any = "kde",
         grid_points: int = 10,
         skip: int = 4,
-        mode: Mode = "faithful",
+        mode: TreeMode = "joint",
         single_bounds: bool = True,
         max_depth: int | str = 5,
-        min_samples_leaf: int = 1,
+        min_samples_leaf: int | None = None,
         max_clauses: int = 32,
         max_atoms: int = 4,
         C: float = 1.0,
@@ -305,10 +308,11 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return explain_in_units(explainer, self.black_box_, x, self.domain_, folder=folder, n_jobs=self.n_jobs)
 
     def _extra_explanations(self, x: Matrix) -> Explanations | None:
-        """Explanations of made-up rows between the training rows, for a rule set on little data."""
+        """Explanations of made-up rows between the training rows, where there is little data."""
         count = self.extra_rows
         if count is None:
-            count = FEW_ROWS if self.head == "rules" and self.fit_on == "triplets" and len(x) < FEW_ROWS else 0
+            takes_them = self.head == "rules" or (self.head == "tree" and self.mode == "joint")
+            count = FEW_ROWS if takes_them and self.fit_on == "triplets" and len(x) < FEW_ROWS else 0
         if count == 0:
             return None
         if (table := self.domain_.table) is not None:

@@ -7,23 +7,29 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Clause
 from gbfl_compile.learning.black_box.ask import Ints, Matrix
 from gbfl_compile.learning.clauses.grid import grid_of
-from gbfl_compile.learning.clauses.mine import MinedClauses, Mode, mine, single_bounds
+from gbfl_compile.learning.clauses.mine import MODES, MinedClauses, Mode, mine, single_bounds
 from gbfl_compile.learning.explain.explanations import Domain, Explanations, concatenate, some_rows
 from gbfl_compile.learning.heads.box_search import SearchSettings, cut_grid, explained_cuts
 from gbfl_compile.learning.heads.grids import Grid
-from gbfl_compile.learning.heads.points import Head, fitting_points, triplet_rows
+from gbfl_compile.learning.heads.joint_tree import TreeSettings, fit_joint_tree
+from gbfl_compile.learning.heads.points import Head, fitting_points, triplet_rows, triplets_side_by_side
 from gbfl_compile.learning.heads.refit import SEARCHED_ROWS, fit_to_all_rows, searched_rows
 from gbfl_compile.learning.heads.rule_list import fit_rule_list
 from gbfl_compile.learning.heads.rules import PathPoint, RuleSettings, fit_rules
-from gbfl_compile.learning.heads.search_tree import fit_search_tree
 from gbfl_compile.learning.heads.tree import MAX_DEPTH, fit_tree
-from gbfl_compile.learning.heads.word_search import WordGrid, explained_word_cuts, word_grid
+from gbfl_compile.learning.heads.word_search import explained_word_cuts, word_grid
 
 HeadKind: TypeAlias = Literal["tree", "rules", "rule_list"]
 HEADS: tuple[str, ...] = get_args(HeadKind)
+TreeMode: TypeAlias = Literal["joint"] | Mode
+"""A tree fitted to whole triplets, or one of the paper's: CART over clauses mined from single rows."""
+TREE_MODES: tuple[TreeMode, ...] = ("joint", *MODES)
+LEAF_ROWS, ROWS_PER_LEAF = 5, 30
+"""A leaf holds this many of the user's rows; of a small table, one in so many of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +40,12 @@ class Recipe:
     grid: Any
     grid_points: int
     skip: int
-    mode: Mode
+    mode: TreeMode
     single_bounds: bool
     role_weights: tuple[float, float, float]
     """How much x, PP and PN count."""
     max_depth: int | str
-    min_samples_leaf: int
+    min_samples_leaf: int | None
     max_clauses: int
     max_atoms: int
     ridge: float
@@ -66,11 +72,11 @@ def fit_head(
     truth: Ints | None = None,
     extra: Explanations | None = None,
 ) -> FittedHead:
-    """Fit one head. `own` labels x in the fit; `truth`, where known, only measures; `extra` rows help a rule set.
+    """Fit one head. `own` labels x in the fit; `truth`, where known, only measures; `extra` rows help it.
 
     With more than SEARCHED_ROWS rows the head is searched on some of them, and its numbers are fitted to all.
     """
-    clauses = _mine(recipe, e, domain) if recipe.head == "tree" and domain.table is None else None
+    clauses = _mine(recipe, e, domain) if recipe.head == "tree" and recipe.mode != "joint" else None
     if len(e.x) <= SEARCHED_ROWS:
         return _search(recipe, clauses, e, own, domain, n_classes, truth, extra, None)
     rows, weight = searched_rows(e.label, SEARCHED_ROWS)
@@ -82,6 +88,8 @@ def fit_head(
 
 
 def _mine(recipe: Recipe, e: Explanations, domain: Domain) -> tuple[MinedClauses, tuple[Matrix, ...]]:
+    if recipe.mode == "joint" or domain.table is not None:
+        raise BadInput(f"mode={recipe.mode!r} mines clauses of numbers, and this table has words: use mode='joint'")
     grid = grid_of(e.x, domain.lower, domain.upper, recipe.grid_points, recipe.grid)
     return mine(e, domain, grid, recipe.skip, recipe.mode), grid
 
@@ -103,24 +111,33 @@ def _search(
 ) -> FittedHead:
     """The head that fits these rows."""
     settings = _rule_settings(recipe)
+    explained = e if extra is None else concatenate([e, extra])
     if recipe.head == "rules":
         rows = triplet_rows(e, own, n_classes, recipe.role_weights, truth, extra, row_weight)
         mine = np.bincount(rows.x[: rows.measured], minlength=len(rows.points)).astype(np.float64)
-        grid = _grid(rows.points, mine, e if extra is None else concatenate([e, extra]), domain, settings)
+        grid = _grid(rows.points, mine, explained, domain, settings)
         (rule_set,) = fit_rules(rows, grid, (recipe.max_clauses,), settings)
         return FittedHead(rule_set.head, None, None, rule_set.path)
+    if recipe.head == "tree" and clauses is None:
+        triplets = triplets_side_by_side(e, own, n_classes, recipe.role_weights, extra, row_weight)
+        grid = _grid(triplets.x, triplets.own.astype(np.float64), explained, domain, settings)
+        return FittedHead(fit_joint_tree(triplets, grid, _tree_settings(recipe, len(e.x))), None, None, ())
     points = fitting_points(e, own, recipe.role_weights, n_classes, row_weight)
     if clauses is None:
         mine = (np.arange(len(points.x)) < len(e.x)).astype(np.float64)
         grid = _grid(points.x, mine, e, domain, settings)
-        if recipe.head == "tree" and isinstance(grid, WordGrid):
-            depth = MAX_DEPTH if recipe.max_depth == "cv" else int(recipe.max_depth)
-            tree = fit_search_tree(points, grid, depth, recipe.min_samples_leaf, settings.search)
-            return FittedHead(tree, None, None, ())
         return FittedHead(fit_rule_list(points, grid, recipe.max_clauses, settings.search), None, None, ())
     mined, steps = clauses
     candidates = _candidates(mined, recipe.single_bounds)
-    return FittedHead(fit_tree(candidates, points, recipe.max_depth, recipe.min_samples_leaf), mined, steps, ())
+    return FittedHead(fit_tree(candidates, points, recipe.max_depth, recipe.min_samples_leaf or 1), mined, steps, ())
+
+
+def _tree_settings(recipe: Recipe, rows: int) -> TreeSettings:
+    return TreeSettings(
+        max_depth=MAX_DEPTH if recipe.max_depth == "cv" else int(recipe.max_depth),
+        least_rows=recipe.min_samples_leaf or max(1, min(LEAF_ROWS, rows // ROWS_PER_LEAF)),
+        max_atoms=recipe.max_atoms,
+    )
 
 
 def _grid(points: Matrix, own: Matrix, e: Explanations, domain: Domain, settings: RuleSettings) -> Grid:

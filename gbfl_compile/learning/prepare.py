@@ -19,12 +19,11 @@ from threadpoolctl import threadpool_limits
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.learning.black_box.ask import BlackBox, Ints, Matrix
-from gbfl_compile.learning.clauses.mine import MODES
 from gbfl_compile.learning.explain.explanations import Explainer, Explanations
 from gbfl_compile.learning.explain.greedy import Greedy, explain_greedily
 from gbfl_compile.learning.explain.macem import Macem, explain_by_macem
 from gbfl_compile.learning.explain.table_values import TableValues, repair
-from gbfl_compile.learning.fit import HEADS, Recipe
+from gbfl_compile.learning.fit import HEADS, TREE_MODES, Recipe
 from gbfl_compile.learning.heads.tree import MAX_DEPTH
 
 NEIGHBOURS = 10
@@ -32,13 +31,15 @@ NEIGHBOURS = 10
 
 def check_parameters(model: Any) -> None:
     """Refuse impossible parameters of a classifier, by name."""
-    choices = {"head": HEADS, "mode": MODES, "fit_on": ("triplets", "x"), "labels": ("black_box", "true")}
+    choices = {"head": HEADS, "mode": TREE_MODES, "fit_on": ("triplets", "x"), "labels": ("black_box", "true")}
     for name, allowed in choices.items():
         if getattr(model, name) not in allowed:
             raise BadInput(f"{name}={getattr(model, name)!r} is not one of {', '.join(allowed)}")
     if model.max_depth != "cv" and not (_is_whole(model.max_depth) and 1 <= model.max_depth <= MAX_DEPTH):
         raise BadInput(f"max_depth={model.max_depth!r}: a readable tree is 1 to {MAX_DEPTH} levels deep, or 'cv'")
     for name in ("max_clauses", "max_atoms", "min_samples_leaf"):
+        if name == "min_samples_leaf" and model.min_samples_leaf is None:
+            continue
         if not _is_whole(getattr(model, name)) or getattr(model, name) < 1:
             raise BadInput(f"{name}={getattr(model, name)!r}: a whole number, at least 1")
     if model.n_jobs is not None and (not _is_whole(model.n_jobs) or model.n_jobs == 0):
@@ -119,6 +120,7 @@ def rows_between(x: Matrix, count: int, seed: int) -> Matrix:
     The black box can be asked about any point, so few rows need not mean few explanations.
     """
     random = np.random.default_rng(seed)
+    x = np.ascontiguousarray(x)  # sums over columns depend on how they lie in memory
     spread = x.std(axis=0)
     scaled = x / np.where(spread > 0, spread, 1.0)
     search = NearestNeighbors(n_neighbors=min(NEIGHBOURS + 1, len(x))).fit(scaled)

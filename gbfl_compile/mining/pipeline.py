@@ -243,7 +243,7 @@ def mine_sample(
     step = partial(progress, steps=units + 4)
     with threadpool_limits(1):  # of each process: several threads would change last bits
         step("the black box")
-        source = obtain(split.x, split.y, features, columns=columns)
+        source = obtain(split.x, split.y, features, columns=columns, palettes=sample.palettes)
         origin = source.as_json()
         jobs = options.jobs if options.memory is None else jobs_within(options.memory, split, options.jobs)
         original = None if columns is None or source.takes_codes else OriginalTable(columns, sample.palettes)

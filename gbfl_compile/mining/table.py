@@ -20,11 +20,18 @@ from gbfl_compile.errors import BadInput, NotANumber
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.columns import Columns
 from gbfl_compile.ir.text import printable
-from gbfl_compile.mining.choice import Choice
+from gbfl_compile.mining.choice import MANY_ROWS, Choice, used_columns
 from gbfl_compile.mining.memory import give_back, refuse_many_rows
 from gbfl_compile.tables.batches import column_names
 from gbfl_compile.tables.draw import Places, RowDraw, draw, drawn_rows, most_rows
-from gbfl_compile.tables.kinds import KINDS, ColumnFacts, columns_of, encode_table, marks_of
+from gbfl_compile.tables.kinds import (
+    KINDS,
+    ColumnFacts,
+    columns_of,
+    encode_table,
+    is_mark,
+    marks_of,
+)
 from gbfl_compile.tables.palettes import as_pandas, palettes_of
 from gbfl_compile.tables.read import (
     MOST_NAMED,
@@ -38,8 +45,6 @@ from gbfl_compile.tables.read import (
 TEST_SHARE = 0.25
 FEWEST_ROWS = 40
 MOST_CLASSES = 100
-MANY_ROWS = 100
-"""With fewer, numbers that are all different are no sign of a key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +55,13 @@ class Rows:
     x: Matrix
     y: NDArray[Any]
     left_out: int = 0
-    """Rows of the table that were skipped because a feature is missing."""
+    """Rows of the table that were skipped because a feature is missing, or the class."""
     facts: tuple[ColumnFacts, ...] = ()
     """Of each feature."""
     unused: tuple[str, ...] = ()
     """Notes about columns that are no features."""
+    without_class: int = 0
+    """Rows that were skipped because nobody knows their class."""
 
     @property
     def is_plain(self) -> bool:
@@ -102,12 +109,12 @@ def read_sample(
     """At most `most` rows of a file, a DataFrame or a table of a database, a quarter of them held out."""
     name, frame, drawn = _read(table, choice, database, most, seed, memory)
     of, places = (len(frame), None) if drawn is None else (drawn.of, drawn.places)
-    whole = rows_of(frame, choice, name, places=places)
+    whole = rows_of(frame, choice, name, places=places, of=of)
     palettes = () if whole.is_plain else palettes_of(frame, whole.facts)
     del frame
     give_back()
     rows = limit_rows(whole, most, seed)
-    left_out, used = whole.left_out, len(rows.x)
+    left_out, without_class, used = whole.left_out, whole.without_class, len(rows.x)
     del whole
     notes = [*rows.unused, *_missing_notes(rows)]
     notes += [
@@ -115,8 +122,10 @@ def read_sample(
         for key in keys_among(rows)
         if not choice.is_asked_for(key)
     ]
-    if left_out:
-        notes.append(f"{left_out} rows with a missing value are left out")
+    if without_class:
+        notes.append(f"{without_class} of {of} rows have no class in {choice.target!r} and are left out")
+    if left_out > without_class:
+        notes.append(f"{left_out - without_class} rows with a missing value are left out")
     if used < of - left_out:
         notes.append(f"{used} of {of} rows are used; --rows takes more")
     facts = {
@@ -195,24 +204,31 @@ def _is_read_again(column: Any, choice: Choice) -> bool:
     return getattr(column.dtype, "kind", "O") not in "fiub" or choice.kinds.get(str(column.name)) == "category"
 
 
-def rows_of(table: Any, choice: Choice, where: str, *, places: Places | None = None) -> Rows:
-    """All columns but the target and those dropped as features, every row with its class.
+def rows_of(table: Any, choice: Choice, where: str, *, places: Places | None = None, of: int | None = None) -> Rows:
+    """All columns but the target and those dropped as features, every row that has a class with its class.
 
-    `places` gives the positions of the rows in the larger table they were drawn from, so that errors can name them.
+    `places` gives the positions of the rows in the larger table they were drawn from, so that errors can name them;
+    `of` is how many rows that table has.
     """
     if getattr(table.columns, "nlevels", 1) > 1:
         raise BadInput(f"{where}: its columns have names of several levels, give each one name")
     features = choice.names([str(name) for name in table.columns], where)
+    of = len(table) if of is None else of
     places = np.arange(len(table)) if places is None else places
     marks = marks_of(choice.na)
+    labelled = _has_class(table[choice.target], choice, where, places)
+    if not labelled.all():
+        table, places = table[labelled], places[labelled]
     try:
-        x, _, facts = encode_table(table, features, where, kinds=choice.kinds, marks=marks, places=places)
+        x, _, facts = encode_table(table, features, where, kinds=choice.kinds, marks=marks, places=places, limit=False)
     except NotANumber as error:
-        _classes(table[choice.target], choice.target, where, places)  # a wrong target is the more important news
+        _classes(table[choice.target], choice.target, where)  # a wrong target is the more important news
         raise BadInput(f"{error}{_way_out(table, features, where, error.hint, choice)}") from None
-    y = _classes(table[choice.target], choice.target, where, places)
+    y = _classes(table[choice.target], choice.target, where)
+    if not labelled.all():
+        y = _as_whole_numbers(y)
     _refuse_infinite(x, features, where, places)
-    kept, unused = _used_columns(x, facts, choice)
+    kept, unused = used_columns(x, facts, choice, of, where)
     if not kept:
         raise BadInput(f"{where}: no column is left to learn from: {'; '.join(unused)}")
     x, facts = x[:, kept], tuple(facts[place] for place in kept)
@@ -226,37 +242,30 @@ def rows_of(table: Any, choice: Choice, where: str, *, places: Places | None = N
             "--missing drop, or the column with --drop"
         )
     whole = ~missing.any(axis=1) if choice.missing == "drop" else np.ones(len(x), dtype=bool)
-    return _sort_rows(Rows(features, x[whole], y[whole], int((~whole).sum()), facts, unused))
+    without_class = int((~labelled).sum())
+    left_out = int((~whole).sum()) + without_class
+    return _sort_rows(Rows(features, x[whole], y[whole], left_out, facts, unused, without_class))
 
 
-def _used_columns(x: Matrix, facts: Sequence[ColumnFacts], choice: Choice) -> tuple[list[int], tuple[str, ...]]:
-    """The places of the columns to learn from, and a note about each of the others: keys, and those that are empty."""
-    kept, notes = [], []
-    for place, fact in enumerate(facts):
-        if choice.is_asked_for(fact.name):
-            kept.append(place)
-        elif fact.missing == len(x):
-            notes.append(f"column {fact.name!r} holds nothing and is left out")
-        elif fact.kind == "category" and len(fact.texts) == len(x) - fact.missing >= MANY_ROWS:
-            notes.append(
-                f"column {fact.name!r} has another text in every row: it is a key and left out; "
-                f"--kind {shlex.quote(fact.name)}=category takes it"
-            )
-        elif fact.kind == "number" and is_number_key(x[:, place]):
-            notes.append(
-                f"column {fact.name!r} has another number in every row: it is a key and left out; "
-                f"--kind {shlex.quote(fact.name)}=number takes it"
-            )
-        else:
-            kept.append(place)
-    return kept, tuple(notes)
+def _has_class(column: Any, choice: Choice, where: str, places: Places) -> NDArray[np.bool_]:
+    """Which rows have a class. The others teach nothing; where every value must be there, they are refused."""
+    marks = marks_of(choice.na)
+    means_missing = [isinstance(value, str) and is_mark(value, marks) for value in column.tolist()]
+    missing: NDArray[np.bool_] = np.asarray(column.isna(), dtype=bool) | np.array(means_missing, dtype=bool)
+    if missing.any() and (choice.missing == "refuse" or missing.all()):
+        raise BadInput(
+            f"{where}: the target {choice.target!r} is missing in {int(missing.sum())} of {len(missing)} rows, the "
+            f"first is row {places[missing.argmax()] + 1}: remove such rows, or write a class there"
+        )
+    return ~missing
 
 
-def is_number_key(values: Matrix) -> bool:
-    """Whether a column numbers the rows: whole numbers, all different, with few gaps between them."""
-    if len(values) < MANY_ROWS or np.isnan(values).any() or (values != np.rint(values)).any():
-        return False
-    return len(np.unique(values)) == len(values) and float(values.max() - values.min()) < 3 * len(values)
+def _as_whole_numbers(y: NDArray[Any]) -> NDArray[Any]:
+    """Classes that are texts only because a text among them meant a missing class."""
+    texts = set(y.tolist())
+    if all(isinstance(text, str) and text.isdecimal() and str(int(text)) == text for text in texts):
+        return y.astype(np.int64)
+    return y
 
 
 def _way_out(table: Any, features: tuple[str, ...], where: str, hint: str, choice: Choice) -> str:
@@ -276,7 +285,7 @@ def _way_out(table: Any, features: tuple[str, ...], where: str, hint: str, choic
 def _is_clear(table: Any, name: str, where: str, choice: Choice) -> bool:
     kinds = {name: choice.kinds[name]} if name in choice.kinds else None
     try:
-        encode_table(table, (name,), where, kinds=kinds, marks=marks_of(choice.na))
+        encode_table(table, (name,), where, kinds=kinds, marks=marks_of(choice.na), limit=False)
     except NotANumber:
         return False
     return True
@@ -289,14 +298,8 @@ def _sort_rows(rows: Rows) -> Rows:
     return replace(rows, x=rows.x[order], y=rows.y[order])
 
 
-def _classes(column: Any, target: str, where: str, places: Places) -> NDArray[Any]:
+def _classes(column: Any, target: str, where: str) -> NDArray[Any]:
     """The classes as the table has them: text, whole numbers or booleans, all of one kind."""
-    missing = np.asarray(column.isna())
-    if missing.any():
-        raise BadInput(
-            f"{where}: the target {target!r} is missing in {int(missing.sum())} of {len(missing)} rows, the first is "
-            f"row {places[missing.argmax()] + 1}: remove such rows, or write a class there"
-        )
     labels = [label.item() if isinstance(label, np.generic) else label for label in column.tolist()]
     kinds = sorted({type(label).__name__ for label in labels})
     if len(kinds) > 1 or not set(kinds) <= {"str", "int", "bool", "float"}:

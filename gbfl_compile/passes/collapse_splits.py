@@ -28,7 +28,7 @@ def _collapse(tree: Tree) -> Tree:
     for index in reversed(range(len(nodes))):
         node = nodes[index]
         if isinstance(node, Leaf):
-            shape[index] = number.setdefault(("leaf", node.probabilities), len(number))
+            shape[index] = number.setdefault(("leaf", node.probabilities, node.answer), len(number))
             continue
         then, otherwise = goes_to[node.then], goes_to[node.otherwise]
         nodes[index] = Split(node.clause, then, otherwise)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, assert_never
 
-from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.nodes import Clause, Interval, Kind, Leaf, OneOf, Program, Split, Tree
 from gbfl_compile.ir.text import bound_text, value_text
 from gbfl_compile.reporting.text import class_names, count, distinct, shorten
@@ -281,7 +280,7 @@ def _answers(program: Program, tree: Tree, places: list[Place], x: float) -> Ite
     for index, node in enumerate(tree.nodes):
         if not isinstance(node, Leaf):
             continue
-        y, best = places[index].y, winner(node.probabilities)
+        y, best = places[index].y, node.winner
         yield words(x, y - 2, shorten(labels[best], 20), "strong")
         start = 0.0
         for number, share in enumerate(node.probabilities):

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Tree
 from gbfl_compile.ir.reasons import reason_of
 from gbfl_compile.ir.text import clause_text
@@ -135,7 +134,7 @@ def outline(program: Program, tree: Tree) -> list[OutlineLine]:
 
 
 def _answer(leaf: Leaf, labels: tuple[str, ...], most: int) -> tuple[str, str, str, Bar | None]:
-    best = winner(leaf.probabilities)
+    best = leaf.winner
     bar = None if leaf.rows is None or not most else share_bar(leaf.rows / most, class_role(best))
     return labels[best], f"{leaf.probabilities[best]:.2f}", "" if leaf.rows is None else f"{leaf.rows:,}", bar
 

@@ -106,10 +106,12 @@ def encode_table(
     kinds: Mapping[str, Kind] | None = None,
     marks: frozenset[str] = frozenset(MARKS),
     places: NDArray[np.int64] | None = None,
+    limit: bool = True,
 ) -> tuple[Matrix, Columns, tuple[ColumnFacts, ...]]:
     """The columns of a pandas table as doubles, with what their codes mean and why each got its kind.
 
-    `kinds` are those that were asked for; the others are inferred. `places` gives each row's place in its file.
+    `kinds` are those that were asked for; the others are inferred. `places` gives each row's place in its file. A
+    column of too many texts is refused, unless `limit` leaves that to the caller.
     """
     wanted = dict(kinds or {})
     for name, kind in wanted.items():
@@ -118,6 +120,8 @@ def encode_table(
     encoded, facts = [], []
     for name in features:
         values, fact = _encode(table[name], name, where, wanted.get(name), marks, places)
+        if limit and len(fact.texts) > MOST_TEXTS:
+            raise BadInput(f"{where}: {too_many_texts(name, len(fact.texts))}")
         encoded.append(values)
         facts.append(fact)
     x = np.column_stack(encoded) if len(table) else np.empty((0, len(features)))
@@ -201,11 +205,14 @@ def _refuse_texts(by_text: Mapping[str, int], name: str, where: str) -> None:
     for text in by_text:
         if "\0" in text or any(0xD800 <= ord(letter) <= 0xDFFF for letter in text):
             raise BadInput(f"{where}: column {name!r} holds {text!r}, which is no text for a database: replace it")
-    if len(by_text) > MOST_TEXTS and len(by_text) < sum(by_text.values()):
-        raise BadInput(
-            f"{where}: column {name!r} has {len(by_text):,} different texts, {MOST_TEXTS:,} at most: leave it out with "
-            "--drop, or put one text in place of all that are rare"
-        )
+
+
+def too_many_texts(name: str, count: int) -> str:
+    """What is said of a column with more texts than a category may have."""
+    return (
+        f"column {name!r} has {count:,} different texts, {MOST_TEXTS:,} at most: leave it out with --drop, or put one "
+        "text in place of all that are rare"
+    )
 
 
 def _by_value(series: Any, name: str, where: str, places: NDArray[np.int64] | None) -> _Column:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ class Palette:
     dtype: Any
     values: Any = None
     """A pandas array: `values[code - 1]`; None where the column is not a category."""
+    mark: bool = False
+    """Whether one more value at the end is what the table has in place of a missing one, such as "?"."""
 
 
 def as_pandas(table: Any) -> Any:
@@ -50,9 +52,27 @@ def _palette(column: Any, fact: ColumnFacts) -> Palette:
     for value in column.dropna().unique().tolist():
         first.setdefault(str(text_of(value)), value)
     originals = [first.get(text, text) for text in fact.texts]
+    mark = len(fact.marks) == 1 and not column.isna().any()
+    originals += fact.marks if mark else ()
     if all(isinstance(value, str) for value in originals) and column.dtype == object:
-        return Palette(column.dtype, pd.array(originals, dtype=pd.Series(["text"]).dtype))
-    return Palette(column.dtype, pd.Series(originals).astype(column.dtype).array)
+        return Palette(column.dtype, pd.array(originals, dtype=pd.Series(["text"]).dtype), mark)
+    return Palette(column.dtype, pd.Series(originals).astype(column.dtype).array, mark)
+
+
+def other_forms(palettes: Sequence[Palette]) -> list[tuple[Palette, ...]]:
+    """How else the same table may have been given to a model: gaps instead of marks, pandas categories, or both."""
+    gaps = tuple(replace(each, values=each.values[:-1], mark=False) if each.mark else each for each in palettes)
+    forms = [gaps, *(tuple(_as_category(each) for each in form) for form in (tuple(palettes), gaps))]
+    return [form for place, form in enumerate(forms) if not any(form is earlier for earlier in forms[:place])]
+
+
+def _as_category(palette: Palette) -> Palette:
+    import pandas as pd
+
+    if palette.values is None or not len(palette.values) or isinstance(palette.dtype, pd.CategoricalDtype):
+        return palette
+    values = pd.Series(palette.values).astype("category").array
+    return replace(palette, dtype=values.dtype, values=values)
 
 
 def as_table(columns: Columns, palettes: Sequence[Palette], x: Matrix) -> Any:
@@ -73,7 +93,7 @@ def _column(columns: Columns, palette: Palette, place: int, values: Matrix) -> A
     missing = np.isnan(values)
     kind = columns.kinds[place]
     if kind == "category":
-        codes = np.where(missing, 0, values).astype(np.int64) - 1
+        codes = np.where(missing, len(palette.values) if palette.mark else 0, values).astype(np.int64) - 1
         return pd.api.extensions.take(palette.values, codes, allow_fill=True)
     if kind == "number":
         return _numbers(values, palette.dtype, bool(missing.any()))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.columns import recorded_marks
-from gbfl_compile.ir.kinds import Value, encode_row, is_missing, plain_value
+from gbfl_compile.ir.kinds import ANY_OTHER, Codebook, Value, codebook, is_missing, plain_value
 from gbfl_compile.ir.nodes import Kind, Program
 from gbfl_compile.tables.kinds import MARKS, is_mark
 from gbfl_compile.tables.read import feature_rows, read_table, refuse_absent
@@ -29,12 +29,38 @@ def has_values(program: Program) -> bool:
 
 def encoded_rows(source: Any, program: Program) -> Matrix:
     """Rows of a table (a file, a DataFrame or a matrix of numbers) as float64, words and dates encoded."""
-    import numpy as np
-
     if not has_values(program):
         return feature_rows(source, program.features)
-    rows = [encode_row(program, row) for row in value_rows(source, program)]
-    return np.array(rows, dtype=np.float64).reshape(len(rows), len(program.features))
+    return encode_values(program, value_rows(source, program), codebook(program))
+
+
+def coded_rows(source: Any, program: Program) -> tuple[Matrix, Codebook]:
+    """The same, with a code of its own for every text of the table, and the book of these codes."""
+    book = codebook(program)
+    if not has_values(program):
+        return feature_rows(source, program.features), book
+    texts = [dict.fromkeys(listed) for listed in book.texts]
+    values = value_rows(source, program)
+    for feature, kind in enumerate(program.kinds):
+        if kind == "category":
+            texts[feature] |= dict.fromkeys(row[feature] for row in values if isinstance(row[feature], str))  # type: ignore[misc]
+    book = Codebook(tuple(map(tuple, texts)))
+    return encode_values(program, values, book), book
+
+
+def encode_values(program: Program, rows: Sequence[Sequence[Value]], book: Codebook) -> Matrix:
+    """Rows as doubles, texts by the codes of a book that may be long."""
+    import numpy as np
+
+    codes = [{text: float(code) for code, text in enumerate(listed, 1)} for listed in book.texts]
+    matrix = np.empty((len(rows), len(program.features)), dtype=np.float64)
+    for feature, name in enumerate(program.features):
+        kind = program.kind(feature)
+        for place, row in enumerate(rows):
+            plain = plain_value(kind, row[feature], name)
+            coded = codes[feature].get(plain, ANY_OTHER) if isinstance(plain, str) else plain
+            matrix[place, feature] = np.nan if coded is None else coded
+    return matrix
 
 
 def value_rows(source: Any, program: Program) -> list[list[Value]]:

@@ -15,7 +15,7 @@ from typing import TypeAlias, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from gbfl_compile.ir.evaluate import clause_holds, winner
+from gbfl_compile.ir.evaluate import clause_holds
 from gbfl_compile.ir.intervals import (
     ANYTHING,
     Allowed,
@@ -336,11 +336,7 @@ def _answers(tree: Tree) -> tuple[frozenset[int], ...]:
     below: list[frozenset[int]] = [frozenset()] * len(tree.nodes)
     for index in reversed(range(len(tree.nodes))):  # children come after their parents
         node = tree.nodes[index]
-        below[index] = (
-            frozenset({winner(node.probabilities)})
-            if isinstance(node, Leaf)
-            else below[node.then] | below[node.otherwise]
-        )
+        below[index] = frozenset({node.winner}) if isinstance(node, Leaf) else below[node.then] | below[node.otherwise]
     return tuple(below)
 
 
@@ -383,7 +379,7 @@ def _leaf_class(program: Program, tree: Tree, row: Sequence[Plain]) -> int:
     index = 0
     while not isinstance(node := tree.nodes[index], Leaf):
         index = node.then if clause_holds(program.clauses[node.clause], row) else node.otherwise
-    return winner(node.probabilities)
+    return node.winner
 
 
 def _only(value: Plain, kind: Kind) -> Allowed:

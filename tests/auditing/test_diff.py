@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 
-from gbfl_compile.auditing.diff import difference, program_changes
+from gbfl_compile.auditing.diff import difference
+from gbfl_compile.auditing.versions import program_changes
 from gbfl_compile.checking.witnesses import witnesses
 from gbfl_compile.cli import main
 from gbfl_compile.ir.batch import clause_column, evaluate_many

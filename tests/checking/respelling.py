@@ -7,7 +7,7 @@ from gbfl_compile.checking.reading.from_program import as_reading
 from gbfl_compile.checking.reading.nodes import And, Ask, Not, Or, Outcome, PointDecision, Reading, StepDecision, Test
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.intervals import Values, above, below
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.nodes import Band, Clause, Interval, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.trees import leaf, split
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.passes import optimise
@@ -52,14 +52,23 @@ def random_program(choose, kind, features=3, most_clauses=5, cuts=CUTS):
     """A legal program of a `kind`: tree, list or scorecard."""
     classes = choose.choice((2, 2, 3))
     clauses = tuple(random_clause(choose, features, cuts) for _ in range(choose.randint(1, most_clauses)))
-    if kind == "scorecard":
+    if kind in ("scorecard", "banded"):
         row = lambda: tuple(choose.randint(-4, 4) for _ in range(classes))  # noqa: E731
         decision = Scorecard(row(), tuple(row() for _ in clauses), choose.randint(0, 3))
+        if kind == "banded":
+            decision = replace(decision, bands=tuple(random_bands(choose, classes) for _ in range(classes)))
     elif kind == "list":
         decision = random_list(choose, len(clauses), classes)
     else:
         decision = random_tree(choose, len(clauses), classes, choose.randint(1, 4))
     return validate(Program(tuple(f"x{i}" for i in range(features)), tuple(range(classes)), clauses, decision))
+
+
+def random_bands(choose, classes):
+    """The bands of one class; few different constants, so that neighbours are often equal."""
+    leads = [0, *sorted(choose.sample(range(1, 9), choose.randint(0, 4)))]
+    weights = [[choose.randint(0, 2) for _ in range(classes - 1)] + [1] for _ in leads]
+    return tuple(Band(least, tuple(w / sum(own) for w in own)) for least, own in zip(leads, weights, strict=True))
 
 
 def respelled(choose, program):
@@ -217,11 +226,31 @@ def _atom_slip(choose, atom):
     return replace(atom, **{choose.choice(bounds): None}) if bounds else replace(atom, lo=0.1)
 
 
+def band_slip(choose, card):
+    """The rule set with one slip in its bands: an edge moved, constants swapped, a last bit, a band left out."""
+    c = choose.randrange(len(card.bands))
+    own = list(card.bands[c])
+    i = choose.randrange(len(own))
+    match choose.randrange(4):
+        case 0:
+            own[i] = replace(own[i], least=own[i].least + choose.choice((-1, 1)))
+        case 1:
+            own[i] = replace(own[i], probabilities=own[i].probabilities[::-1])
+        case 2:
+            first, *rest = own[i].probabilities
+            own[i] = replace(own[i], probabilities=(below(first) if first else above(first), *rest))
+        case _:
+            del own[i]
+    return replace(card, bands=(*card.bands[:c], tuple(own), *card.bands[c + 1 :]))
+
+
 def _card_slip(choose, program, card):
     reading = as_reading(program)
+    if card.bands and choose.random() < 0.7:
+        return replace(program, decision=band_slip(choose, card))
     if choose.random() < 0.3:
         return replace(reading, decision=replace(reading.decision, tie_to="higher"))
-    if choose.random() < 0.2:
+    if choose.random() < 0.2 and not card.bands:
         return replace(reading, decision=replace(reading.decision, scale=card.scale + 1))
     i, c = choose.randrange(len(card.points)), choose.randrange(len(card.bias))
     row = list(card.points[i])

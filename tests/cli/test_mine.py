@@ -164,8 +164,10 @@ def test_what_cannot_be_learned_from_is_named_with_the_way_out(folder, capsys):
     assert form["data"]["left_out"] == 2
     rows.loc[[7], "default"] = None
     rows.to_csv("unknown.csv", index=False)
-    line = refused(capsys, "unknown.csv", *SMALL, "--train", "gbm")
+    line = refused(capsys, "unknown.csv", *SMALL, "--train", "gbm", "--missing", "refuse")
     assert "'default' is missing in 1 of 200 rows, the first is row 8" in line
+    form, _ = mined(capsys, "unknown.csv", *SMALL, "--train", "gbm", "--immutable", "age,rate")
+    assert form["data"]["left_out"] == 1
     assert "no column 'defolt' for --target" in refused(capsys, "loans.csv", "--target", "defolt", "--train", "gbm")
     assert "must hold classes" in refused(
         capsys, "loans.csv", "--target", "rate", "--drop", "default", "--train", "gbm"

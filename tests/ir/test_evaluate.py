@@ -1,6 +1,7 @@
 """The living definition, case by case, and its batch form."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.evaluate import atom_holds, clause_holds, evaluate, softmax, winner
 from gbfl_compile.ir.intervals import above, below
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
+from gbfl_compile.ir.nodes import Band, Clause, Interval, Leaf, Program, Scorecard, Tree
 from gbfl_compile.ir.trees import leaf, split
 from tests.programs import programs_with_rows
 
@@ -49,6 +50,24 @@ def test_infinities_are_numbers():
     assert atom_holds(Interval(0, hi=-1e308), -math.inf)
     assert not atom_holds(Interval(0, lo=-1e308), -math.inf)
     assert atom_holds(Interval(0), math.inf)
+
+
+def test_a_leaf_may_answer_another_class_than_the_most_probable_one():
+    program = Program(("a",), ("no", "yes"), (), Tree((Leaf((0.6, 0.4), answer=1),)))
+    assert evaluate(program, [1.0]).label == "yes"
+    assert evaluate(program, [1.0]).probabilities == (0.6, 0.4)
+    assert evaluate_many(program, [[1.0]]).labels.tolist() == ["yes"]
+
+
+def test_bands_give_the_constants_of_the_winners_lead():
+    few, many, lost = (0.5, 0.3, 0.2), (0.9, 0.05, 0.05), (0.25, 0.5, 0.25)
+    bands = ((Band(0, few), Band(3, many)), (Band(0, lost),), (Band(0, lost),))
+    clauses = tuple(Clause((Interval(0, float(cut)),)) for cut in (1, 2))
+    program = Program(("a",), ("x", "y", "z"), clauses, Scorecard((1, 1, 0), ((2, 0, 0), (0, 0, 2)), 0, bands))
+    # a tie goes to the lower class, by a lead of 0; then 3 - 1 = 2 points; then the third class follows with 2
+    assert [evaluate(program, [a]).probabilities for a in (0.0, 1.0, 2.0)] == [few, few, few]
+    ahead = replace(program, decision=replace(program.decision, bias=(2, 1, 0)))
+    assert [evaluate(ahead, [a]).probabilities for a in (0.0, 1.0, 2.0)] == [few, many, few]
 
 
 def test_an_empty_clause_is_true_and_a_clause_is_an_and():
@@ -98,7 +117,7 @@ def test_softmax_survives_any_legal_score():
 
 
 @settings(max_examples=500, deadline=None)
-@given(programs_with_rows())
+@given(programs_with_rows(("tree", "scorecard", "banded")))
 def test_the_batch_form_says_the_same_on_every_program(case):
     program, rows = case
     many = evaluate_many(program, np.array(rows))

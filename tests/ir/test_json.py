@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.digest import digest, metadata_digest
 from gbfl_compile.ir.json import from_json, load, to_json
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.nodes import Band, Clause, Interval, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.trees import leaf, split
 from tests.programs import programs
 
@@ -29,7 +29,7 @@ def rows_of(program):
 
 
 @settings(max_examples=300, deadline=None)
-@given(programs())
+@given(programs(("tree", "scorecard", "banded")))
 def test_json_round_trips_bit_for_bit(program):
     text = to_json(program)
     back = from_json(text)
@@ -54,6 +54,10 @@ def test_the_digest_is_of_meaning_alone():
     assert metadata_digest(respelled) != metadata_digest(SMALL)
 
 
+EVEN = (0.5, 0.5)
+CARD = Scorecard((0, 0), ((0, 1),), 3)
+BANDED = replace(CARD, bands=((Band(0, EVEN), Band(1, (1.0, 0.0))), (Band(0, EVEN),)))
+
 CHANGED = {
     "a feature's name": replace(SMALL, features=("age", "Income")),
     "a class's name": replace(SMALL, classes=("no", "Yes")),
@@ -66,6 +70,18 @@ CHANGED = {
     "a rule set's points": (
         replace(SMALL, decision=Scorecard((0, 0), ((0, 1),), 3)),
         replace(SMALL, decision=Scorecard((0, 0), ((0, 2),), 3)),
+    ),
+    "the class that a leaf answers": replace(
+        SMALL, decision=split(0, Tree((Leaf((0.25, 0.75), answer=0),)), leaf(1.0, 0.0))
+    ),
+    "bands or none": (replace(SMALL, decision=CARD), replace(SMALL, decision=BANDED)),
+    "the edge of a band": (
+        replace(SMALL, decision=BANDED),
+        replace(SMALL, decision=replace(BANDED, bands=((Band(0, EVEN), Band(2, (1.0, 0.0))), (Band(0, EVEN),)))),
+    ),
+    "a band's probability": (
+        replace(SMALL, decision=BANDED),
+        replace(SMALL, decision=replace(BANDED, bands=((Band(0, EVEN), Band(1, (0.75, 0.25))), (Band(0, EVEN),)))),
     ),
     "a rule set's scale": (
         replace(SMALL, decision=Scorecard((0, 0), ((0, 1),), 3)),
@@ -135,6 +151,18 @@ REFUSED = {
     "node with both": (
         edited(decision={"kind": "tree", "nodes": [{"probabilities": [], "clause": 0}]}),
         "node 0: unknown key 'clause'",
+    ),
+    "an answer of nothing": (
+        edited(decision={"kind": "tree", "nodes": [{"probabilities": [], "answer": None}]}),
+        "node 0: answer is null",
+    ),
+    "no bands at all": (
+        edited(decision={"kind": "scorecard", "scale": 0, "bias": [0, 0], "points": [[0, 1]], "bands": []}),
+        "bands: the list is empty",
+    ),
+    "a band of nothing": (
+        edited(decision={"kind": "scorecard", "scale": 0, "bias": [0, 0], "points": [[0, 1]], "bands": [[{}]]}),
+        "bands: the key 'least' is missing",
     ),
     "metadata not an object": (edited(metadata=[]), "metadata: expected an object"),
     "changed contents": (edited(features=["age", "wage"]), "the file was changed"),

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from dataclasses import replace
 from importlib.resources import files
 
 import pytest
@@ -12,7 +13,7 @@ from gbfl_compile.cli import main
 from gbfl_compile.cli.init import write_starter
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.json import from_json, to_json
-from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard
+from gbfl_compile.ir.nodes import Band, Clause, Interval, Leaf, OneOf, Program, Scorecard, Tree
 from gbfl_compile.ir.trees import leaf, split
 from tests.programs import programs
 
@@ -22,6 +23,11 @@ VALIDATOR = Draft202012Validator(SCHEMA)
 CLAUSES = (Clause((Interval(0, 18.0, 65.0), Interval(1, None, -0.5, "both", True))), Clause(()))
 TREE = Program(("age", "debt"), ("no", "yes"), CLAUSES, split(0, leaf(0.25, 0.75, rows=3), leaf(1.0, 0.0)), {"seed": 1})
 CARD = Program(("age", "debt"), ("no", "yes"), CLAUSES, Scorecard((0, -3), ((0, 5), (0, -1)), 10))
+BANDED = replace(
+    CARD,
+    decision=replace(CARD.decision, bands=((Band(0, (0.5, 0.5)), Band(3, (0.75, 0.25))), (Band(0, (0.25, 0.75)),))),
+)
+RATED = replace(TREE, decision=split(0, Tree((Leaf((0.75, 0.25), 3, answer=1),)), leaf(1.0, 0.0)))
 WORDS = Program(
     ("age", "grade", "smoker", "opened", "seen"),
     ("no", "yes"),
@@ -46,7 +52,7 @@ def test_the_schema_is_one():
 
 
 @settings(max_examples=300)
-@given(programs())
+@given(programs(("tree", "scorecard", "banded")))
 def test_every_program_that_is_written_is_valid(program):
     assert list(VALIDATOR.iter_errors(json.loads(to_json(program)))) == []
 
@@ -90,7 +96,7 @@ def broken(form):
             at(made, path)["surplus"] = 1
             yield f"{path} has a surplus key", made
             for key in here:
-                if key not in ("lo", "hi", "rows"):  # those may be left out
+                if key not in ("lo", "hi", "rows", "answer", "bands"):  # those may be left out
                     made = copy.deepcopy(form)
                     del at(made, path)[key]
                     yield f"{path} lacks {key}", made
@@ -100,7 +106,9 @@ def broken(form):
                 yield f"{path} is {other!r}", changed(form, path, other)
 
 
-@pytest.mark.parametrize("program", [TREE, CARD, WORDS], ids=["tree", "scorecard", "words"])
+@pytest.mark.parametrize(
+    "program", [TREE, CARD, WORDS, BANDED, RATED], ids=["tree", "scorecard", "words", "banded", "rated"]
+)
 def test_what_the_loader_refuses_for_its_shape_the_schema_refuses(program):
     form = json.loads(to_json(program))
     cases = list(broken(form))

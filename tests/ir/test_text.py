@@ -1,6 +1,6 @@
 """What people read."""
 
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.nodes import Band, Clause, Interval, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.text import atom_text, readable, unseen_text
 from gbfl_compile.ir.trees import leaf, split
 
@@ -43,6 +43,22 @@ def test_a_rule_set_reads_as_a_table():
         "+0  +124   IF a < 500",
         "the class with most points wins",
     ]
+
+
+def test_bands_read_as_one_line_per_class():
+    bands = ((Band(0, (0.6, 0.4)), Band(12, (0.9, 0.1))), (Band(0, (0.45, 0.55)),))
+    program = Program(("a", "b"), ("no", "yes"), CLAUSES, Scorecard((0, -20), ((0, 8), (0, 124)), 3, bands))
+    assert readable(program).split("\n")[4:] == [
+        "the class with most points wins",
+        "how often that was observed to be right, by its lead in points:",
+        "  no: 60 % from 0, 90 % from 12",
+        "  yes: 55 % from 0",
+    ]
+
+
+def test_a_leaf_prints_the_probability_of_the_class_it_answers():
+    program = Program(("a",), ("no", "yes"), (), Tree((Leaf((0.6, 0.4), 244, answer=1),)))
+    assert readable(program) == "ALWAYS yes (0.40, 244 rows)"
 
 
 def test_every_kind_of_interval_has_words():

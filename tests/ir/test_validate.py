@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.nodes import Band, Clause, Interval, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.trees import leaf, preorder, split
 from gbfl_compile.ir.validate import validate
 from tests.programs import programs
@@ -25,6 +25,12 @@ def tree(*nodes):
 
 
 LEAF = Leaf((0.5, 0.5))
+EVEN = (0.5, 0.5)
+
+
+def banded(*bands):
+    return program(decision=Scorecard((0, 0), ((0, 1),), 0, bands))
+
 
 ILLEGAL = {
     "no feature": (program(features=()), "at least one feature"),
@@ -92,6 +98,21 @@ ILLEGAL = {
         program(decision=Scorecard((0, 2**52), ((0, -(2**52)),))),
         "class 'yes': the points may add up past 2.53",
     ),
+    "an answer that is no class": (tree(Leaf((0.5, 0.5), answer=2)), "node 0: unknown class 2, there are 2"),
+    "an answer that is a bool": (tree(Leaf((0.5, 0.5), answer=True)), "unknown class True"),
+    "an answer that says nothing": (tree(Leaf((0.5, 0.5), answer=0)), "node 0: answer 0 is the most probable class"),
+    "bands of one class": (banded((Band(0, EVEN),)), "bands for 1 classes, there are 2"),
+    "bands in a list": (banded([Band(0, EVEN)], (Band(0, EVEN),)), "bands: item 0 is a list"),
+    "a band that is none": (banded((None,), (Band(0, EVEN),)), "bands of class 0: item 0 is a NoneType"),
+    "no band": (banded((), (Band(0, EVEN),)), "bands of class 'no': the first one begins at 0"),
+    "a first band above 0": (banded((Band(1, EVEN),), (Band(0, EVEN),)), "the first one begins at 0"),
+    "bands out of order": (
+        banded((Band(0, EVEN), Band(2, EVEN), Band(2, EVEN)), (Band(0, EVEN),)),
+        "list them by their least lead",
+    ),
+    "half a point of lead": (banded((Band(0, EVEN), Band(1.5, EVEN)), (Band(0, EVEN),)), "1.5 is not a lead"),
+    "a band's width": (banded((Band(0, (1.0,)),), (Band(0, EVEN),)), "1 probabilities for 2 classes"),
+    "a band that does not add up": (banded((Band(0, (0.5, 0.4)),), (Band(0, EVEN),)), "add up to 0.9"),
     "scale": (program(decision=Scorecard((0, 0), ((0, 0),), -1)), "scale is -1"),
     "metadata not JSON": (program(metadata={"a": {1, 2}}), "metadata.a: a builtins.set"),
     "features no tuple": (program(features="ab"), "features: a str, use a tuple"),
@@ -122,7 +143,7 @@ def test_metadata_that_goes_on_for_ever_is_refused():
 
 
 @settings(max_examples=200, deadline=None)
-@given(programs())
+@given(programs(("tree", "scorecard", "banded")))
 def test_what_the_generator_makes_is_legal(made):
     assert validate(made) is made
 

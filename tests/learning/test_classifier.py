@@ -100,7 +100,7 @@ def test_resolution_14_the_trees_labels_are_the_black_boxs_or_the_true_ones():
 
 
 def test_fitting_to_triplets_is_more_consistent_than_fitting_to_x(fitted):
-    on_x = GBFLClassifier(MODEL, head="tree", fit_on="x", single_bounds=False).fit(X, NAMES)
+    on_x = GBFLClassifier(MODEL, head="tree", mode="faithful", fit_on="x", single_bounds=False).fit(X, NAMES)
     assert fitted.consistency_.c_tb > on_x.consistency_.c_tb
 
 
@@ -177,9 +177,13 @@ def test_a_users_own_explainer_is_used():
         none, flat = np.zeros(len(x), dtype=bool), np.zeros(len(x))
         return Explanations(x, x, x, none, none, label, label, flat, flat, none, 0, domain.features)
 
-    model = GBFLClassifier(MODEL, head="tree", explainer=nothing_found).fit(X, NAMES)
+    model = GBFLClassifier(MODEL, head="tree", mode="faithful", explainer=nothing_found).fit(X, NAMES)
     assert sizes == [150]
     assert model.clauses_ == ()
+    # the joint tree has rows to fit even where nothing is explained
+    joint = GBFLClassifier(MODEL, head="tree", explainer=nothing_found, extra_rows=0).fit(X, NAMES)
+    assert sizes == [150, 150]
+    assert joint.score(X, MODEL.predict(X)) > 0.9
 
 
 @pytest.mark.parametrize(
@@ -188,7 +192,7 @@ def test_a_users_own_explainer_is_used():
         ({"max_depth": 6}, "max_depth=6: a readable tree is 1 to 5 levels"),
         ({"max_depth": 0}, "max_depth=0"),
         ({"max_depth": "deep"}, "max_depth='deep'"),
-        ({"grid": "spline"}, "spline"),
+        ({"grid": "spline", "mode": "faithful"}, "spline"),
         ({"head": "forest"}, "head='forest' is not one of tree, rules, rule_list"),
         ({"max_clauses": 0}, "max_clauses=0: a whole number, at least 1"),
         ({"C": 0}, "C=0"),
@@ -199,6 +203,7 @@ def test_a_users_own_explainer_is_used():
         ({"role_weights": (1, float("nan"), 1)}, "role_weights="),
         ({"role_weights": (0, 1, 1)}, "role_weights="),
         ({"mode": "loose"}, "mode='loose'"),
+        ({"min_samples_leaf": 0}, "min_samples_leaf=0"),
         ({"fit_on": "y"}, "fit_on='y'"),
         ({"labels": "mine"}, "labels='mine'"),
         ({"explainer": "lime"}, "explainer='lime'"),
@@ -229,7 +234,7 @@ DATA = Path(__file__).parents[3] / "shared" / "data"
 def test_magic_is_explained_almost_everywhere():
     frame = pd.read_csv(DATA / "magic.csv.gz").sample(1500, random_state=0)
     y = frame.pop("class")
-    model = GBFLClassifier(head="tree", grid_points=30, skip=3, random_state=0).fit(frame, y)
+    model = GBFLClassifier(head="tree", extra_rows=0, random_state=0).fit(frame, y)
     counts = model.explanations_.counts()
     assert counts["pp_found"] == 1500
     assert counts["pn_found"] > 1100

@@ -48,6 +48,9 @@ def loans(rows=600, seed=0):
     return table
 
 
+TOWNS = [f"t{n // 2}" for n in range(2400)]
+
+
 def quiet(note):
     """Nobody reads the notes here."""
 
@@ -113,10 +116,33 @@ def test_keys_are_left_out_and_named_unless_asked_for():
     assert "number" in read_sample(table, Choice("default", kinds={"number": "number"}), most=1000).features
 
 
+def test_a_key_is_seen_in_a_part_of_the_rows(tmp_path):
+    loans(600).assign(number=range(1, 1201, 2)).to_csv(tmp_path / "t.csv", index=False)
+    sample = read_sample(tmp_path / "t.csv", Choice("default"), most=150)
+    assert "number" not in sample.features
+
+
+def test_a_column_of_too_many_texts_is_named_and_left_out():
+    sample = read_sample(loans(2400).assign(town=TOWNS), Choice("default"), most=200)
+    assert "town" not in sample.features
+    assert any("column 'town' has 1,200 different texts, 1,000 at most, and is left out" in n for n in sample.notes)
+
+
+def test_rows_without_a_class_are_counted_and_left_out(tmp_path):
+    table = loans(200).assign(default=["?"] * 3 + [""] * 2 + ["1", "2"] * 97 + ["1"])
+    table.to_csv(tmp_path / "t.csv", index=False)
+    sample = read_sample(tmp_path / "t.csv", Choice("default"), most=1000)
+    assert "5 of 200 rows have no class in 'default' and are left out" in sample.notes
+    assert set(sample.split.y.tolist()) == {1, 2}, "without the mark they are numbers"
+    assert sample.facts["left_out"] == 5
+    with pytest.raises(BadInput, match="the target 'default' is missing in 5 of 200 rows, the first is row 1"):
+        read_sample(tmp_path / "t.csv", Choice("default", missing="refuse"), most=1000)
+
+
 @pytest.mark.parametrize(
     ("change", "options", "says"),
     [
-        ({"town": [f"t{n // 2}" for n in range(2400)]}, {}, "1,200 different texts, 1,000 at most"),
+        ({"town": TOWNS}, {"kinds": {"town": "category"}}, "1,200 different texts, 1,000 at most"),
         ({}, {"explainer": "macem"}, "'job' is a category, and macem needs numbers"),
         ({}, {"triplets": "t.npz"}, "a file of triplets holds numbers alone"),
         ({}, {"kinds": {"jobb": "category"}}, "--kind jobb=category: there is no feature"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations, permutations
 
@@ -17,7 +17,7 @@ from gbfl_compile.auditing.region import exact_text
 from gbfl_compile.auditing.verdict import Change
 from gbfl_compile.ir.intervals import values_of
 from gbfl_compile.ir.kinds import intervals_in
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.nodes import Band, Clause, Interval, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.text import label_text, printable
 
 LEAF, POINTS, SIDES, OTHER_QUESTION = 2, 2, 4, 5
@@ -63,17 +63,14 @@ def _leaf_answer(case: Case, here: Bits) -> Leaf | None:
     if case.deployed.probabilities is None:
         return Leaf(tuple(float(c == classes[0]) for c in range(len(case.program.classes))))
     leaf_probabilities = np.unique(case.deployed.probabilities[here], axis=0)
-    if (
-        len(leaf_probabilities) > 1
-        or not np.isfinite(leaf_probabilities).all()
-        or int(leaf_probabilities[0].argmax()) != classes[0]
-    ):
+    if len(leaf_probabilities) > 1 or not np.isfinite(leaf_probabilities).all():
         return None
-    return Leaf(tuple(leaf_probabilities[0].tolist()))
+    most = int(leaf_probabilities[0].argmax())
+    return Leaf(tuple(leaf_probabilities[0].tolist()), answer=None if most == classes[0] else classes[0])
 
 
 def _leaf_change(program: Program, number: int, before: Leaf, after: Leaf) -> Change:
-    classes = [program.classes[int(np.argmax(leaf.probabilities))] for leaf in (before, after)]
+    classes = [program.classes[leaf.winner] for leaf in (before, after)]
     if classes[0] != classes[1]:
         return Change(f"leaf {number}", *(label_text(label) for label in classes))
     texts = (", ".join(map(exact_text, leaf.probabilities)) for leaf in (before, after))
@@ -182,7 +179,7 @@ def _from_probabilities(case: Case, points: Numbers, holds: Bits, c: int) -> tup
     """Probabilities tell points against those of another class, up to their last digits."""
     card, leaf_probabilities = case.program.decision, case.deployed.probabilities
     assert isinstance(card, Scorecard) and leaf_probabilities is not None  # noqa: S101, PT018 - looked at before
-    if len(case.program.classes) < 2:
+    if len(case.program.classes) < 2 or card.bands:  # a band tells a range of leads, not the points
         return None
     against = 0 if c else 1
     known = holds & (leaf_probabilities[:, c] > 0) & (leaf_probabilities[:, against] > 0)
@@ -278,9 +275,19 @@ def _with_classes(program: Program, a: int, b: int) -> Tree | Scorecard:
     decision = program.decision
     if isinstance(decision, Scorecard):
         rows = [tuple(row[c] for c in order) for row in (decision.bias, *decision.points)]
-        return replace(decision, bias=rows[0], points=tuple(rows[1:]))
-    nodes = (
-        replace(node, probabilities=tuple(node.probabilities[c] for c in order)) if isinstance(node, Leaf) else node
-        for node in decision.nodes
-    )
+        swapped = (tuple(_with_order(band, order) for band in decision.bands[c]) for c in order)
+        bands = tuple(swapped) if decision.bands else ()
+        return replace(decision, bias=rows[0], points=tuple(rows[1:]), bands=bands)
+    nodes = (_swapped_leaf(node, order) if isinstance(node, Leaf) else node for node in decision.nodes)
     return Tree(tuple(nodes))
+
+
+def _with_order(band: Band, order: Sequence[int]) -> Band:
+    return replace(band, probabilities=tuple(band.probabilities[c] for c in order))
+
+
+def _swapped_leaf(leaf: Leaf, order: Sequence[int]) -> Leaf:
+    """The leaf with its classes exchanged, the class it answers as well."""
+    moved = replace(leaf, probabilities=tuple(leaf.probabilities[c] for c in order), answer=None)
+    answer = order.index(leaf.winner)
+    return moved if moved.winner == answer else replace(moved, answer=answer)

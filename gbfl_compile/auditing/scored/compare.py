@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gbfl_compile.auditing.answers import Bits, RowAnswers, differing
+from gbfl_compile.auditing.answers import Bits, RowAnswers, differing, leaf_classes
 from gbfl_compile.auditing.diagnose import Explanation, explain
 from gbfl_compile.auditing.scored.source import Batch, part_of, rows_of
 from gbfl_compile.auditing.verdict import Change
@@ -23,7 +23,6 @@ from gbfl_compile.checking.artifact import prove_artifact
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files.atomic import temporary_folder
 from gbfl_compile.ir.batch import Matrix, evaluate_many, score_probabilities
-from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.nodes import Clause, Label, Leaf, Program, Tree
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ def _by_scorer(program: Program, scorer: Scorer, batch: Batch) -> BatchAnswers:
 def _with_classes(program: Program, decided: NDArray[Any]) -> BatchAnswers:
     """Ties go to the lower class, as argmax has it."""
     if isinstance(program.decision, Tree):
-        of_leaf = np.array([winner(n.probabilities) for n in program.decision.nodes if isinstance(n, Leaf)])
+        of_leaf = leaf_classes(program.decision)
         return BatchAnswers(decided, of_leaf[decided])
     return BatchAnswers(decided, decided.argmax(axis=1))
 

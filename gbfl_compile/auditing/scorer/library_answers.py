@@ -16,7 +16,6 @@ from gbfl_compile.auditing.answers import NO_SCORE, Bits, RowAnswers, clauses_he
 from gbfl_compile.auditing.scorer import WitnessInput
 from gbfl_compile.auditing.scorer.library_worker import BATCHES, NO_ANSWER
 from gbfl_compile.ir.batch import Answers, evaluate_many
-from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.nodes import Leaf, Program, Split, Tree
 from gbfl_compile.ir.reasons import reasons_of
 from gbfl_compile.ir.trees import leaf_numbers, paths
@@ -148,7 +147,7 @@ def table_findings(program: Program, report: Mapping[str, Any], name: str) -> di
         shares = [[float(share).hex() for share in leaf.probabilities] for leaf in leaves]
         approved["leaf"] = [
             [-1],
-            *([winner(leaf.probabilities), *each] for leaf, each in zip(leaves, shares, strict=True)),
+            *([leaf.winner, *each] for leaf, each in zip(leaves, shares, strict=True)),
             [-1],
         ]
     findings: dict[str, str | None] = {}

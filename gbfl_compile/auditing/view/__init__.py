@@ -76,8 +76,10 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
     rows out, is read and run through its layers instead (`layered`).
     """
     view = read_view(database, name)
-    fingerprint = hashlib.sha256(view.definition.encode("utf-8")).hexdigest()
+    definition = view.definition.encode("utf-8")
+    fingerprint = hashlib.sha256(definition).hexdigest()
     verdict = DeployedVerdict(what, "view", "not run", fingerprint=fingerprint, engine=database.version)
+    verdict = replace(verdict, material={"definition.sql": definition})
     if view.materialized:
         reason = (
             f"it is a materialized view and answers from stored rows: compare those with --scored {printable(name)}"

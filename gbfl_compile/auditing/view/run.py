@@ -90,13 +90,12 @@ def expected_answers(
 ) -> ExpectedAnswers:
     """What the program answers on the rows; columns such as `p_yes` are called by `names`, or by its own classes."""
     answers = evaluate_many(program, rows)
-    is_tree = isinstance(program.decision, Tree)
     classes = names or program.classes
     columns = [
         [_value(kind, value) for value in _column(program, rows, answers, kind, name, classes)]
         for kind, name in outputs
     ]
-    near = tuple(kind == "probabilities" and not is_tree for kind, _ in outputs)
+    near = tuple(kind == "probabilities" and not program.has_exact_probabilities for kind, _ in outputs)
     return ExpectedAnswers(outputs, near, rows, tuple(zip(*columns, strict=True)), tuple(range(len(rows))))
 
 

@@ -35,7 +35,6 @@ from gbfl_compile.backends.render import render
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files import resource_folder
 from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.nodes import Label, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.reasons import reasons_of
 from gbfl_compile.ir.text import readable
@@ -214,7 +213,7 @@ def _tree_values(tree: Tree) -> dict[str, Any]:
         "tree": True,
         "leaf_count": len(leaves),
         "node_count": len(tree.nodes),
-        "leaf_classes": rows_of([str(winner(node.probabilities)) for _, node in leaves]),
+        "leaf_classes": rows_of([str(node.winner) for _, node in leaves]),
         "leaf_probabilities": [", ".join(literal(p) for p in node.probabilities) for _, node in leaves],
         "leaf_nodes": rows_of([str(index) for index, _ in leaves]),
         "nodes_above": rows_of([str(node) for node in above]),

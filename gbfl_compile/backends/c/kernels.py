@@ -32,7 +32,6 @@ from gbfl_compile.backends.c.expressions import (
     used_features,
 )
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.float32 import float32_at_or_above
 from gbfl_compile.ir.intervals import above
 from gbfl_compile.ir.nodes import Interval, Leaf, Program, Scorecard, Split, Tree
@@ -272,7 +271,7 @@ def select_tree(program: Program, tree: Tree, real: Real, answer: Literal["leaf"
     for index in reversed(range(len(tree.nodes))):
         node = tree.nodes[index]
         if isinstance(node, Leaf):
-            value[index] = str(number[index] if answer == "leaf" else winner(node.probabilities))
+            value[index] = str(number[index] if answer == "leaf" else node.winner)
             continue
         then, otherwise = value.pop(node.then), value.pop(node.otherwise)
         if then == otherwise:

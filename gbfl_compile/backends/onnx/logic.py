@@ -12,7 +12,6 @@ from typing import Any
 
 from gbfl_compile.backends.onnx.graph import Graph, add, add_many, constant, numbers, tensor_type
 from gbfl_compile.backends.onnx.words import Codes, boolean_interval, is_word, word_column
-from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.nodes import Atom, Clause, Interval, Leaf, OneOf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.text import clause_text, printable
 from gbfl_compile.ir.trees import leaf_numbers
@@ -222,4 +221,4 @@ def score_lines(graph: Graph, bits: str, card: Scorecard) -> str:
 def leaf_tables(tree: Tree) -> tuple[list[tuple[float, ...]], list[int]]:
     """For each leaf its probabilities and the index of its class."""
     leaves = [node for node in tree.nodes if not isinstance(node, Split)]
-    return [leaf.probabilities for leaf in leaves], [winner(leaf.probabilities) for leaf in leaves]
+    return [leaf.probabilities for leaf in leaves], [leaf.winner for leaf in leaves]

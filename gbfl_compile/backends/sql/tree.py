@@ -10,7 +10,6 @@ from gbfl_compile.backends.sql.options import Output
 from gbfl_compile.backends.sql.query import Item, Stage, item
 from gbfl_compile.backends.sql.text import identifier, label, literal, string
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.nodes import Leaf, Program, Tree
 from gbfl_compile.ir.reasons import leaf_reasons
 from gbfl_compile.ir.trees import deep_splits, leaf_numbers
@@ -61,7 +60,7 @@ def _values(
     for output in outputs:
         match output.kind:
             case "label":
-                yield output, [label(dialect, program.classes[winner(leaf.probabilities)]) for leaf in leaves]
+                yield output, [label(dialect, program.classes[leaf.winner]) for leaf in leaves]
             case "probabilities":
                 yield output, [literal(dialect, leaf.probabilities[output.index]) for leaf in leaves]
             case "leaf":

@@ -9,8 +9,9 @@ run through both sides before it is reported; a search that uses up its time is 
 
 from __future__ import annotations
 
+import random
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -29,7 +30,17 @@ from gbfl_compile.checking.prove.findings import (
 )
 from gbfl_compile.checking.prove.graph import Graph, Key, add_decision
 from gbfl_compile.checking.prove.labels import Adder, Side, Walker, adder_of, find_other_label, walk_to_other_label
-from gbfl_compile.checking.prove.points import Sum, against_first, combine, minus, nonzero_row, sum_of
+from gbfl_compile.checking.prove.points import (
+    Sum,
+    against_first,
+    combine,
+    largest_lead,
+    minus,
+    nonzero_row,
+    sum_of,
+    unequal_leads,
+    won_by,
+)
 from gbfl_compile.checking.prove.trees import find_difference
 from gbfl_compile.checking.reading.conditions import same_parts
 from gbfl_compile.checking.reading.evaluate import run_reading
@@ -44,6 +55,9 @@ BUDGET_SECONDS = 10.0
 
 FEW_BOXES = 300
 """Boxes split before a walk is tried: most rule sets are decided by then."""
+
+ROWS_TRIED = 500
+"""Rows on which bands of other points are compared, before that is left undecided."""
 
 Keys = dict[Aspect, Callable[[Outcome], Key]]
 
@@ -113,7 +127,7 @@ def _decide(case: Case) -> dict[Aspect, Finding]:
             findings: dict[Aspect, Finding] = {
                 "labels": _search_within(case, partial(_other_label, case, a, b), "labels")
             }
-            if isinstance(b, PointDecision) and (b.scale is not None or b.constants is not None):
+            if isinstance(b, PointDecision) and (b.scale is not None or b.constants is not None or b.bands):
                 findings["probabilities"] = NoDecision("a tree's probabilities against those of a rule set")
             if isinstance(a, PointDecision):
                 findings |= _decide_written(case, a, b)
@@ -237,11 +251,46 @@ def _decide_rule_sets(case: Case, a: PointDecision, b: PointDecision) -> dict[As
             seen_by = [_times(seen, 2 ** (max(scales) - scale)) for scale in scales]
             logits = minus(*(combine(each, factors) for each, factors in zip(sums, seen_by, strict=True)))
         findings["probabilities"] = _search_within(case, partial(_nonzero, case, logits), "probabilities")
+    if a.bands or b.bands:
+        findings |= _decide_bands(case, a, b, difference)
     return {
         "labels": _search_within(case, partial(_other_label, case, a, b, difference), "labels"),
         **findings,
         **_decide_written(case, a, b),
     }
+
+
+def _decide_bands(case: Case, a: PointDecision, b: PointDecision, difference: Sum) -> dict[Aspect, Finding]:
+    """Constants by lead: where the points are the same, a row is searched for at each lead whose constants differ."""
+    if not b.bands and b.scale is None:
+        return {}  # it gives none, or the same for every row
+    try:
+        apart = _nonzero(case, difference)
+    except (OutOfTime, RecursionError):
+        return {"probabilities": NoDecision(f"not decided within {case.budget_seconds:g} seconds")}
+    if apart is None and a.bands and b.bands:
+        return {"probabilities": _search_within(case, partial(_other_band, case, a, b), "probabilities")}
+    for row in (apart or {}, *_random_boxes(case)):
+        example = _example(case, _whole_row(case, row))
+        if _shows(case, "probabilities", example):
+            return {"probabilities": example}
+    return {"probabilities": NoDecision("bands of other points, or bands on one side alone; no row that differs")}
+
+
+def _random_boxes(case: Case) -> Iterator[Box]:
+    """Rows to try where no search decides: one cell per feature, the same ones every time."""
+    choose = random.Random(0)  # noqa: S311 - no secret
+    for _ in range(ROWS_TRIED):
+        yield {f: 1 << choose.randrange(len(starts) + 2) for f, starts in enumerate(case.cells.starts)}
+
+
+def _other_band(case: Case, a: PointDecision, b: PointDecision) -> Box | None:
+    """A box in which the bands of two rule sets with the same points give different constants."""
+    for c, least, most in unequal_leads(a.bands, b.bands, largest_lead(a)):
+        box = _other_label(case, won_by(a, c, least), won_by(a, c, most + 1))
+        if box is not None:
+            return box
+    return None
 
 
 def _same_terms(a: PointDecision, b: PointDecision) -> bool:

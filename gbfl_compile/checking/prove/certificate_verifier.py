@@ -69,7 +69,10 @@ def _digest(program: Form) -> str:
         "decision": [
             [node["clause"], node["then"], node["otherwise"]]
             if "clause" in node
-            else [float.fromhex(p["hex"]).hex() for p in node["probabilities"]]
+            else [
+                *([{"answer": node["answer"]}] if "answer" in node else []),
+                *(float.fromhex(p["hex"]).hex() for p in node["probabilities"]),
+            ]
             for node in program["decision"]["nodes"]
         ],
     }
@@ -158,7 +161,8 @@ def _program_steps(program: Form) -> list[Form]:
         else:
             listed = [p["hex"] for p in node["probabilities"]]
             numbers = [float.fromhex(p) for p in listed]
-            steps.append({"winner": numbers.index(max(numbers)), "probabilities": listed, "leaf": leaves})
+            winner = node.get("answer", numbers.index(max(numbers)))
+            steps.append({"winner": winner, "probabilities": listed, "leaf": leaves})
             leaves += 1
     return steps
 

@@ -17,7 +17,7 @@ from gbfl_compile.ir.nodes import Program, Scorecard
 PROBABILITY_BOUND = 1e-12
 """How far a rule set's probabilities may lie apart: they go through exp, which engines round differently.
 
-Labels, scores, leaves and tree probabilities are compared with ==.
+Labels, scores, leaves and the probabilities of trees and bands are compared with ==.
 """
 
 Aspect: TypeAlias = Literal["labels", "scores", "probabilities", "leaf"]
@@ -124,12 +124,13 @@ def differs(program: Program, reading: Reading, aspect: Aspect, source: Answer, 
         case "leaf":
             return source.leaf != target.leaf
         case "probabilities":
-            if source.scores is None:
+            if program.has_exact_probabilities or source.scores is None:
                 return source.probabilities != target.probabilities
-            if not isinstance(reading.decision, PointDecision) or reading.decision.constants is not None:
+            decision = reading.decision
+            if not isinstance(decision, PointDecision) or decision.constants is not None or decision.bands:
                 return target.probabilities is None or not are_close(source.probabilities, target.probabilities)
             assert isinstance(program.decision, Scorecard) and target.scores is not None  # noqa: S101, PT018
-            return _logits(source.scores, program.decision.scale) != _logits(target.scores, reading.decision.scale or 0)
+            return _logits(source.scores, program.decision.scale) != _logits(target.scores, decision.scale or 0)
         case _:
             assert_never(aspect)
 

@@ -7,13 +7,14 @@ any cut nor for the missing value: the canonical polynomial over `x >= t`, taken
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from gbfl_compile.checking.prove.budget import Budget
 from gbfl_compile.checking.prove.cells import Atoms, Cells, join
 from gbfl_compile.checking.prove.graph import is_or, take_apart
 from gbfl_compile.checking.reading.nodes import Condition, PointDecision
+from gbfl_compile.ir.nodes import Band
 
 Points: TypeAlias = tuple[int, ...]
 Sum: TypeAlias = dict[Atoms, Points]
@@ -104,6 +105,38 @@ def nonzero_row(cells: Cells, clock: Budget, total: Sum) -> dict[int, int] | Non
         if row is not None:
             return {**row, feature: 1 << cell}
     return None
+
+
+Bands: TypeAlias = tuple[tuple[Band, ...], ...]
+
+
+def unequal_leads(a: Bands, b: Bands, largest: int) -> Iterator[tuple[int, int, int]]:
+    """Where two tables of bands differ: a class, and the leads from least to most at which it wins, up to `largest`."""
+    for c, (own, others) in enumerate(zip(a, b, strict=True)):
+        edges = sorted({band.least for band in (*own, *others) if band.least <= largest})
+        for least, following in zip(edges, [*edges[1:], largest + 1], strict=True):
+            if _rates_at(own, least) != _rates_at(others, least):
+                yield c, least, following - 1
+
+
+def _rates_at(bands: tuple[Band, ...], lead: int) -> tuple[float, ...]:
+    return next(band.probabilities for band in reversed(bands) if lead >= band.least)
+
+
+def largest_lead(scored: PointDecision) -> int:
+    """No class is further ahead of another than this, on any row."""
+    return sum(max(row) - min(row) for row in (scored.bias, *(points for _, points in scored.terms)))
+
+
+def won_by(scored: PointDecision, c: int, lead: int) -> PointDecision:
+    """Points by which class `c` wins just where it wins with at least this lead; the other classes as they were.
+
+    All points count double and the lead is taken off in odd numbers, so that class `c` ties with no other.
+    """
+    terms = tuple((condition, tuple(2 * p for p in points)) for condition, points in scored.terms)
+    bias = [2 * start for start in scored.bias]
+    bias[c] -= 2 * lead - 1 if lead else 0
+    return PointDecision(tuple(bias), terms)
 
 
 def _busiest(total: Sum) -> int | None:

@@ -27,7 +27,7 @@ from gbfl_compile.checking.reading.nodes import (
 )
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix, label_array
-from gbfl_compile.ir.evaluate import softmax, winner
+from gbfl_compile.ir.evaluate import band_probabilities, softmax, winner
 from gbfl_compile.ir.intervals import Values
 from gbfl_compile.ir.nodes import Label
 
@@ -80,6 +80,8 @@ def _add_up(reading: Reading, scored: PointDecision, row: Sequence[float]) -> Re
             scores = [score + more for score, more in zip(scores, points, strict=True)]
     position = scored_winner(scores, scored)
     probabilities = scored.constants if scored.scale is None else softmax(scores, scored.scale)
+    if scored.bands:
+        probabilities = band_probabilities(scored.bands, scores)
     return ReaderAnswer(reading.classes[position], probabilities, None, tuple(scores))
 
 

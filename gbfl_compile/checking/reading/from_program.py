@@ -20,7 +20,6 @@ from gbfl_compile.checking.reading.nodes import (
 )
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.intervals import Texts, code_values, tested_values, whole_values
 from gbfl_compile.ir.kinds import Codebook, codebook
 from gbfl_compile.ir.nodes import Atom, Clause, Kind, Label, Leaf, Program, Scorecard, Split, Tree
@@ -33,9 +32,10 @@ def as_reading(program: Program, book: Codebook | None = None) -> Reading:
     match program.decision:
         case Tree():
             decision: StepDecision | PointDecision = StepDecision(tuple(_steps(program, program.decision, book)))
-        case Scorecard(bias, points, scale):
+        case Scorecard(bias, points, scale, bands):
             conditions = (condition_of(program, clause, book) for clause in program.clauses)
-            decision = PointDecision(bias, tuple(zip(conditions, points, strict=True)), scale)
+            terms = tuple(zip(conditions, points, strict=True))
+            decision = PointDecision(bias, terms, None if bands else scale, bands=bands)
         case _:
             assert_never(program.decision)
     place = "the program itself"
@@ -58,7 +58,7 @@ def _steps(program: Program, tree: Tree, book: Codebook) -> list[Ask | Outcome]:
             case Split(clause, then, otherwise):
                 steps.append(Ask(condition_of(program, program.clauses[clause], book), then, otherwise))
             case Leaf(probabilities):
-                steps.append(Outcome(winner(probabilities), probabilities, numbers[index]))
+                steps.append(Outcome(node.winner, probabilities, numbers[index]))
             case _:
                 assert_never(node)
     return steps
@@ -127,10 +127,13 @@ def map_tests(reading: Reading, change: Callable[[Test], Test]) -> Reading:
             assert_never(reading.decision)
 
 
-def align(reading: Reading, features: tuple[str, ...], classes: tuple[Label, ...]) -> Reading:
+def align(
+    reading: Reading, features: tuple[str, ...], classes: tuple[Label, ...], kinds: tuple[Kind, ...] = ()
+) -> Reading:
     """The reading with its features and classes found by name, for artifacts that take values by name.
 
-    A feature the artifact never mentions is fine; one it has and `features` has not is refused.
+    A feature the artifact never mentions is fine, and is of the kind that `kinds` says; one it has and `features` has
+    not is refused.
     """
     column = {name: index for index, name in enumerate(features)}
     if unknown := [name for name in reading.features if name not in column]:
@@ -157,16 +160,17 @@ def align(reading: Reading, features: tuple[str, ...], classes: tuple[Label, ...
     nan = reading.nan_features
     moved_nan = None if nan is None else frozenset(feature[place] for place in nan)
     aligned = replace(reading, features=features, classes=classes, decision=decision, nan_features=moved_nan)
-    return _with_kinds(aligned, reading, feature) if reading.kinds else aligned
+    return _with_kinds(aligned, reading, feature, kinds) if reading.kinds or kinds else aligned
 
 
-def _with_kinds(aligned: Reading, reading: Reading, feature: list[int]) -> Reading:
-    """The kinds and texts of the features at their new places; a feature that is never mentioned counts as a number."""
-    kinds: list[Kind] = ["number"] * len(aligned.features)
+def _with_kinds(aligned: Reading, reading: Reading, feature: list[int], kinds: tuple[Kind, ...]) -> Reading:
+    """The kinds and texts of the features at their new places."""
+    of_all: list[Kind] = list(kinds) if kinds else ["number"] * len(aligned.features)
     book: list[tuple[str, ...]] = [()] * len(aligned.features)
-    for place, kind, texts in zip(feature, reading.kinds, reading.book, strict=True):
-        kinds[place], book[place] = kind, texts
-    return replace(aligned, kinds=tuple(kinds), book=tuple(book))
+    for index, place in enumerate(feature):
+        of_all[place] = reading.kinds[index] if reading.kinds else "number"
+        book[place] = reading.book[index] if reading.kinds else ()
+    return aligned if set(of_all) == {"number"} else replace(aligned, kinds=tuple(of_all), book=tuple(book))
 
 
 def _renumber_step(

@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 from gbfl_compile.errors import in_short
 from gbfl_compile.ir.intervals import Values
-from gbfl_compile.ir.nodes import Kind, Label
+from gbfl_compile.ir.nodes import Band, Kind, Label
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,10 @@ class PointDecision:
     """What is said of each clause where it held, in words; None for one that never does."""
     constants: tuple[float, ...] | None = None
     """The probabilities, where they are written out as the same numbers for every row; `scale` is None then."""
+    bands: tuple[tuple[Band, ...], ...] = ()
+    """The probabilities by the winner's lead, class by class, where they are constants of bands; `scale` is None then.
+
+    The winner is the lower of equal classes: a reader refuses bands beside another rule for ties."""
 
 
 @dataclass(frozen=True, slots=True)

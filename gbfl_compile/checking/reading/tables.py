@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from gbfl_compile.checking.reading.nodes import Outcome, Unread
-from gbfl_compile.ir.nodes import Label
+from gbfl_compile.ir.nodes import Band, Label
 from gbfl_compile.ir.validate import LARGEST_SCALE
 
 Step: TypeAlias = tuple[int, int, bool]
@@ -93,6 +93,23 @@ def rows_of_points(value: object, where: str, classes: int) -> tuple[tuple[int, 
     if not all(type(worth) is int for row in value for worth in row):
         raise Unread(f"{where}: points are whole numbers")
     return value
+
+
+def bands_by_class(value: object, classes: int) -> tuple[tuple[Band, ...], ...]:
+    """For each class its bands, from pairs of a least lead, ascending from 0, and one probability per class."""
+    if not isinstance(value, tuple) or len(value) != classes or classes < 2:
+        raise Unread(f"the bands are not those of {classes} classes")
+    bands = []
+    for c, own in enumerate(value):
+        where = f"the bands of class {c}"
+        if not isinstance(own, tuple) or not own or not all(isinstance(b, tuple) and len(b) == 2 for b in own):
+            raise Unread(f"{where}: not pairs of a lead and probabilities")
+        leads = [least for least, _ in own]
+        if any(type(least) is not int for least in leads) or leads[0] != 0 or leads != sorted(set(leads)):
+            raise Unread(f"{where}: they do not ascend from 0 in whole points")
+        rates = [leaf_outcome(where, 0, probabilities, classes, 0).probabilities for _, probabilities in own]
+        bands.append(tuple(Band(least, each) for least, each in zip(leads, rates, strict=True) if each is not None))
+    return tuple(bands)
 
 
 def scale_of(worth: float) -> int:

@@ -99,7 +99,9 @@ def _numbers_of(program: Program) -> set[float]:
     if isinstance(program.decision, Tree):
         answers = {p for node in program.decision.nodes if isinstance(node, Leaf) for p in node.probabilities}
     else:
-        answers = {float(p) for points in (program.decision.bias, *program.decision.points) for p in points}
+        card = program.decision
+        answers = {float(p) for points in (card.bias, *card.points) for p in points}
+        answers |= {n for own in card.bands for band in own for n in (float(band.least), *band.probabilities)}
     return answers | bounds
 
 

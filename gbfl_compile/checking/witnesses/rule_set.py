@@ -18,7 +18,9 @@ from gbfl_compile.checking.prove.boxes import INT64_SAFE
 from gbfl_compile.checking.prove.budget import OutOfTime, Steps
 from gbfl_compile.checking.prove.cells import Atoms, Cells, cell_at, join
 from gbfl_compile.checking.prove.labels import EXACT_IN_DOUBLES, Adder, Column, column_of, find_other_label
+from gbfl_compile.checking.prove.points import won_by
 from gbfl_compile.checking.prove.solve import atoms_of
+from gbfl_compile.checking.reading.nodes import And, PointDecision
 from gbfl_compile.checking.witnesses.search import PINS, Row, WitnessSearch, any_row, turning_cells, values_of_rows
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.kinds import codebook
@@ -165,6 +167,7 @@ def rule_set_rows(program: Program, card: Scorecard, cells: Cells, choose: rando
     unseen = [turn for turn, yes in zip(turns, done, strict=True) if not yes]
     unseen = _move_to_ties(program, card, cells, unseen, choose, search)
     _search(program, card, cells, unseen, search)
+    _search_band_edges(program, card, cells, search)
     search.rows += _pinned_rows(program, cells, choose)
     search.rows += _mixed_rows(program, cells, choose)
     return search
@@ -237,6 +240,29 @@ def _search(program: Program, card: Scorecard, cells: Cells, turns: list[Turn], 
         if box is not None:
             every = {feature: box.get(feature, 1) for feature in range(len(cells.starts))}
             search.rows.append({feature: mask & -mask for feature, mask in every.items()})
+
+
+def _search_band_edges(program: Program, card: Scorecard, cells: Cells, search: WitnessSearch) -> None:
+    """Rows on which a class wins by just the lead at which a band begins, and by one point less."""
+    book = codebook(program)
+    atoms = [atoms_of(cells, program, clause, book) for clause in program.clauses]
+    steps_each = min(STEPS_TO_SHOW, WORK_IN_ALL // ((len(atoms) + 1) * max(1, sum(map(len, card.bands)))))
+    scored = PointDecision(card.bias, tuple((And(()), points) for points in card.points))
+    for c, own in enumerate(card.bands):
+        for lead in sorted({lead for band in own[1:] for lead in (band.least - 1, band.least)}):
+            won, won_by_more = (_adder(won_by(scored, c, least), atoms) for least in (lead, lead + 1))
+            try:
+                box = find_other_label(cells, Steps(steps_each), won, won_by_more, None)
+            except OutOfTime:
+                search.given_up.append(f"class {c}, a lead of {lead}: the edge of a band")
+                continue
+            if box is not None:
+                every = {feature: box.get(feature, 1) for feature in range(len(cells.starts))}
+                search.rows.append({feature: mask & -mask for feature, mask in every.items()})
+
+
+def _adder(scored: PointDecision, atoms: Sequence[Atoms]) -> Adder:
+    return Adder(scored.bias, tuple(zip(atoms, (points for _, points in scored.terms), strict=True)), "lower")
 
 
 def _label_of(turn: Turn) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
 from gbfl_compile.ir.columns import Columns
-from gbfl_compile.tables.palettes import Palette, as_table
+from gbfl_compile.tables.palettes import Palette, as_table, other_forms
 
 Matrix: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -82,7 +83,8 @@ def as_black_box(
     of `sample`; a model fitted on a DataFrame is handed one with its own columns in its own order. A callable
     may answer P(class 1) alone, as one number per row. A block that is not answered within `time_limit` seconds
     is an error. Where the rows hold codes of words, `table` says how they become a DataFrame like the one the model
-    was trained on. A BlackBox has been checked before and is returned unchanged.
+    was trained on; a model that fails on the table as it is gets its words as pandas categories, or gaps for its marks
+    of missing values. A BlackBox has been checked before and is returned unchanged.
     """
     if isinstance(model, BlackBox):
         return model
@@ -100,8 +102,8 @@ def as_black_box(
         name = type(model).__name__
         raise BadInput(f"black box {name} has no predict_proba and is not callable: give one of the two")
     box = BlackBox(model, np.arange(0), False, sample.shape[1], columns, order, block_rows, time_limit, 0, table)
-    few = sample[np.unique(np.linspace(0, len(sample) - 1, ASKED_TWICE).astype(np.int64))]
-    answer = _as_table(_ask(box, few), len(few))
+    few = sample[_few_rows(sample)]
+    box, answer = _first_answer(box, few)
     again = _as_table(_ask(box, few[::-1]), len(few))
     _refuse_fickle(answer, again[::-1])
     width = answer.shape[1]
@@ -110,6 +112,27 @@ def as_black_box(
     if classes.ndim != 1 or len(classes) != width:
         raise BadInput(f"the black box names {np.size(classes)} classes and answers {width} columns")
     return replace(box, classes=classes, names_classes=named is not None)
+
+
+def _few_rows(sample: Matrix) -> Ints:
+    """Rows from all parts of the sample, and for each column the first row in which it is missing."""
+    spread = np.linspace(0, len(sample) - 1, ASKED_TWICE).astype(np.int64)
+    missing = np.isnan(sample)
+    return np.unique(np.concatenate((spread, missing.argmax(axis=0)[missing.any(axis=0)])))
+
+
+def _first_answer(box: BlackBox, few: Matrix) -> tuple[BlackBox, Matrix]:
+    """The black box with the form of the table that it takes, and what it answers."""
+    try:
+        return box, _as_table(_ask(box, few), len(few))
+    except BadInput:
+        table = box.table
+        forms = [] if table is None else [OriginalTable(table.columns, form) for form in other_forms(table.palettes)]
+        for form in forms:
+            other = replace(box, table=form)
+            with suppress(BadInput):
+                return other, _as_table(_ask(other, few), len(few))
+        raise
 
 
 def probabilities(black_box: BlackBox, rows: Matrix) -> Matrix:

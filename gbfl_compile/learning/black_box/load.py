@@ -24,6 +24,7 @@ from gbfl_compile.files.atomic import read_whole, refuse_bomb
 if TYPE_CHECKING:
     from gbfl_compile.ir.batch import Matrix
     from gbfl_compile.ir.columns import Columns
+    from gbfl_compile.tables.palettes import Palette
 
 Kind = Literal["mlp", "gbm", "forest"]
 KINDS: tuple[Kind, ...] = ("mlp", "gbm", "forest")
@@ -70,28 +71,29 @@ def obtain_black_box(
     trust_pickle: bool = False,
     trusted_types: Sequence[str] = (),
     columns: Columns | None = None,
+    palettes: Sequence[Palette] = (),
 ) -> LoadedBlackBox:
     """The black box: of this kind, trained here; or the one that `source` names, or is.
 
-    `columns` says what the codes in x mean where the table has words or gaps.
+    `columns` says what the codes in x mean where the table has words or gaps, `palettes` of which types they are.
     """
     if kind is not None:
         return train(kind, x, y, seed, columns)
     if isinstance(source, str | os.PathLike):
         name = os.fspath(source)
-        if columns is not None and name.lower().endswith(".onnx"):
-            raise BadInput(
-                f"--black-box {name}: an ONNX graph is asked with numbers alone, and the table has words or missing "
-                "values: give module:callable that runs it on a DataFrame"
-            )
-        return load_black_box(name, features, x, trust_pickle=trust_pickle, trusted_types=trusted_types)
+        sample: Any = x
+        if columns is not None:
+            from gbfl_compile.tables.palettes import as_table
+
+            sample = as_table(columns, palettes, x)
+        return load_black_box(name, features, sample, trust_pickle=trust_pickle, trusted_types=trusted_types)
     return LoadedBlackBox(source, "object", type(source).__name__)
 
 
 def load_black_box(
     source: str,
     features: Sequence[str],
-    sample: Matrix,
+    sample: Any,
     *,
     trust_pickle: bool = False,
     trusted_types: Sequence[str] = (),

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.batch import Matrix
+from gbfl_compile.tables.kinds import text_of
 
 NUMBERS = {
     "tensor(float)": np.float32,
@@ -19,8 +20,11 @@ NUMBERS = {
     "tensor(int64)": np.int64,
     "tensor(int32)": np.int32,
     "tensor(float16)": np.float16,
+    "tensor(bool)": np.bool_,
 }
 """Numeric input types. Rows are rounded to them, as for any caller of such a model."""
+
+TEXT = "tensor(string)"
 
 ROUNDING = 1e-4
 """Probabilities added up in float32 miss 0 and 1 by a little (a forest answered -1.2e-07): tolerate that much."""
@@ -40,9 +44,9 @@ class OnnxModel:
     """A graph that does not name its classes: they are taken to be those of the data, in order."""
 
     file: OnnxFile
-    ask: Callable[[Matrix], Matrix]
+    ask: Callable[[Any], Matrix]
 
-    def __call__(self, rows: Matrix) -> Matrix:
+    def __call__(self, rows: Any) -> Matrix:
         return self.ask(rows)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -54,10 +58,10 @@ class NamedOnnxModel:
     """A graph whose answers say which class is which."""
 
     file: OnnxFile
-    ask: Callable[[Matrix], Matrix]
+    ask: Callable[[Any], Matrix]
     classes_: NDArray[Any]
 
-    def predict_proba(self, rows: Matrix) -> Matrix:
+    def predict_proba(self, rows: Any) -> Matrix:
         """One probability per class, in the order of `classes_`."""
         return self.ask(rows)
 
@@ -65,8 +69,11 @@ class NamedOnnxModel:
         return _model, (self.file, self.classes_)
 
 
-def open_onnx(content: bytes, path: Path, features: tuple[str, ...], sample: Matrix) -> OnnxModel | NamedOnnxModel:
-    """The model in an ONNX file, as a black box over these features; `sample` rows show what it answers."""
+def open_onnx(content: bytes, path: Path, features: tuple[str, ...], sample: Any) -> OnnxModel | NamedOnnxModel:
+    """The model in an ONNX file, as a black box over these features; `sample` rows show what it answers.
+
+    Rows are a matrix, or a DataFrame where there are words.
+    """
     file = OnnxFile(content, path, features)
     session = _session(file)
     feeds, output = _feeds(session.get_inputs(), path, features), _probability_output(session.get_outputs(), path)
@@ -106,7 +113,7 @@ def _model(file: OnnxFile, classes: NDArray[Any] | None) -> OnnxModel | NamedOnn
     feeds = _feeds(session.get_inputs(), file.path, file.features)
     output = _probability_output(session.get_outputs(), file.path)
 
-    def ask(rows: Matrix) -> Matrix:
+    def ask(rows: Any) -> Matrix:
         answer = _run(session, output, feeds(rows), file.path)
         if isinstance(answer, list):
             names = sorted(answer[0])
@@ -116,26 +123,51 @@ def _model(file: OnnxFile, classes: NDArray[Any] | None) -> OnnxModel | NamedOnn
     return OnnxModel(file, ask) if classes is None else NamedOnnxModel(file, ask, classes)
 
 
-def _feeds(inputs: list[Any], path: Path, features: tuple[str, ...]) -> Callable[[Matrix], dict[str, Any]]:
+def _feeds(inputs: list[Any], path: Path, features: tuple[str, ...]) -> Callable[[Any], dict[str, Any]]:
     """How rows become the graph's inputs: one matrix of all features, or one column per feature, matched by name."""
     for entry in inputs:
-        if entry.type not in NUMBERS:
-            raise BadInput(f"{path}: its input {entry.name!r} is {entry.type}, and features are numbers")
+        if entry.type not in (*NUMBERS, TEXT):
+            raise BadInput(f"{path}: its input {entry.name!r} is {entry.type}, and features are numbers or texts")
     if len(inputs) == 1 and (len(features) > 1 or inputs[0].name not in features):
         only, width = inputs[0], inputs[0].shape[-1] if inputs[0].shape else None
         if isinstance(width, int) and width != len(features):
             raise BadInput(f"{path}: takes {width} features, the data has {len(features)}: see --drop")
-        return lambda rows: {only.name: rows.astype(NUMBERS[only.type])}
+
+        def all_at_once(rows: Any) -> dict[str, Any]:
+            columns = [_values(_column(rows, place, name), only, path) for place, name in enumerate(features)]
+            return {only.name: np.column_stack(columns)}
+
+        return all_at_once
     if absent := [entry.name for entry in inputs if entry.name not in features]:
         raise BadInput(f"{path}: has an input {absent[0]!r} that is no column of the data")
-    places = {entry.name: (features.index(entry.name), NUMBERS[entry.type]) for entry in inputs}
-    flat = {entry.name: len(entry.shape) < 2 for entry in inputs}
+    places = [(entry, features.index(entry.name)) for entry in inputs]
 
-    def by_column(rows: Matrix) -> dict[str, Any]:
-        columns = {name: rows[:, place].astype(kind) for name, (place, kind) in places.items()}
+    def by_column(rows: Any) -> dict[str, Any]:
+        columns = {entry.name: _values(_column(rows, place, entry.name), entry, path) for entry, place in places}
+        flat = {entry.name: len(entry.shape) < 2 for entry in inputs}
         return {name: column if flat[name] else column.reshape(-1, 1) for name, column in columns.items()}
 
     return by_column
+
+
+def _column(rows: Any, place: int, name: str) -> Any:
+    return rows[name] if hasattr(rows, "columns") else rows[:, place]
+
+
+def _values(column: Any, entry: Any, path: Path) -> NDArray[Any]:
+    """A column in the type of a graph's input. A text that is missing has no agreed spelling, so it is refused."""
+    if entry.type == TEXT:
+        values = column.tolist()
+        if any(value is None or value != value for value in values):  # NaN is not itself
+            raise BadInput(
+                f"{path}: its input {entry.name!r} is a text and has no spelling for a missing one: give "
+                "module:callable that runs the graph on a DataFrame, or put a text there"
+            )
+        return np.array([text_of(value) for value in values], dtype=object)
+    try:
+        return np.asarray(column).astype(NUMBERS[entry.type])
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"{path}: its input {entry.name!r} is a number: {_first_line(error)}") from None
 
 
 def _probability_output(outputs: list[Any], path: Path) -> str:

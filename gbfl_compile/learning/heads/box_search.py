@@ -76,6 +76,10 @@ class SearchSettings:
     """A clause holds on at least this many distinct points."""
 
 
+FEW_CODES = 50_000
+"""Up to this many bins of points, one histogram over all features is quicker than one for each."""
+
+
 @dataclass(frozen=True, slots=True)
 class CutGrid:
     """The points in bins: bin b of feature j holds cuts[j][b - 1] <= value < cuts[j][b]."""
@@ -123,9 +127,16 @@ def _extensions(
         codes, pull, bend = codes[:, inside], pull[inside], bend[inside]
     n_features, n_points = codes.shape
 
+    few = codes.size <= FEW_CODES
+    flat = (codes + grid.n_bins * np.arange(n_features)[:, None]).ravel() if few else None
+
     def below(weights: Matrix | None) -> Matrix:
         """Sums over the bins below each cut, [features, bins]; the last is the whole."""
-        return np.stack([np.bincount(code, weights, grid.n_bins) for code in codes]).cumsum(axis=1)
+        if flat is None:
+            return np.stack([np.bincount(code, weights, grid.n_bins) for code in codes]).cumsum(axis=1)
+        each = None if weights is None else np.tile(weights, n_features)
+        sums = np.bincount(flat, each, n_features * grid.n_bins)
+        return np.asarray(sums.reshape(n_features, -1).cumsum(axis=1))
 
     count = below(None)
     gains = np.zeros((2, n_features, grid.n_bins - 1))
@@ -139,11 +150,13 @@ def _extensions(
     remaining = np.stack((count[:, -1:] - count[:, :-1], count[:, :-1]))
     gains[(remaining < settings.min_points) | (remaining == n_points)] = -1.0
     best = gains.argmax(axis=2)
-    for side in (0, 1):
-        for feature in range(n_features):
-            top = float(gains[side, feature, best[side, feature]])
-            if top > 0:
-                yield top, _narrow(box, feature, int(best[side, feature]) + 1, bool(side), grid.n_bins)
+    tops = np.take_along_axis(gains, best[:, :, None], axis=2)[:, :, 0]
+    # no more than are ranked, unless several are equal
+    rank = min(settings.shortlist, tops.size) - 1
+    least = -np.partition(-tops, rank, axis=None)[rank]
+    for side, feature in zip(*np.nonzero((tops >= least) & (tops > 0)), strict=True):
+        narrower = _narrow(box, int(feature), int(best[side, feature]) + 1, bool(side), grid.n_bins)
+        yield float(tops[side, feature]), narrower
 
 
 def promising_boxes(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gbfl_compile.ir.nodes import Clause, Decision
+from gbfl_compile.ir.nodes import Clause, Decision, Leaf
 from gbfl_compile.learning.black_box.ask import Bools, Ints, Matrix
 from gbfl_compile.learning.explain.explanations import Explanations, concatenate
 
@@ -52,6 +52,75 @@ class TripletRows:
     """The true class of x where it is known, to measure accuracy by."""
     measured: int
     """How many of the triplets, from the first, are the user's own rows; the others are made-up rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Triplets:
+    """x, PP and PN of each row side by side: point 3 t is the x of triplet t, then its PP, then its PN."""
+
+    x: Matrix
+    exists: Bools
+    """Whether there is such a PP or PN, and it counts."""
+    label: Ints
+    """The class the point should get; for a PN the one it should not get."""
+    avoids: Bools
+    """Whether the point is a PN."""
+    goal: Ints
+    """The class the point has by the black box, or for x the one it should get."""
+    counts: Matrix
+    """How much each point counts."""
+    weight: Matrix
+    """How much each triplet counts."""
+    own: Bools
+    """Whether the point is one of the user's own rows."""
+    n_classes: int
+
+
+def triplets_side_by_side(
+    e: Explanations,
+    own: Ints,
+    n_classes: int,
+    role_weights: tuple[float, float, float],
+    extra: Explanations | None = None,
+    row_weight: Matrix | None = None,
+) -> Triplets:
+    """The triplets of the user's rows, x with the label `own`, and of made-up rows.
+
+    A `row_weight` says how many rows each row represents; an extra row represents one.
+    """
+    rows = len(e.x)
+    weight = np.ones(rows) if row_weight is None else row_weight
+    if extra is not None:
+        e, own = concatenate([e, extra]), np.concatenate((own, extra.label))
+        weight = np.concatenate((weight, np.ones(len(extra.x))))
+    count = len(e.x)
+    exists = np.column_stack([np.ones(count, dtype=bool), e.has_pp, e.has_pn])
+    roles = np.asarray(role_weights)
+    mine = np.zeros((count, 3), dtype=bool)
+    mine[:rows, 0] = True
+    return Triplets(
+        x=np.stack((e.x, e.pp, e.pn), axis=1).reshape(3 * count, -1),
+        exists=(exists & (roles > 0)).ravel(),
+        label=np.column_stack((own, e.label, e.label)).ravel(),
+        avoids=np.tile([False, False, True], count),
+        goal=np.column_stack((own, e.label, e.pn_label)).ravel(),
+        counts=(weight[:, None] * roles).ravel(),
+        weight=weight,
+        own=mine.ravel(),
+        n_classes=n_classes,
+    )
+
+
+def leaf_of(mass: Matrix, label: int) -> Leaf:
+    """A leaf that answers `label`, with the shares of its points' classes; where another has most, they trade shares.
+
+    What makes most triplets right need not be the class of most points, and scikit-learn expects it to be.
+    """
+    shares = mass / mass.sum()
+    top = int(shares.argmax())
+    shares[label], shares[top] = shares[top], shares[label]
+    shares[:label] = np.minimum(shares[:label], np.nextafter(shares[label], 0.0))  # of equals the first would win
+    return Leaf(tuple(shares.tolist()))
 
 
 def fitting_points(

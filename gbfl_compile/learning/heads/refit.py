@@ -20,7 +20,7 @@ from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Tree
 from gbfl_compile.learning.black_box.ask import Ints, Matrix
 from gbfl_compile.learning.explain.explanations import Explanations
 from gbfl_compile.learning.heads.logistic import Targets, refit
-from gbfl_compile.learning.heads.points import Head
+from gbfl_compile.learning.heads.points import Head, leaf_of
 from gbfl_compile.learning.heads.rules import RuleSettings, rounded_card
 
 SEARCHED_ROWS = 20_000
@@ -79,7 +79,7 @@ def _blocks(rows: int) -> Iterator[slice]:
 def _recount(
     head: Head, tree: Tree, e: Explanations, own: Ints, n_classes: int, roles: Roles, book: Codebook | None
 ) -> Tree:
-    """The tree with the classes of all points in its leaves; a leaf that none reaches is unchanged."""
+    """The tree with the classes of all points in its leaves, answering as before; one without points is unchanged."""
     program = Program(e.features, tuple(range(n_classes)), head.clauses, tree)
     leaves = [node for node in tree.nodes if isinstance(node, Leaf)]
     mass = np.zeros(len(leaves) * n_classes)
@@ -94,7 +94,7 @@ def _recount(
 
     def recount(leaf: Leaf) -> Leaf:
         own_mass = next(by_leaf)
-        return replace(leaf, probabilities=tuple((own_mass / own_mass.sum()).tolist())) if own_mass.any() else leaf
+        return leaf_of(own_mass, leaf.winner) if own_mass.any() else leaf
 
     return Tree(tuple(recount(node) if isinstance(node, Leaf) else node for node in tree.nodes))
 

@@ -13,7 +13,7 @@ import numpy as np
 from gbfl_compile.ir.nodes import Leaf, Split, Tree
 from gbfl_compile.learning.black_box.ask import Bools, Matrix
 from gbfl_compile.learning.heads.box_search import SearchSettings
-from gbfl_compile.learning.heads.grids import Conjunction, Grid, clause_from, holds_on, promising
+from gbfl_compile.learning.heads.grids import Conjunction, Grid, clause_from, holds_on, promising, sum_of_pull
 from gbfl_compile.learning.heads.points import Head, Points, deal_rows
 
 SCHEDULES = ((8.0, 4.0, 2.0, 1.0), (4.0, 2.0, 1.0), (2.5, 1.0))
@@ -72,13 +72,9 @@ def _best_rule(grid: Grid, left: Matrix, price: float, settings: SearchSettings)
     best: tuple[float, Conjunction] = (0.0, ())
     for label in present if len(present) > 1 else ():
         worth = (left[:, label] - price * (left.sum(axis=1) - left[:, label]))[:, None]
-        boxes = promising(grid, worth, np.zeros_like(worth), settings, _sum_of_pull)
+        boxes = promising(grid, worth, np.zeros_like(worth), settings, sum_of_pull)
         best = max(best, next(((gain, box) for box, gain in boxes.items()), best), key=lambda pair: pair[0])
     return best[1] if best[0] >= settings.min_points else None
-
-
-def _sum_of_pull(pull: Matrix, bend: Matrix, total_bend: float, ridge: float) -> Matrix:
-    return pull
 
 
 def _decisions(grid: Grid, boxes: list[Conjunction]) -> Iterator[Bools]:

@@ -21,7 +21,8 @@ from gbfl_compile.learning.heads.box_search import (
     explained_cuts,
     promising_boxes,
 )
-from gbfl_compile.learning.heads.points import Points, deal_rows, triplet_rows
+from gbfl_compile.learning.heads.grids import count_bounds, holds_on, without_a_bound
+from gbfl_compile.learning.heads.points import Points, deal_rows, leaf_of, triplet_rows
 from gbfl_compile.learning.heads.rule_list import fit_rule_list
 from gbfl_compile.learning.heads.rules import RuleSettings, fit_rules
 from gbfl_compile.learning.heads.tree import fit_tree
@@ -201,6 +202,54 @@ def test_a_rule_set_is_more_consistent_than_a_tree_of_the_same_size(cancer):
     assert rules.consistency_.c_tb > tree.consistency_.c_tb + 5
 
 
+def test_every_leaf_of_the_tree_holds_rows_of_the_table(cancer):
+    x, y, box, e = cancer
+    for least in (None, 1, 20):
+        model = GBFLClassifier(box, head="tree", min_samples_leaf=least, extra_rows=500).fit(x, y, explanations=e)
+        leaves = np.bincount(model._answers(x).leaves, minlength=sum(isinstance(n, Leaf) for n in nodes_of(model)))
+        assert leaves.min() >= (5 if least is None else least)
+        assert max(map(len, paths(model.head_.decision).values())) <= 5
+
+
+def nodes_of(model):
+    return model.head_.decision.nodes
+
+
+def conditions(head):
+    asked = [head.clauses[node.clause] for node in head.decision.nodes if isinstance(node, Split)]
+    return sum((atom.lo is not None) + (atom.hi is not None) for clause in asked for atom in clause.atoms)
+
+
+def test_the_tree_is_more_consistent_than_the_papers_and_short(cancer):
+    x, y, box, e = cancer
+    joint, faithful = (
+        GBFLClassifier(box, head="tree", mode=m).fit(x, y, explanations=e) for m in ("joint", "faithful")
+    )
+    assert joint.consistency_.c_tb_all > faithful.consistency_.c_tb_all
+    assert conditions(joint.head_) <= 30
+
+
+def test_a_shorter_box_has_one_condition_less_and_holds_wherever_the_longer_does():
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=(300, 3))
+    grid = cut_grid(x, tuple(np.quantile(x[:, j], [0.2, 0.4, 0.6, 0.8]) for j in range(3)))
+    for box in promising_boxes(grid, rng.normal(size=(300, 1)), np.ones((300, 1)), SearchSettings()):
+        shorter = list(without_a_bound(grid, box))
+        assert len(shorter) == (count_bounds(grid, box) if count_bounds(grid, box) > 1 else 0)
+        for other in shorter:
+            assert count_bounds(grid, other) == count_bounds(grid, box) - 1
+            assert not (holds_on(grid, box) & ~holds_on(grid, other)).any()
+
+
+def test_a_leaf_answers_its_class_whatever_most_of_its_points_have():
+    for mass in ([3.0, 1.0, 2.0], [2.0, 2.0, 2.0], [0.0, 5.0, 1.0], [1.0, 3.0, 3.0]):
+        for label in range(3):
+            leaf = leaf_of(np.array(mass), label)
+            assert leaf.winner == label
+            assert leaf.answer is None
+            assert sum(leaf.probabilities) == pytest.approx(1.0, abs=1e-12)
+
+
 def test_a_rule_list_is_flat(cancer):
     x, y, box, e = cancer
     head = GBFLClassifier(box, head="rule_list", max_clauses=12).fit(x, y, explanations=e).head_
@@ -239,4 +288,5 @@ def test_little_data_is_explained_on_made_up_rows_too():
     model = GBFLClassifier(BOX, head="rules", max_clauses=4).fit(X, Y)
     assert len(model.extra_explanations_.x) == 2000
     assert model.path_["clauses"].tolist() == [0, 1, 2, 3, 4]
-    assert GBFLClassifier(BOX, head="tree").fit(X, Y).extra_explanations_ is None
+    assert len(GBFLClassifier(BOX, head="tree").fit(X, Y).extra_explanations_.x) == 2000
+    assert GBFLClassifier(BOX, head="tree", mode="faithful").fit(X, Y).extra_explanations_ is None

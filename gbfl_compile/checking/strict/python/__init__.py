@@ -22,6 +22,7 @@ from gbfl_compile.checking.reading.choices import FALL, decision_of
 from gbfl_compile.checking.reading.nodes import Outcome, PointDecision, Reading, StepDecision, Unread
 from gbfl_compile.checking.reading.tables import (
     Step,
+    bands_by_class,
     class_labels,
     feature_names,
     known_scale,
@@ -145,16 +146,20 @@ def _reading(module: Module) -> Reading:
         raise Unread(f"a module has one of {' and '.join(RULES)}, this one has {len(rules)}")
     is_tree = rules[0] == "_leaf"
     kind = "tree" if is_tree else "rule_set"
+    bands = not is_tree and "_BANDS" in module.values
     kinds = _kinds(module)
-    parts = ["rows_of_kinds" if kinds else "rows", kind] + [f"{kind}_with_reasons"] * ("REASONS" in module.values)
+    parts = ["rows_of_kinds" if kinds else "rows", kind] + [f"{kind}_with_bands"] * bands
+    parts += [f"{kind}_with_bands_and_reasons" if bands else f"{kind}_with_reasons"] * ("REASONS" in module.values)
     around = {name: function for part in parts for name, function in known_functions(part).items()}
+    if bands:
+        del around["_softmax"]
     _recognise(module, around, rules[0])
     features = feature_names(_value(module, "FEATURES"))
     classes = class_labels(_value(module, "CLASSES"))
     clauses = _value(module, "CLAUSES")
     if not isinstance(clauses, tuple) or not all(isinstance(text, str) for text in clauses):
         raise Unread("CLAUSES is not a tuple of texts")
-    tables = {"_LEAVES", "_STEPS"} if is_tree else {"_BIAS", "_POINTS", "_SCALE"}
+    tables = {"_LEAVES", "_STEPS"} if is_tree else {"_BIAS", "_POINTS", "_BANDS" if bands else "_SCALE"}
     if kinds and len(kinds) != len(features):
         raise Unread("KINDS does not have one kind per feature")
     texts = {"category": _texts_in(module.functions[rules[0]]), "boolean": (TRUE,)}
@@ -292,10 +297,11 @@ def _rule_set(module: Module, known: Locals, classes: int, clauses: int) -> Poin
     conditions = tuple(condition(node, known) for node in asked)
     points = rows_of_points(_value(module, "_POINTS"), "_POINTS", classes)
     (bias,) = rows_of_points((_value(module, "_BIAS"),), "_BIAS", classes)
-    scale = known_scale(_value(module, "_SCALE"))
+    bands = bands_by_class(module.values["_BANDS"], classes) if "_BANDS" in module.values else ()
+    scale = None if bands else known_scale(_value(module, "_SCALE"))
     if not len(conditions) == len(points) == clauses:
         raise Unread(f"{len(conditions)} rules in _held, {len(points)} in _POINTS, {clauses} in CLAUSES")
-    return PointDecision(bias, tuple(zip(conditions, points, strict=True)), scale, held=conditions)
+    return PointDecision(bias, tuple(zip(conditions, points, strict=True)), scale, held=conditions, bands=bands)
 
 
 KNOWN = Path(__file__).parent / "known"
