@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
-from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict, Region
+from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict
 from gbfl_compile.auditing.view.domains import prove_on_columns
-from gbfl_compile.auditing.view.layered import audit_layers
+from gbfl_compile.auditing.view.layered import audit_layers, with_first_difference
 from gbfl_compile.auditing.view.run import (
     MissingFeature,
     OtherRowCount,
@@ -93,7 +93,8 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
         verdict = step(audit, verdict)
     if verdict.verdict in ("unread", "not run") and view.query is not None and audit.may_be_layered(verdict):
         layered = _through_layers(inputs, view, label, first)
-        return layered if layered.verdict != "unread" else replace(verdict, reason=verdict.reason or layered.reason)
+        if layered.verdict != "unread" or verdict.execution is None:
+            return layered if layered.verdict != "unread" else replace(layered, not_executed=verdict.not_executed)
     return verdict
 
 
@@ -107,7 +108,7 @@ def _through_layers(inputs: AuditInput, view: View, label: str, verdict: Deploye
         return replace(verdict, reason=str(error))
     verdict = layered.verdict
     if verdict.execution is not None and verdict.execution.different:
-        verdict = _with_first_difference(verdict)
+        verdict = with_first_difference(verdict)
     audit = ViewAudit(inputs, view, label, None, None)
     columns = [column for column in layered.columns if column is not None]
     uncast = {
@@ -279,7 +280,7 @@ def _use_run(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
     assert audit.run is not None  # noqa: S101 - it was run, or there is a reason
     others = tuple(dict.fromkeys((*verdict.other_columns, *audit.run.own_columns)))
     verdict = replace(verdict, execution=audit.run.execution, executed=audit.run.words, other_columns=others)
-    return _with_first_difference(verdict) if audit.run.execution.different else verdict
+    return with_first_difference(verdict) if audit.run.execution.different else verdict
 
 
 def _require_run(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
@@ -294,22 +295,6 @@ def _not_run(verdict: DeployedVerdict, why: str) -> DeployedVerdict:
     if verdict.verdict != "equal":
         return verdict
     return replace(verdict, verdict="not run", reason=f"its database did not run it: {why}")
-
-
-def _with_first_difference(verdict: DeployedVerdict) -> DeployedVerdict:
-    """Where the text was proved, or not read, the first differing answer is what the report shows."""
-    first = None if verdict.execution is None else verdict.execution.first
-    if first is None or verdict.region is not None:
-        return replace(verdict, verdict="different")
-    approved, deployed = first["source"], first["target"]
-    label = next(iter(approved))
-    column = next((name for name in approved if approved[name] != deployed[name]), label)
-    reason = f"run on a witness, it answers {column} {deployed[column]!r} where {approved[column]!r} was approved"
-    row = {name: None if value is None else float(value) for name, value in first["row"].items()}
-    beside = None if column == label else (column, approved[column], deployed[column])
-    region = Region("the row is this witness", row, approved[label], deployed[label], beside)
-    reason = "; ".join(filter(None, (verdict.reason, reason)))
-    return replace(verdict, verdict="different", reason=reason, region=region)
 
 
 def _respect_constraints(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from gbfl_compile.auditing.compare import AuditInput, compare_readings
-from gbfl_compile.auditing.verdict import DeployedVerdict
+from gbfl_compile.auditing.verdict import DeployedVerdict, Region
 from gbfl_compile.auditing.view.domains import prove_on_columns
 from gbfl_compile.auditing.view.layers import (
     Base,
@@ -240,3 +240,19 @@ def _copies(view: View, layers: Layers, places: Sequence[Place | None], text: De
     if not copies:
         raise Unread("it reads no table that could be copied")
     return copies
+
+
+def with_first_difference(verdict: DeployedVerdict) -> DeployedVerdict:
+    """Where the text was proved, or not read, the first differing answer is what the report shows."""
+    first = None if verdict.execution is None else verdict.execution.first
+    if first is None or verdict.region is not None:
+        return replace(verdict, verdict="different")
+    approved, deployed = first["source"], first["target"]
+    label = next(iter(approved))
+    column = next((name for name in approved if approved[name] != deployed[name]), label)
+    reason = f"run on a witness, it answers {column} {deployed[column]!r} where {approved[column]!r} was approved"
+    row = {name: None if value is None else float(value) for name, value in first["row"].items()}
+    beside = None if column == label else (column, approved[column], deployed[column])
+    region = Region("the row is this witness", row, approved[label], deployed[label], beside)
+    reason = "; ".join(filter(None, (verdict.reason, reason)))
+    return replace(verdict, verdict="different", reason=reason, region=region)

@@ -84,7 +84,12 @@ def _join(
         refuse(join, f"{join.args['method']} JOIN: name the columns")
     if kind(place) == "Lateral":
         return _lateral(place, reader, known, frames, below)
-    name, right = _source(place, reader, known)
+    try:
+        name, right = _source(place, reader, known)
+    except Unread:
+        if kind(place) != "Subquery" or reader.engine.name != "duckdb" or side:
+            raise
+        return _lateral(place, reader, known, frames, below)  # DuckDB needs no word for it
     is_shared = bool(below.tables & right.tables)
     test, using = (join.args.get("on"), join.args.get("using") or []) if join is not None else (None, [])
     merged = frozenset(name_key(reader.engine, each) for each in using)

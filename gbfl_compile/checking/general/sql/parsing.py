@@ -156,7 +156,10 @@ def nodes_of(engine: Engine, tokens: list[Any], text: str) -> Any:
 
 COMPARES = {"=", "==", "<", ">", "<=", ">=", "<>", "!=", "<=>", "IS", "IN", "BETWEEN", "LIKE", "ISNULL", "NOTNULL"}
 
-BEGINS = {"AND", "OR", "XOR", "&&", "||", "WHEN", "THEN", "ELSE", "AS", "SELECT", "FROM", "WITH", "RETURN", ","}
+BEGINS = {
+    *("AND", "OR", "XOR", "&&", "||", "WHEN", "THEN", "ELSE", "AS", "SELECT", "FROM", "WITH", "RETURN", ","),
+    *("WHERE", "ON", "JOIN", "HAVING", "QUALIFY", "GROUP BY", "ORDER BY", "UNION"),
+}
 """Words after which another condition begins, or none."""
 
 
