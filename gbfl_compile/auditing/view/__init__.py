@@ -12,19 +12,17 @@ from dataclasses import dataclass, replace
 
 from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
 from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict
-from gbfl_compile.auditing.view.domains import prove_on_columns
+from gbfl_compile.auditing.view.domains import holds_kind, prove_on_columns
 from gbfl_compile.auditing.view.layered import audit_layers, with_first_difference
 from gbfl_compile.auditing.view.run import (
-    MissingFeature,
     OtherRowCount,
     Outputs,
     ViewRun,
-    feature_columns,
     is_refused,
     outputs_of,
     run_view,
 )
-from gbfl_compile.auditing.view.view import View, own_names, read_view, uncast_columns, without_exact_casts
+from gbfl_compile.auditing.view.view import MissingFeature, View, compares_as_double, feature_columns, own_names, read_view, uncast_columns, without_exact_casts
 from gbfl_compile.checking.artifact import ArtifactProof
 from gbfl_compile.checking.general.sql import TextLayout, other_columns, read_sql
 from gbfl_compile.checking.readers import ReadArtifact
@@ -34,11 +32,12 @@ from gbfl_compile.checking.strict.sql import ExpectedText, read_strict_view, ref
 from gbfl_compile.databases.base import Database
 from gbfl_compile.databases.catalog import Column
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
-from gbfl_compile.ir.kinds import as_interval
+from gbfl_compile.ir.kinds import require_numbers
 from gbfl_compile.ir.text import printable
 
 LABEL = "label"
-NUMBER_KINDS = ("double", "float32", "integer", "decimal")
+WORD_DIALECTS = ("sqlite", "duckdb")
+"""Where views with words and dates are read and run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +74,8 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
     No step turns another verdict into `equal`. A view that reads other views or several tables, or whose text leaves
     rows out, is read and run through its layers instead (`layered`).
     """
+    if database.dialect not in WORD_DIALECTS:
+        require_numbers(inputs.program, f"an audit of a view in {database.version}")
     view = read_view(database, name)
     definition = view.definition.encode("utf-8")
     fingerprint = hashlib.sha256(definition).hexdigest()
@@ -108,7 +109,7 @@ def _through_layers(inputs: AuditInput, view: View, label: str, verdict: Deploye
         return replace(verdict, reason=str(error))
     verdict = layered.verdict
     if verdict.execution is not None and verdict.execution.different:
-        verdict = with_first_difference(verdict)
+        verdict = with_first_difference(inputs, verdict)
     audit = ViewAudit(inputs, view, label, None, None)
     columns = [column for column in layered.columns if column is not None]
     uncast = {
@@ -158,7 +159,10 @@ def _prove(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
     except Unread:
         pass  # what a generated column can hold is not known
     verdict = compare_readings(
-        verdict, audit.inputs, artifact, prove_on_columns(columns, artifact.readings) if columns else None
+        verdict,
+        audit.inputs,
+        artifact,
+        prove_on_columns(columns, artifact.readings, audit.inputs.program.kinds) if columns else None,
     )
     compared = tuple(dict.fromkeys(name for _, name in outputs))
     return replace(verdict, compared_columns=compared, other_columns=others)
@@ -202,9 +206,9 @@ def _read_strictly(inputs: AuditInput, view: View, outputs: Outputs) -> tuple[Re
     used = {atom.feature for clause in program.clauses for atom in clause.atoms}
     for feature, name in columns:
         column = view.column(name)
-        if feature in used and (column is None or column.type.kind not in NUMBER_KINDS):
+        if feature in used and (column is None or not holds_kind(column, program.kind(feature), view.database.dialect)):
             kind = "is not a column of its table" if column is None else f"is {column.declared}"
-            raise Unread(f"{printable(name)} {kind}: only numbers are made doubles in a way that was tried out")
+            raise Unread(f"{printable(name)} {kind}: a {program.kind(feature)} of that type was not tried out")
     expected = _expected_text(inputs, view, outputs)
     try:
         with limit_work():
@@ -220,6 +224,9 @@ def _expected_text(inputs: AuditInput, view: View, outputs: Outputs) -> Expected
     program = inputs.program
     used = {atom.feature for clause in program.clauses for atom in clause.atoms}
     answers = {name for _, name in outputs}
+    words = {
+        own.name for f, name in _feature_columns(inputs) if program.kind(f) != "number" and (own := view.column(name))
+    }
     return ExpectedText(
         program.features,
         program.classes,
@@ -230,8 +237,9 @@ def _expected_text(inputs: AuditInput, view: View, outputs: Outputs) -> Expected
         "view",
         view.name,
         tuple(column for column in view.columns or () if column not in answers),
-        frozenset(column.name for column in view.table_columns if column.type.kind == "double"),
+        frozenset(column.name for column in view.table_columns if column.type.kind == "double") - words,
         tuple((column.name, column.declared) for column in view.table_columns),
+        program.kinds,
     )
 
 
@@ -245,6 +253,8 @@ def _read_generally(
 ) -> tuple[tuple[Reading, ...], tuple[str, ...], Outputs]:
     """The view by the general reader: the label, and of the other answers those it understands."""
     view, program = audit.view, audit.inputs.program
+    if program.kinds:
+        raise Unread("a view with words or dates is read only as it was emitted")
     text = view.definition if view.query is None else without_exact_casts(view.query, view.column)
 
     def read(outputs: Outputs) -> tuple[tuple[Reading, ...], tuple[str, ...], Outputs]:
@@ -280,7 +290,7 @@ def _use_run(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
     assert audit.run is not None  # noqa: S101 - it was run, or there is a reason
     others = tuple(dict.fromkeys((*verdict.other_columns, *audit.run.own_columns)))
     verdict = replace(verdict, execution=audit.run.execution, executed=audit.run.words, other_columns=others)
-    return with_first_difference(verdict) if audit.run.execution.different else verdict
+    return with_first_difference(audit.inputs, verdict) if audit.run.execution.different else verdict
 
 
 def _require_run(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
@@ -302,7 +312,7 @@ def _respect_constraints(audit: ViewAudit, verdict: DeployedVerdict) -> Deployed
     if verdict.verdict != "different" or audit.run is None or audit.run.execution.different:
         return verdict
     counterexample = None if verdict.proof is None else verdict.proof.counterexample
-    if counterexample is None or not is_refused(audit.inputs, audit.view, counterexample.row):
+    if counterexample is None or not is_refused(audit.inputs, audit.view, counterexample):
         return verdict
     reason = "its text differs from the program, but the row that shows it is one the table's constraints refuse"
     return replace(verdict, verdict="unread", reason=reason)
@@ -314,7 +324,9 @@ def _check_types(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
     A text in the strict form is past that question: it makes every column a double that is not known to be one.
     """
     try:
-        columns = [column for column in feature_columns(audit.inputs, audit.view) if column is not None]
+        program = audit.inputs.program
+        every = enumerate(feature_columns(audit.inputs, audit.view))
+        columns = [column for f, column in every if column is not None and program.kind(f) == "number"]
         uncast = uncast_columns(audit.view)
     except Unread:
         return verdict
@@ -324,7 +336,7 @@ def _check_types(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
 def _with_types(
     audit: ViewAudit, verdict: DeployedVerdict, columns: Sequence[Column], uncast: Collection[str]
 ) -> DeployedVerdict:
-    other = {column.name: column.declared for column in columns if not _is_double(audit, column)}
+    other = {column.name: column.declared for column in columns if not compares_as_double(audit.inputs.program, audit.view, column)}
     verdict = replace(verdict, column_types=other)
     is_strict = verdict.proof is not None and verdict.proof.answer == "proved"
     open_ones = [] if is_strict else [name for name in other if name in uncast]
@@ -336,14 +348,6 @@ def _with_types(
         reason = f"{words} may not compare as a double does: write CAST(… AS DOUBLE) around it"
         return replace(verdict, verdict="unread", reason=reason)
     return replace(verdict, proof_assumes=f"that {words} compares as a double does")
-
-
-def _is_double(audit: ViewAudit, column: Column) -> bool:
-    """Whether the engine compares the column as a double. Exact comparison of integers is the same below 2**53."""
-    if column.type.kind != "integer":
-        return column.type.kind in audit.view.catalog.double_kinds
-    atoms = [atom for clause in audit.inputs.program.clauses for atom in clause.atoms]
-    return all(abs(cut) < 2.0**53 for atom in map(as_interval, atoms) for cut in (atom.lo, atom.hi) if cut is not None)
 
 
 def _refuse_own_names(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from gbfl_compile.auditing.compare import AuditInput, compare_readings
 from gbfl_compile.auditing.verdict import DeployedVerdict, Region
@@ -20,14 +21,16 @@ from gbfl_compile.auditing.view.layers import (
     renamed_columns,
     values_in_filters,
 )
-from gbfl_compile.auditing.view.run import MissingFeature, OtherRowCount, Outputs, ViewRun, outputs_of, run_copies
+from gbfl_compile.auditing.view.run import OtherRowCount, Outputs, ViewRun, outputs_of, run_copies
 from gbfl_compile.auditing.view.table_copy import COPY, STAGED, TableCopy
-from gbfl_compile.auditing.view.view import View, without_exact_casts
+from gbfl_compile.auditing.view.view import MissingFeature, View, without_exact_casts
 from gbfl_compile.checking.general.sql import DeployedText, TextLayout, read_deployed
 from gbfl_compile.checking.readers import ReadArtifact
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.databases.catalog import Column
 from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.ir.kinds import Value
+from gbfl_compile.ir.nodes import Program
 from gbfl_compile.ir.text import printable
 
 
@@ -52,6 +55,8 @@ class LayeredAudit:
 def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVerdict) -> LayeredAudit:
     """The verdict by reading and running all layers; Unread where they cannot be read."""
     layers = view.layers
+    if inputs.program.kinds:
+        raise Unread("a view with words or dates is read only as it was emitted, on one table")
     if layers is None:
         raise Unread(view.problem or "the view's definition is not understood")
     if layers.problem is not None:
@@ -186,7 +191,7 @@ def _with_run(
     layers = view.layers
     assert layers is not None  # noqa: S101 - the caller has looked
     try:
-        copies = _copies(view, layers, places, text)
+        copies = _copies(inputs.program, view, layers, places, text)
         features = [None if place is None else place.column for place in places]
         run: ViewRun | None = run_copies(inputs, view, outputs, features, copies)
         why = None
@@ -211,7 +216,9 @@ def _unclear(verdict: DeployedVerdict, text: DeployedText) -> DeployedVerdict:
     return replace(verdict, verdict="unread", reason=reason)
 
 
-def _copies(view: View, layers: Layers, places: Sequence[Place | None], text: DeployedText) -> list[TableCopy]:
+def _copies(
+    program: Program, view: View, layers: Layers, places: Sequence[Place | None], text: DeployedText
+) -> list[TableCopy]:
     """A copy of every table but those that were read as the constants they hold."""
     queries = [view.require_query(), *layers.views.values()]
     fillers = dict(values_in_filters(queries))
@@ -230,6 +237,7 @@ def _copies(view: View, layers: Layers, places: Sequence[Place | None], text: De
                 base.name,
                 base.columns,
                 own,
+                program,
                 COPY if not copies else f"{COPY}_{number}",
                 STAGED if not copies else f"{STAGED}_{number}",
                 {name: value for name, value in fillers.items() if name not in features},
@@ -242,7 +250,7 @@ def _copies(view: View, layers: Layers, places: Sequence[Place | None], text: De
     return copies
 
 
-def with_first_difference(verdict: DeployedVerdict) -> DeployedVerdict:
+def with_first_difference(inputs: AuditInput, verdict: DeployedVerdict) -> DeployedVerdict:
     """Where the text was proved, or not read, the first differing answer is what the report shows."""
     first = None if verdict.execution is None else verdict.execution.first
     if first is None or verdict.region is not None:
@@ -251,8 +259,16 @@ def with_first_difference(verdict: DeployedVerdict) -> DeployedVerdict:
     label = next(iter(approved))
     column = next((name for name in approved if approved[name] != deployed[name]), label)
     reason = f"run on a witness, it answers {column} {deployed[column]!r} where {approved[column]!r} was approved"
-    row = {name: None if value is None else float(value) for name, value in first["row"].items()}
+    row = {name: _value(inputs, name, value) for name, value in first["row"].items()}
     beside = None if column == label else (column, approved[column], deployed[column])
     region = Region("the row is this witness", row, approved[label], deployed[label], beside)
     reason = "; ".join(filter(None, (verdict.reason, reason)))
     return replace(verdict, verdict="different", reason=reason, region=region)
+
+
+def _value(inputs: AuditInput, name: str, value: Any) -> Value:
+    """A value of the row that was run."""
+    program = inputs.program
+    is_number = program.kind(program.features.index(name)) == "number"
+    native: Value = float(value) if is_number and value is not None else value
+    return native

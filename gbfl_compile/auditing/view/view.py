@@ -11,12 +11,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.view.layers import Layers, Query, read_layers, whole_text
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.databases import catalog_of, look_up_view
 from gbfl_compile.databases.base import Database
 from gbfl_compile.databases.catalog import Catalog, Column, TableName
 from gbfl_compile.errors import CannotRun
+from gbfl_compile.ir.nodes import Interval, Program
+from gbfl_compile.ir.text import printable
 
 AS_DOUBLES = {"postgres": "CAST({} AS DOUBLE PRECISION)", "mariadb": "CAST({} AS DOUBLE)"}
 """Where a client gives the short decimal of a float32, which reads like the double it was rounded from."""
@@ -245,3 +248,35 @@ def without_exact_casts(query: Query, column_of: Callable[[str], Column | None])
             token = words[place + 2]
             text = f"{text[: token.start]}double precision{text[token.end + 1 :]}"
     return text
+
+
+def feature_columns(inputs: AuditInput, view: View) -> list[Column | None]:
+    """The column of each feature; one that the program asks for and the table does not have is refused, by name."""
+    program = inputs.program
+    used = {atom.feature for clause in program.clauses for atom in clause.atoms}
+    columns = []
+    for place, name in enumerate(program.features):
+        column = view.column(inputs.columns.get(name, name))
+        if column is None and place in used and view.table_columns:
+            table = "its table" if view.table is None else printable(view.table.name)
+            known = ", ".join(printable(each.name) for each in view.table_columns[:10])
+            raise MissingFeature(
+                f"{table} has no column {inputs.columns.get(name, name)!r}, only {known}: name the feature's column "
+                "with --column FEATURE=COLUMN, or compare the rows it gives with --scored"
+            )
+        if column is not None and column.generated and place in used:
+            raise Unread(f"the column {column.name!r} is computed by the database and cannot be filled in")
+        columns.append(column)
+    return columns
+
+
+class MissingFeature(Unread):
+    """The table has no column for a feature that the program asks for."""
+
+
+def compares_as_double(program: Program, view: View, column: Column) -> bool:
+    """Whether the engine compares the column as a double. Exact comparison of integers is the same below 2**53."""
+    if column.type.kind != "integer":
+        return column.type.kind in view.catalog.double_kinds
+    atoms = [atom for clause in program.clauses for atom in clause.atoms if isinstance(atom, Interval)]
+    return all(abs(cut) < 2.0**53 for atom in atoms for cut in (atom.lo, atom.hi) if cut is not None)
