@@ -22,7 +22,16 @@ from gbfl_compile.auditing.view.run import (
     outputs_of,
     run_view,
 )
-from gbfl_compile.auditing.view.view import MissingFeature, View, compares_as_double, feature_columns, own_names, read_view, uncast_columns, without_exact_casts
+from gbfl_compile.auditing.view.view import (
+    MissingFeature,
+    View,
+    compares_as_double,
+    feature_columns,
+    own_names,
+    read_view,
+    uncast_columns,
+    without_exact_casts,
+)
 from gbfl_compile.checking.artifact import ArtifactProof
 from gbfl_compile.checking.general.sql import TextLayout, other_columns, read_sql
 from gbfl_compile.checking.readers import ReadArtifact
@@ -50,10 +59,6 @@ class ViewAudit:
     run: ViewRun | None
     not_run: BadInput | CannotRun | Unread | OtherRowCount | None
     """Why there is no run."""
-
-    def may_be_layered(self, verdict: DeployedVerdict) -> bool:
-        """Whether reading all layers may show more: its text was not read as that of a view of one table."""
-        return verdict.proof is None or verdict.proof.answer == "unread"
 
 
 def audit_view(inputs: AuditInput, database: Database, name: str, what: str, label: str = LABEL) -> DeployedVerdict:
@@ -86,13 +91,13 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
             f"it is a materialized view and answers from stored rows: compare those with --scored {printable(name)}"
         )
         return replace(verdict, verdict="unread", reason=reason)
-    needs_layers = bool(view.views_below) or view.table is None
-    if needs_layers and view.query is not None:
+    if view.query is not None and (view.views_below or view.table is None or not inputs.holds_nan):
         return _through_layers(inputs, view, label, verdict)
     audit, first = _run_first(inputs, view, label), verdict
     for step in STEPS:
         verdict = step(audit, verdict)
-    if verdict.verdict in ("unread", "not run") and view.query is not None and audit.may_be_layered(verdict):
+    was_read = verdict.proof is not None and verdict.proof.answer != "unread"
+    if verdict.verdict in ("unread", "not run") and view.query is not None and not was_read:
         layered = _through_layers(inputs, view, label, first)
         if layered.verdict != "unread" or verdict.execution is None:
             return layered if layered.verdict != "unread" else replace(layered, not_executed=verdict.not_executed)
@@ -336,7 +341,11 @@ def _check_types(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
 def _with_types(
     audit: ViewAudit, verdict: DeployedVerdict, columns: Sequence[Column], uncast: Collection[str]
 ) -> DeployedVerdict:
-    other = {column.name: column.declared for column in columns if not compares_as_double(audit.inputs.program, audit.view, column)}
+    other = {
+        column.name: column.declared
+        for column in columns
+        if not compares_as_double(audit.inputs.program, audit.view, column)
+    }
     verdict = replace(verdict, column_types=other)
     is_strict = verdict.proof is not None and verdict.proof.answer == "proved"
     open_ones = [] if is_strict else [name for name in other if name in uncast]

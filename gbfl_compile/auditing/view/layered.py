@@ -131,7 +131,10 @@ def feature_places(inputs: AuditInput, view: View, layers: Layers) -> list[Place
             raise Unread(f"the feature {name!r} may be one of several columns: say which with {options}")
         if found[0].column.generated:
             raise Unread(f"the column {own!r} is computed by the database and cannot be filled in")
-        places.append(found[0])
+        place = found[0]
+        if not inputs.holds_nan:
+            place = replace(place, column=replace(place.column, type=replace(place.column.type, engine_has_nan=False)))
+        places.append(place)
     return places
 
 

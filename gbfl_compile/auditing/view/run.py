@@ -390,9 +390,7 @@ def is_refused(inputs: AuditInput, view: View, shown: Counterexample) -> bool:
         rows = encode_values(inputs.program, [shown.values], book)
     with (
         time_limit(view.database, view.catalog, inputs.time_limit) as database,
-        copied_tables(
-            database, view.catalog, features, one_copy(view, features, inputs.program), inputs.program
-        ) as copy,
+        copied_tables(database, features, copies, inputs.program) as copy,
     ):
         ways: tuple[Missing, ...] = ("null", "nan") if database.holds_nan else ("null",)
         return not any(len(copy.stage_witnesses(rows, way, book).numbers) for way in ways)

@@ -346,11 +346,7 @@ def _below_the_last_decimal(features: Sequence[Column | None], rows: Matrix) -> 
 
 @contextmanager
 def copied_tables(
-    database: Database,
-    catalog: Catalog,
-    features: Sequence[Column | None],
-    copies: Sequence[TableCopy],
-    program: Program,
+    database: Database, features: Sequence[Column | None], copies: Sequence[TableCopy], program: Program
 ) -> Iterator[TableCopies]:
     """The copies, while they are needed."""
     made, catalog = [replace(copy, database=database) for copy in copies], copies[0].catalog
