@@ -9,7 +9,7 @@ comma := ,
 .PHONY: test-faults help demo test test-engines fuzz fuzz-readers test-versions coverage dependencies lint types bench clean
 
 help:
-	@echo "make demo   mine, compile and check a model; results in demo-out/"
+	@echo "make demo   the whole story on invented loans; results in demo-out/"
 	@echo "make test   the tests (GBFL_FULL=1 make test: with as many random cases as CI runs)"
 	@echo "make test-engines   tests on ClickHouse, Spark and MariaDB, where installed"
 	@echo "make test-faults    tests with full disks, killed processes and hanging compilers"
@@ -23,7 +23,7 @@ help:
 	@echo "make bench  the benchmarks (GROUPS=c: one group)"
 	@echo "make clean  remove .venv and everything generated"
 
-demo: $(VENV)/.core
+demo: $(VENV)/.demo
 	$(BIN)/gbfl demo --out demo-out
 
 test: $(VENV)/.test
@@ -91,21 +91,21 @@ $(BIN)/python:
 	  { rm -rf $(VENV); echo "python3 has no venv module: install it (Debian: apt-get install python3-venv) or uv"; exit 1; }; fi
 
 # One stamp file per set of extras: nothing is installed again until pyproject.toml changes.
-$(VENV)/.core: pyproject.toml | $(BIN)/python
-	@$(call install,.)
+$(VENV)/.demo: pyproject.toml | $(BIN)/python
+	@$(call install,.[onnx$(comma)sql])
 	@touch $@
 
 $(VENV)/.test: pyproject.toml | $(BIN)/python
 	@$(call install,.[test])
-	@touch $@ $(VENV)/.core
+	@touch $@ $(VENV)/.demo
 
 $(VENV)/.engines: pyproject.toml | $(BIN)/python
 	@$(call install,.[test$(comma)engines$(comma)models])
-	@touch $@ $(VENV)/.test $(VENV)/.core
+	@touch $@ $(VENV)/.test $(VENV)/.demo
 
 $(VENV)/.bench: pyproject.toml | $(BIN)/python
 	@$(call install,.[test$(comma)bench])
-	@touch $@ $(VENV)/.test $(VENV)/.core
+	@touch $@ $(VENV)/.test $(VENV)/.demo
 
 define install
 if command -v uv >/dev/null 2>&1; then uv pip install -q --python $(BIN)/python -e '$(1)'; \

@@ -58,4 +58,4 @@ def test_what_runs_is_the_wheel_with_its_own_templates(installed, tmp_path):
 def test_the_wheel_runs_the_demo_in_another_folder(installed, tmp_path):
     run = installed.run(["gbfl", "demo", "--out", "d", "--json"], tmp_path)
     assert run.returncode == 0, run.stderr
-    assert (tmp_path / "d/python/model.py").is_file()
+    assert (tmp_path / "d/build/python/model.py").is_file()

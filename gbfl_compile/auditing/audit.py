@@ -53,6 +53,8 @@ def audit(
     drift: bool = False,
     call: str | Sequence[str] = (),
     call_form: Literal["dicts", "matrix"] = "dicts",
+    request: str = "rows",
+    answer: str | None = None,
     time_limit: float = SECONDS,
     data: Any = None,
     triplets: Triplets | File | None = None,
@@ -70,6 +72,8 @@ def audit(
         "1" are three labels.
     probabilities, drift: compare the scored table's probabilities, and its distributions with those of training.
     call, call_form: a scorer, module:function or an http URL, or several; whether it is given dicts or a matrix.
+    request, answer: the form of an HTTP request (rows, records, instances, dataframe_split), and the path of the labels
+        in the answer (`predictions[].class`).
     time_limit, budget_seconds: seconds that a view, library or scorer may run, and that a proof may take.
     data, triplets: rows that are run too, and of which those a difference touches are counted; whether local
         consistency changed.
@@ -84,8 +88,8 @@ def audit(
     if library is None:
         _refuse_idle("--library", {"--name": name is not None, "--source": source is not None, "--float32": float32})
     approved = as_program(program)
-    if library or views or scored or calls:
-        require_numbers(approved, "an audit of more than files")
+    if library or scored or calls:
+        require_numbers(approved, "an audit of a library, a scored table or a service")
     rows = points = book = None
     if data is not None:
         from gbfl_compile.tables.values import coded_rows
@@ -121,10 +125,11 @@ def audit(
                     names=inputs.names,
                 )
             )
+    how: dict[str, Any] = {"seconds": time_limit, "form": call_form, "request": request, "answer": answer}
     for each in calls:
         from gbfl_compile.auditing.scorer.callable import audit_callable
 
-        verdicts.append(audit_callable(inputs.program, str(each), seconds=time_limit, form=call_form, data=rows))
+        verdicts.append(audit_callable(inputs.program, str(each), **how, data=rows))
     if inputs.names is not None:
         labels = dict(zip(map(str, inputs.names), inputs.program.classes, strict=True))
         verdicts = [replace(each, class_labels=labels) for each in verdicts]

@@ -85,6 +85,7 @@ def compare_readings(
         proof = replace(proof, answer=artifact.tier, reason=artifact.not_strict)
     digest = next((reading.digest for reading in readings if reading.digest is not None), None)
     verdict = replace(deployed, proof=proof, carried_digest=digest, verdict=VERDICTS[proof.answer], reason=proof.reason)
+    verdict = replace(verdict, readings=matched)
     pair = _first_counterexample(matched, proof)
     if pair is None:
         return verdict

@@ -1,4 +1,4 @@
-"""Audits a file: an emitted or hand-edited .py, .c, .onnx or .sql, read back and proved. Python and C are never run."""
+"""Audits a file: an emitted or hand-edited .py, .c, .js, .onnx or .sql, read back and proved. Code is never run."""
 
 from __future__ import annotations
 
@@ -26,17 +26,18 @@ from gbfl_compile.checking.witnesses.rows import artifact_constants
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files.atomic import read_whole
 
-TARGETS = {".py": "python", ".c": "c", ".onnx": "onnx"}
+TARGETS = {".py": "python", ".c": "c", ".onnx": "onnx", ".js": "js"}
 HEADER_TARGET = '["target", "sql:'
 
 
 def audit_file(inputs: AuditInput, path: Path, dialect: str | None = None) -> DeployedVerdict:
-    """The verdict on one file. A graph and SQL are run on witnesses too; Python and C are only read."""
+    """The verdict on one file. A graph and SQL are run on witnesses too; Python, C and JavaScript are only read."""
     content = read_whole(path, LARGEST)
     target = _target(path, content, dialect)
     deployed = DeployedVerdict(str(path), "file", "not run", fingerprint=hashlib.sha256(content).hexdigest())
     options = {f"column.{feature}": column for feature, column in inputs.columns.items()}
     files = artifact_files(path, ".c") if target == "c" else {path.name: content}
+    deployed = replace(deployed, material=files)
     approved = replace(inputs.program, classes=inputs.class_names)
     labels = None if inputs.names is None else inputs.program.classes
     try:
@@ -59,7 +60,7 @@ def _target(path: Path, content: bytes, dialect: str | None) -> str:
     if path.suffix in TARGETS:
         return TARGETS[path.suffix]
     if path.suffix != ".sql":
-        raise BadInput(f"{path}: give a .py, .c, .onnx or .sql file, or a library with --library")
+        raise BadInput(f"{path}: give a .py, .c, .js, .onnx or .sql file, or a library with --library")
     if dialect is not None:
         return f"sql:{dialect}"
     _, header, rest = content.decode("utf-8", "replace").partition(HEADER_TARGET)
@@ -120,7 +121,7 @@ def _run(
     verdict: DeployedVerdict, inputs: AuditInput, target: str, path: Path, files: Mapping[str, bytes]
 ) -> DeployedVerdict:
     """The verdict after running the file on witnesses, where it may be run."""
-    if target in ("python", "c") or (verdict.proof is not None and verdict.proof.answer == "other names"):
+    if target in ("python", "c", "js") or (verdict.proof is not None and verdict.proof.answer == "other names"):
         return verdict
     try:
         ran = compare(expectation(inputs.program), _load(inputs, target, path), artifact_constants(files))

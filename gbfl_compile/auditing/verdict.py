@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from gbfl_compile.checking.artifact import ArtifactProof
+from gbfl_compile.checking.reading.nodes import Reading
 from gbfl_compile.checking.run import ConsistencyPair, Execution
 from gbfl_compile.ir.kinds import Value
 from gbfl_compile.ir.text import printable, value_text
@@ -118,6 +119,10 @@ class DeployedVerdict:
     first_different_rows: tuple[Mapping[str, Any], ...] | None = None
     """Of a scored table."""
     drift: Mapping[str, Any] | None = None
+    material: Mapping[str, bytes] = field(default_factory=dict, compare=False, repr=False)
+    """The deployed files, or a view's definition, by name, for an evidence pack; not part of the JSON."""
+    readings: tuple[Reading, ...] = field(default=(), compare=False, repr=False)
+    """What was read of it, likewise."""
 
     @property
     def is_proved(self) -> bool:

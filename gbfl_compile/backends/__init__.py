@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from gbfl_compile.backends.base import Artifact, Backend, Options, artifact_name
 from gbfl_compile.backends.c import BACKEND as C
+from gbfl_compile.backends.js import BACKEND as JS
 from gbfl_compile.backends.onnx import BACKEND as ONNX
 from gbfl_compile.backends.python import BACKEND as PYTHON
 from gbfl_compile.backends.sql import BACKENDS as SQL
@@ -19,6 +20,7 @@ BACKENDS: Mapping[str, Backend] = {
     PYTHON.target: PYTHON,
     C.target: C,
     ONNX.target: ONNX,
+    JS.target: JS,
     **SQL,
 }
 

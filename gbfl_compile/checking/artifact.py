@@ -163,7 +163,7 @@ def artifact_files(path: Path, extension: str) -> dict[str, bytes]:
     """The files of the artifact whose main file is `path`: all in its folder but what other artifacts brought."""
     folder = path.parent
     stems = {other.stem for other in folder.glob(f"*{extension}")} - {path.stem} - SYSTEM_HEADERS
-    others = {f"{stem}{extension}" for stem in stems} | {
+    others = {f"{stem}{ending}" for stem in stems for ending in (extension, ".d.ts")} | {
         f"{stem}.h" for stem in stems if _is_another_model(folder, stem)
     }
     files: dict[str, bytes] = {}

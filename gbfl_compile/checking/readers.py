@@ -18,6 +18,7 @@ from gbfl_compile.checking.general.sql.engines import ENGINES
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.checking.reading.work_limit import limit_work
 from gbfl_compile.checking.strict.c import read_strict_c
+from gbfl_compile.checking.strict.js import read_js
 from gbfl_compile.checking.strict.onnx import read_onnx
 from gbfl_compile.checking.strict.python import read_python
 from gbfl_compile.checking.strict.sql import read_strict_files
@@ -71,6 +72,7 @@ READERS: Mapping[str, Readers] = {
     "python": Readers(_by_files(read_python)),
     "c": Readers(_by_files(read_strict_c)),
     "onnx": Readers(_by_files(read_onnx)),
+    "js": Readers(_by_files(read_js)),
     **{f"sql:{dialect}": _sql_readers(dialect) for dialect in ENGINES},
 }
 

@@ -46,7 +46,7 @@ def compile_(
     Each artifact is first read back, proved equal and run on witnesses. If one differs, none is written and the exit
     code is 1.
 
-    Example: gbfl compile demo-out/program.json --to python -o build
+    Example: gbfl compile demo-out/loans.gbfl.json --to python -o build
     """
     from gbfl_compile.cli import screen
 
@@ -110,7 +110,7 @@ def check(
 
     Exit code: 0 every target is proved and was run, 1 different, 2 bad usage or input, 3 not proved or not run.
 
-    Example: gbfl check demo-out/program.json demo-out --triplets demo-out/triplets.npz
+    Example: gbfl check demo-out/loans.gbfl.json demo-out/build
     """
     if out is None and json_to not in (None, "-"):  # `check --json PROGRAM OUT`: --json took the program for its file
         program, out, json_to = Path(str(json_to)), program, "-"

@@ -62,6 +62,14 @@ if TYPE_CHECKING:
     help="What a Python scorer takes: a list of dicts with None, or a float64 matrix with NaN.",
 )
 @click.option(
+    "--request",
+    type=click.Choice(["rows", "records", "instances", "dataframe_split"]),
+    default="rows",
+    show_default=True,
+    help="The form of an HTTP request.",
+)
+@click.option("--answer", metavar="PATH", help="Where an HTTP answer has its labels: predictions[].class.")
+@click.option(
     "--time-limit",
     type=float,
     default=60.0,
@@ -82,6 +90,8 @@ if TYPE_CHECKING:
 )
 @click.option("--log", type=FILE, help="An audit log to append to.")
 @click.option("--html", type=WRITTEN, help="Also write the report as an HTML page.")
+@click.option("--evidence", type=FILE, help="A new folder for the evidence pack, which verifies offline.")
+@click.option("--auditor", help="Who made the audit, for the evidence pack.  [default: your login name]")
 @as_json
 @output_options
 def audit(
@@ -91,6 +101,8 @@ def audit(
     require: str | None,
     log: Path | None,
     html: Path | None,
+    evidence: Path | None,
+    auditor: str | None,
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -116,7 +128,32 @@ def audit(
     )
     text = () if as_json else report.lines()
     _publish(report, text, log, html, program)
+    if evidence is not None:
+        used = {"columns": mapping, "classes": classes, "require": require, **options}
+        manifest = _write_evidence(program, report, evidence, used, auditor)
+        if not as_json:
+            from gbfl_compile.cli import screen
+
+            screen.print_lines(f"evidence pack in {evidence}, its manifest has the hash {manifest}")
     return code
+
+
+def _write_evidence(
+    program: Path, report: AuditReport, folder: Path, options: dict[str, Any], auditor: str | None
+) -> str:
+    from getpass import getuser
+
+    from gbfl_compile.auditing.evidence import run_form, write_pack
+    from gbfl_compile.databases import without_password
+    from gbfl_compile.ir.json import as_program
+    from gbfl_compile.reporting.pack import pack_page
+
+    if options.get("database") is not None:
+        options["database"] = without_password(options["database"])
+    plain = {name: str(value) if isinstance(value, Path) else value for name, value in options.items()}
+    approved = as_program(program)
+    run = run_form(report, plain, auditor or getuser())
+    return write_pack(folder, approved, report, run, pack_page(approved, report.as_json(), run))
 
 
 def _class_labels(program: Path, pairs: Sequence[str]) -> dict[Any, Any] | None:
@@ -210,4 +247,51 @@ def verify(log: Path, expect: str | None, as_json: bool) -> int:
         screen.print_lines(f"whole: {lines}, each following from the one before; the last has the hash {state.last}")
         if state.note is not None:
             screen.print_lines(f"note: {state.note}")
+    return EQUAL if state.problem is None else DIFFERENT
+
+
+@click.group("audit-evidence")
+def audit_evidence() -> None:
+    """Verify the evidence pack of an audit.
+
+    Example: gbfl audit-evidence verify evidence
+    """
+
+
+@audit_evidence.command("verify")
+@click.argument("folder", type=FILE)
+@click.option("--expect", metavar="HASH", help="The hash of the manifest, to detect that the whole pack was replaced.")
+@as_json
+@output_options
+def verify_evidence(folder: Path, expect: str | None, as_json: bool) -> int:
+    """Find the first file in FOLDER that was changed, removed or added, or contradicts the others.
+
+    Nothing is run and no network is used: the program's digest is computed again, the deployed copy is held against
+    its fingerprint, and the certificates are verified. The whole pack can be replaced together with its manifest: to
+    detect this, keep the hash that `gbfl audit --evidence` prints elsewhere and pass it with --expect.
+
+    Example: gbfl audit-evidence verify evidence --expect 3f0a…
+    """
+    from gbfl_compile.auditing.evidence import verify_pack
+    from gbfl_compile.cli import screen
+
+    state = verify_pack(folder, expect)
+    if as_json:
+        verdict = "whole" if state.problem is None else "broken"
+        screen.print_json(
+            {
+                "verdict": verdict,
+                "problem": state.problem,
+                "files": state.files,
+                "hash": state.hash,
+                "audit": state.verdict,
+            }
+        )
+    elif state.problem is not None:
+        screen.print_lines(f"broken: {state.problem}")
+    else:
+        screen.print_lines(
+            f"whole: {state.files} files as they were written; the audit says {state.verdict}",
+            f"the manifest has the hash {state.hash}",
+        )
     return EQUAL if state.problem is None else DIFFERENT

@@ -15,7 +15,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from gbfl_compile.cli.artifacts import check, compile_, sizes
-from gbfl_compile.cli.audit import audit, audit_log
+from gbfl_compile.cli.audit import audit, audit_evidence, audit_log
 from gbfl_compile.cli.demo import demo
 from gbfl_compile.cli.doctor import doctor
 from gbfl_compile.cli.flags import BAD_USAGE, COULD_NOT_RUN, EQUAL, INTERRUPTED, NOBODY_READS, spare_what_is_read
@@ -73,7 +73,7 @@ def completion(context: click.Context, shell: str) -> int:
 
 COMMANDS = {
     init: "create a small example to start from",
-    demo: "run every step once, on breast cancer data",
+    demo: "show everything once, on invented loans",
     mine: "mine rules from a table and a black box",
     show: "print a program's rules, or why one row gets its class",
     reasons: "list clauses by number, or attach your own wording to them",
@@ -83,6 +83,7 @@ COMMANDS = {
     score: "score a table, in a file or inside a database",
     audit: "check that what is deployed is what was approved",
     audit_log: "verify a log of audits",
+    audit_evidence: "verify the evidence pack of an audit",
     diff: "compare two versions of a program by their answers",
     report: "write an HTML report on a program",
     sizes: "measure the size of a C scorer",

@@ -105,7 +105,7 @@ def lint(program: Path, data: Path | None, budget: float, as_json: bool) -> int:
 
     Exit code: 0 nothing found, 1 something found, 2 bad usage or input.
 
-    Example: gbfl lint demo-out/program.json
+    Example: gbfl lint demo-out/loans.gbfl.json
     """
     from gbfl_compile.checking import lint as linter
     from gbfl_compile.cli import screen

@@ -50,9 +50,9 @@ def score(
     With --table, a table of a database is scored there with PROGRAM: no row leaves it. The URL may be given in the
     environment variable GBFL_DATABASE, which keeps its password out of process lists.
 
-    Example: gbfl score demo-out/python new.csv -o scored.csv
+    Example: gbfl score demo-out/build/python new.csv -o scored.csv
 
-    Example: gbfl score demo-out/program.json --database sqlite:///f.db --table people --to-table scored
+    Example: gbfl score demo-out/loans.gbfl.json --database sqlite:///f.db --table people --to-table scored
     """
     from gbfl_compile.backends.score import score as score_table
     from gbfl_compile.cli import screen

@@ -15,13 +15,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from gbfl_compile.ir.text import printable, readable, unseen_text
+from gbfl_compile.ir.text import printable
 
 if TYPE_CHECKING:
     from gbfl_compile.checking.check import Progress
     from gbfl_compile.checking.run import TargetVerdict, Verdict
-    from gbfl_compile.cli.demo import Demo
-    from gbfl_compile.learning.consistency import Consistency
 
 
 HANGING = " " * 8
@@ -227,30 +225,16 @@ def _remarks(target: TargetVerdict, program: str) -> Iterator[str]:
         yield f"target {json.dumps(first['target'], default=repr)}"
 
 
-def print_demo(demo: Demo, out: Path) -> None:
-    """The rules, how consistent they are, and one verdict per target."""
-    unseen = unseen_text(demo.program, ())
-    print_wrapped(*readable(demo.program).split("\n"), *([] if unseen is None else [unseen]), "")
-    table = Table("on the test rows", "", "", box=None, pad_edge=False)
-    for what, percent, count in _figures(demo.consistency):
-        table.add_row(what, percent, count)
-    table.add_row("accuracy", f"{100 * demo.accuracy:.1f} %", f"black box {100 * demo.black_box_accuracy:.1f} %")
-    _print_table(table)
-    print_lines("", f"program against classifier: {demo.lowered_different} different of {demo.lowered_rows} rows")
-    print_verdict(demo.verdict)
-    print_lines(*(f"{target}: not emitted: {reason}" for target, reason in demo.not_emitted.items()))
-    print_lines(f"everything is in {out}")
+STORY_WIDTH = 80
+"""Columns that a story takes at most, also in a pipe: it is read by people, and pasted."""
 
 
-def _figures(consistency: Consistency) -> Iterator[tuple[str, str, str]]:
-    for what, percent, right, of in (
-        ("C_TB, rows with a PN", consistency.c_tb, consistency.c_tb_right, consistency.with_pn),
-        ("C_TB, all rows", consistency.c_tb_all, consistency.c_tb_all_right, consistency.rows),
-        ("C_PP", consistency.c_pp, consistency.c_pp_right, consistency.with_pp),
-        ("C_PN", consistency.c_pn, consistency.c_pn_right, consistency.with_pn),
-        ("same class as the black box", consistency.fidelity, consistency.fidelity_right, consistency.rows),
-    ):
-        yield what, "-" if percent is None else f"{percent:.1f} %", f"{right} of {of}"
+def print_story(*lines: str) -> None:
+    """Lines of at most 80 columns; a longer one goes on below, indented further."""
+    console = _console()
+    for line in map(printable, lines):
+        for part in break_line(line, min(STORY_WIDTH, console.width)) or [""]:
+            console.print(part, markup=False)
 
 
 def print_paper(result: dict[str, Any]) -> None:

@@ -216,6 +216,11 @@ def read_address(url: str) -> Address:
     )
 
 
+def without_password(url: str) -> str:
+    """The URL as it may be printed or filed: a password in it, or in an option, is replaced by ***."""
+    return _without_secrets(url, read_address(url))
+
+
 def _without_secrets(text: str, address: Address) -> str:
     secrets = [address.password, *(value for key, value in address.options.items() if key.lower() in SECRET_OPTIONS)]
     for secret in filter(None, secrets):

@@ -31,6 +31,7 @@ _COMPARISONS = "NaN fails every comparison, so only an interval that a missing v
 PLAIN_TARGETS = {
     "python": ("None and NaN", _COMPARISONS),
     "c": ("NaN", _COMPARISONS),
+    "js": ("null, undefined and NaN", _COMPARISONS),
     "onnx": ("NaN", "tested with IsNaN, or the tree's node says which way a missing value goes"),
 }
 

@@ -1,9 +1,9 @@
-"""Group `python`: the emitted module against the definition, its batch form and scikit-learn, on the demo's data."""
+"""Group `python`: the emitted module against the definition, its batch form and scikit-learn, on breast cancer data."""
 
 import numpy as np
+from sklearn.datasets import load_breast_cancer
 
 from gbfl_compile.backends import emit
-from gbfl_compile.cli.demo import breast_cancer
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.learning.classifier import GBFLClassifier
@@ -14,7 +14,8 @@ from tests.bench.timing import Timing, race
 
 def run() -> list[Timing]:
     """A fitted tree, one row at a time and in a batch of 100,000."""
-    x, _, y, _ = breast_cancer(0)
+    data = load_breast_cancer(as_frame=True)
+    x, y = data.data, np.asarray(data.target_names, dtype=str)[data.target]
     model = GBFLClassifier(head="tree", random_state=0).fit(x, y)
     program = optimise(lower(model), np.asarray(x))
     module: dict = {}

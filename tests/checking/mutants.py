@@ -66,7 +66,7 @@ def sql_mutant(choose, dialect):
     while True:
         kind = choose.choice(KINDS)
         program = random_program(choose, kind)
-        detail = "score" if kind == "scorecard" else "leaf"
+        detail = "score" if kind in ("scorecard", "banded") else "leaf"
         outputs = choose.choice(("label", "label,probabilities", f"label,probabilities,{detail}"))
         try:
             options = {"outputs": outputs, "key": "gbfl_row"}

@@ -17,7 +17,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Scorecard
 from tests.checking.respelling import random_program
 
-KINDS = ("tree", "list", "scorecard")
+KINDS = ("tree", "list", "scorecard", "banded")
 
 OPTIONS = {
     "python": [{}],

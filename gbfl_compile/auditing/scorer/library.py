@@ -171,7 +171,8 @@ def audit_library(
     run = _run(inputs, path, name, seconds, real)
     if _fingerprint(path) != before:
         raise BadInput(f"{path}: was changed while it was audited, audit it again")
-    result = _verdict(inputs, run, DeployedVerdict(str(path), "library", "not run", fingerprint=before))
+    deployed = DeployedVerdict(str(path), "library", "not run", fingerprint=before)
+    result = _verdict(inputs, run, replace(deployed, material={path.name: path.read_bytes()}))
     if run.report.get("flushes_denormals"):
         result = replace(result, arithmetic=FLUSHES)
     return result if source is None else _with_source(program, result, source, flags)

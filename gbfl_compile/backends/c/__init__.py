@@ -8,7 +8,8 @@ project files, selftest    project         sizes                   size
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never
 
@@ -35,7 +36,7 @@ from gbfl_compile.backends.render import render
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files import resource_folder
 from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.nodes import Label, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.nodes import Band, Label, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.reasons import reasons_of
 from gbfl_compile.ir.text import readable
 from gbfl_compile.ir.trees import deep_splits, leaf_numbers
@@ -184,7 +185,7 @@ def _decision_values(program: Program) -> dict[str, Any]:
     match program.decision:
         case Tree():
             return _tree_values(program.decision)
-        case Scorecard(bias, points, scale):
+        case Scorecard(bias, points, scale, bands):
             rows = points or ((0,) * len(bias),)
             return {
                 "tree": False,
@@ -193,9 +194,22 @@ def _decision_values(program: Program) -> dict[str, Any]:
                 "points": [", ".join(integer(worth) for worth in row) for row in rows],
                 "points_type": _integer_type(max(abs(worth) for row in rows for worth in row)),
                 "worth": literal(2.0**-scale),
+                **_band_values(bands),
             }
         case _:
             assert_never(program.decision)
+
+
+def _band_values(bands: Sequence[Sequence[Band]]) -> dict[str, Any]:
+    """The bands of all classes end to end, and where those of each class begin."""
+    flat = [band for own in bands for band in own]
+    return {
+        "bands": bool(bands),
+        "band_count": len(flat),
+        "band_begin": ", ".join(map(str, accumulate(map(len, bands), initial=0))),
+        "band_least": ", ".join(integer(band.least) for band in flat),
+        "band_rates": [", ".join(literal(p) for p in band.probabilities) for band in flat],
+    }
 
 
 def _integer_type(largest: int) -> str:
@@ -243,4 +257,6 @@ def available() -> Availability:
     return Availability("no compiler" if compiler is None else compiler.version, cannot_run=why_not())
 
 
-BACKEND = Backend("c", "one .h/.c pair, C99, no allocation, no library", EXTENSION, emit, load, available)
+BACKEND = Backend(
+    "c", "one .h/.c pair, C99, no allocation, no library", EXTENSION, emit, load, available, emits_bands=True
+)

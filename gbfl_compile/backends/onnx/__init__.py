@@ -161,4 +161,6 @@ def load(path: Path) -> Predictor:
     return open_model(path)
 
 
-BACKEND = Backend("onnx", "a graph for ONNX Runtime and scikit-learn pipelines", EXTENSION, emit, load, available)
+BACKEND = Backend(
+    "onnx", "a graph for ONNX Runtime and scikit-learn pipelines", EXTENSION, emit, load, available, emits_bands=True
+)

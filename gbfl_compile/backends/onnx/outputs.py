@@ -10,6 +10,7 @@ from gbfl_compile.backends.onnx.graph import (
     Graph,
     Interface,
     add,
+    add_many,
     add_output,
     constant,
     label_tensor,
@@ -34,6 +35,9 @@ from gbfl_compile.backends.onnx.tree import ensemble, score_nodes, tree_nodes, u
 from gbfl_compile.backends.onnx.words import Codes, as_numbers, encode, word_atoms, word_matrix
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Program, Scorecard, Tree
+
+NEVER = 2**62
+"""A lead that no class has."""
 
 LABEL, PROBABILITIES, SCORE, REASON, REASON_TEXT = "label", "probabilities", "score", "reason", "reason_text"
 
@@ -162,9 +166,36 @@ def _answer_by_score(graph: Graph, program: Program, card: Scorecard, interface:
     labels = constant(graph, label_tensor(list(program.classes)), "label of each class")
     add_output(graph, "Gather", [labels, best], LABEL, axis=0)
     add_output(graph, "Cast", [points], SCORE, to=TensorProto.INT64)
+    if card.bands:
+        _band_rates(graph, card, best)
+        return
     exact = add(graph, "Cast", [points], "points in double", to=TensorProto.DOUBLE)
     worth = constant(graph, np.array(2.0**-card.scale), "logits a point is worth")
     add_output(graph, "Softmax", [add(graph, "Mul", [exact, worth], "logits")], PROBABILITIES, axis=1)
+
+
+def _band_rates(graph: Graph, card: Scorecard, best: str) -> None:
+    """The constants of the winner's band: of its own leads, the number that it reaches says which row of the table."""
+    import numpy as np
+    from onnx import TensorProto
+
+    width = max(2, *map(len, card.bands))
+    rates = [[band.probabilities for band in own] + [own[-1].probabilities] * (width - len(own)) for own in card.bands]
+    leads = [[band.least for band in own[1:]] + [NEVER] * (width - len(own)) for own in card.bands]
+    two = constant(graph, np.array([2]), "two")
+    most, _ = add_many(graph, "TopK", [SCORE, two], ["two most points", "their classes"], axis=1)
+    places = [constant(graph, np.array(place), f"place {place}") for place in (0, 1)]
+    first, second = (add(graph, "Gather", [most, place], "points of one place", axis=1) for place in places)
+    column = constant(graph, np.array([-1, 1]), "as a column")
+    lead = add(graph, "Reshape", [add(graph, "Sub", [first, second], "lead"), column], "lead of each row")
+    own = add(graph, "Gather", [constant(graph, np.array(leads), "leads of each class"), best], "own leads", axis=0)
+    reached = add(graph, "GreaterOrEqual", [lead, own], "leads that are reached")
+    ones = add(graph, "Cast", [reached], "1 for each lead that is reached", to=TensorProto.INT64)
+    along = constant(graph, np.array([1]), "along the leads")
+    count = add(graph, "ReduceSum", [ones, along], "band of its class", keepdims=0)
+    start = add(graph, "Mul", [best, constant(graph, np.array(width), "bands of a class")], "first band of the class")
+    table = constant(graph, np.array(rates, dtype=np.float64).reshape(-1, len(card.bias)), "probabilities of each band")
+    add_output(graph, "Gather", [table, add(graph, "Add", [start, count], "band")], PROBABILITIES, axis=0)
 
 
 def _points_by_rules(graph: Graph, program: Program, card: Scorecard, interface: Interface, feed: Feed) -> str:

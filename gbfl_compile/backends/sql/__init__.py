@@ -120,9 +120,8 @@ def available(dialect: Dialect) -> Availability:
 def _backend(dialect: Dialect) -> Backend:
     target = f"sql:{dialect.name}"
     summary = f"SQL for {dialect.engine}" + (" (never run here)" if dialect.not_run else "")
-    return Backend(
-        target, summary, EXTENSION, partial(emit, dialect), partial(load, dialect), partial(available, dialect)
-    )
+    ways = partial(emit, dialect), partial(load, dialect), partial(available, dialect)
+    return Backend(target, summary, EXTENSION, *ways, emits_bands=True)
 
 
 BACKENDS: Mapping[str, Backend] = {f"sql:{name}": _backend(dialect) for name, dialect in DIALECTS.items()}

@@ -1,4 +1,4 @@
-"""Rule sets: integer points added up in balanced sums, the label decided on the sums, probabilities through exp.
+"""Rule sets: integer points added up in balanced sums, the label decided on the sums, probabilities by bands or exp.
 
 gbfl_points   the points of each class: 3 for this rule, -1 for that one
 gbfl_top      the most points, where there are three classes or more
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import assert_never
+from functools import partial
+from typing import TypeAlias, assert_never
 
 from gbfl_compile.backends.sql.conditions import clause_holds
 from gbfl_compile.backends.sql.dialect import Dialect
@@ -27,7 +28,7 @@ from gbfl_compile.backends.sql.points import (
 from gbfl_compile.backends.sql.query import Item, Stage, item
 from gbfl_compile.backends.sql.text import identifier, label, literal, whole
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.evaluate import softmax, winner
+from gbfl_compile.ir.evaluate import card_probabilities, winner
 from gbfl_compile.ir.nodes import Program, Scorecard
 
 CLAMP = 700.0
@@ -54,7 +55,7 @@ def rule_stages(
     if classes > 2 and varying:
         stages.append(Stage("gbfl_best", (item(TOP, f"{dialect.greatest}({', '.join(sums.values())})"),), points, True))
         points = (*points, TOP)
-        if "probabilities" in kinds:
+        if "probabilities" in kinds and not card.bands:
             weights = tuple(item(_weight(c), _exp(dialect, card, sums[c], identifier(dialect, TOP))) for c in sums)
             stages.append(Stage("gbfl_weighed", weights, points, True))
     answers = (
@@ -72,7 +73,7 @@ def _constant(dialect: Dialect, program: Program, card: Scorecard, output: Outpu
         case "label":
             return item(output.name, label(dialect, program.classes[winner(card.bias)]))
         case "probabilities":
-            return item(output.name, literal(dialect, softmax(card.bias, card.scale)[output.index]))
+            return item(output.name, literal(dialect, card_probabilities(card, card.bias)[output.index]))
         case "score":
             return item(output.name, f"CAST({whole(dialect, card.bias[output.index])} AS {dialect.bigint})")
         case "reason":
@@ -92,6 +93,8 @@ def _answer(dialect: Dialect, program: Program, card: Scorecard, sums: Mapping[i
         case "label":
             return item(output.name, *_label_lines(dialect, program, sums))
         case "probabilities":
+            if card.bands:
+                return item(output.name, *_band_lines(dialect, card, output.index, partial(_lead, card, sums)))
             return item(output.name, _probability(dialect, card, sums, output.index))
         case "score":
             constant = f"CAST({sums[output.index]} AS {dialect.bigint})"
@@ -114,6 +117,42 @@ def _label_lines(dialect: Dialect, program: Program, sums: Mapping[int, str]) ->
             top = identifier(dialect, TOP)
             whens = [f"  WHEN {sums[c]} = {top} THEN {labels[c]}" for c in range(len(labels) - 1)]
             return ["CASE", *whens, f"  ELSE {labels[-1]}", "END"]
+
+
+def _lead(card: Scorecard, sums: Mapping[int, str], first: int, second: int) -> str | int:
+    """The points by which one class is ahead of another; a number where neither gets points from any rule."""
+    if not {first, second} & set(varying_classes(card)):
+        return card.bias[first] - card.bias[second]
+    return sums[first] if sums[second] == "0" else f"{sums[first]} - {sums[second]}"
+
+
+Lead: TypeAlias = Callable[[int, int], str | int]
+
+
+def _band_lines(dialect: Dialect, card: Scorecard, index: int, lead: Lead) -> list[str]:
+    """The constant of the winner's band: a class wins by `least` where it is that far ahead of each other class."""
+    classes = range(len(card.bias))
+    size = sum(map(len, card.bands)) * (len(classes) - 1) * len(classes)
+    if size > LARGEST_EXPRESSION:
+        raise BadInput(f"bands of {len(classes)} classes make {size} comparisons: ask for outputs=label,score")
+    if all(isinstance(lead(0, other), int) for other in classes[1:]):  # the same lead on every row
+        return [literal(dialect, card_probabilities(card, card.bias)[index])]
+    lines = ["CASE"]
+    for c, own in enumerate(card.bands):
+        for place in reversed(range(len(own))):
+            below = own[place - 1] if place else card.bands[-1][0]
+            if (place or c == classes[-1]) and own[place].probabilities[index] == below.probabilities[index]:
+                continue  # it goes on as below, or as what is left over
+            needs = {other: max(own[place].least, int(other < c)) for other in classes if other != c}
+            ahead = {other: lead(c, other) for other in needs}
+            if any(isinstance(ahead[other], int) and int(ahead[other]) < least for other, least in needs.items()):
+                continue  # no row gets there
+            parts = [f"{ahead[o]} >= {whole(dialect, n)}" for o, n in needs.items() if isinstance(ahead[o], str)]
+            when = f"  WHEN {' AND '.join(parts)} THEN "
+            if not lines[-1].startswith(when):  # else the band above begins where this one does
+                lines.append(f"{when}{literal(dialect, own[place].probabilities[index])}")
+    otherwise = literal(dialect, card.bands[-1][0].probabilities[index])
+    return [*lines, f"  ELSE {otherwise}", "END"] if len(lines) > 1 else [otherwise]
 
 
 def _probability(dialect: Dialect, card: Scorecard, sums: Mapping[int, str], index: int) -> str:
@@ -146,10 +185,12 @@ def rule_expressions(
     """Each output as one expression without stages, which compares sums of differences of points."""
     classes = len(program.classes)
     pairs = classes * (classes - 1) // 2
+    if any(output.kind == "probabilities" for output in outputs):
+        pairs = max(pairs, sum(map(len, card.bands)) * (classes - 1))
     if pairs * max(1, len(program.clauses)) > LARGEST_EXPRESSION:
         raise BadInput(
             f"one expression would repeat {len(program.clauses)} rules {pairs} times, "
-            f"once per pair of the {classes} classes: use form=select, which adds them up once"
+            f"once per pair of the {classes} classes or band: use form=select, which adds them up once"
         )
     clause_conditions = [clause_holds(dialect, clause, columns, program.kinds) for clause in program.clauses]
 
@@ -160,6 +201,10 @@ def rule_expressions(
         added = terms(dialect, Scorecard((bias,), points), 0, range(len(clause_conditions)), clause_conditions)
         return " ".join(join_terms(dialect, [whole(dialect, bias), *added]))
 
+    def ahead_or_constant(first: int, second: int) -> str | int:
+        varies = any(row[first] != row[second] for row in card.points)
+        return ahead(first, second) if varies else card.bias[first] - card.bias[second]
+
     def lines(output: Output) -> list[str]:
         if not varying_classes(card) and output.kind != "reason":
             return list(_constant(dialect, program, card, output).lines)
@@ -167,6 +212,8 @@ def rule_expressions(
         match output.kind:
             case "label":
                 return _paired_label_lines(dialect, program, ahead)
+            case "probabilities" if card.bands:
+                return _band_lines(dialect, card, c, ahead_or_constant)
             case "probabilities":
                 others = [_exp(dialect, card, ahead(other, c), "0") for other in range(classes) if other != c]
                 return [_logistic(dialect, others)] if others else [literal(dialect, 1.0)]

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gbfl_compile.backends import emit
+from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.checking.prove import prove
 from gbfl_compile.checking.prove.findings import Counterexample, NoDecision, ProvedEqual
 from gbfl_compile.checking.readers import read_artifact
@@ -93,20 +94,47 @@ def test_the_prover_and_brute_force_agree_on_bands():
     assert refuted > PAIRS / 8
 
 
-@pytest.mark.parametrize("target", ["python"])
-def test_what_is_emitted_is_proved_and_what_is_emitted_from_a_wrong_table_is_not(target):
+RUN = [name for name, dialect in DIALECTS.items() if dialect.not_run is None]
+
+TARGETS = {
+    "python": ("python", {}),
+    "c": ("c", {}),
+    "c, select": ("c", {"kernel": "select"}),
+    "c, bits, float32": ("c", {"kernel": "bits", "dtype": "float32"}),
+    "c, one row at a time": ("c", {"layout": "arduino"}),
+    "onnx": ("onnx", {}),
+    "onnx, logic, reason": ("onnx", {"lowering": "logic", "reason": "yes"}),
+    "onnx, float32, columns": ("onnx", {"dtype": "float32", "inputs": "columns"}),
+    **{f"sql, {name}": (f"sql:{name}", {"outputs": "label,probabilities,score"}) for name in RUN},
+    **{
+        f"sql, {name}, expression": (f"sql:{name}", {"form": "expression", "outputs": "label,probabilities"})
+        for name in ("sqlite", "postgres")
+    },
+    "sql, view": ("sql:postgres", {"form": "view", "outputs": "label,probabilities"}),
+    "sql, table": ("sql:duckdb", {"form": "table", "outputs": "label,probabilities,reason"}),
+    "sql, dbt": ("sql:duckdb", {"form": "dbt"}),
+    "sql, macro": ("sql:duckdb", {"form": "macro", "outputs": "label,probabilities"}),
+}
+
+
+@pytest.mark.parametrize("how", TARGETS)
+def test_what_is_emitted_is_proved_and_what_is_emitted_from_a_wrong_table_is_not(how):
+    target, options = TARGETS[how]
     choose = random.Random(6)
     for _ in range(PAIRS // 40):
         program = random_program(choose, "banded")
-        files = emit(program, target, "model", {}).files
-        assert [prove(program, each).answer for each in read_artifact(target, files, program).readings] == ["proved"]
+        readings = read_artifact(target, emit(program, target, "model", options).files, program, options).readings
+        proofs = [prove(program, reading) for reading in readings]
+        assert {proof.answer for proof in proofs} == {"proved"}
+        assert all("probabilities" in proof.findings for proof in proofs)
     for wrong in WRONG.values():
-        files = emit(wrong, target, "model", {}).files
+        files = emit(wrong, target, "model", options).files
         try:
-            readings = read_artifact(target, files, BANDED).readings
+            readings = read_artifact(target, files, BANDED, options).readings
         except Unread:
             continue
-        assert all(prove(BANDED, reading).answer != "proved" for reading in readings)
+        for reading in readings:
+            assert isinstance(prove(BANDED, reading).findings["probabilities"], Counterexample)
 
 
 def test_witnesses_have_every_lead_at_which_a_band_begins_and_one_less():

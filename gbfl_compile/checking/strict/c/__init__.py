@@ -149,6 +149,8 @@ def _form(name: str, words: Sequence[str]) -> Form:
     optional["codes"] = f"{name}_code"
     flags = {flag for flag, function in optional.items() if function in has}
     flags |= {decides} if batch == "none" else {decides, "batch"}
+    if decides == "rules":  # probabilities through exp are the part that needs libm
+        flags.add("softmax" if "#ifdef GBFL_WITH_LIBM" in has else "bands")
     predict = words.index(f"{name}_predict") if f"{name}_predict" in has else len(words)
     real: Real = "float" if words[predict + 3 : predict + 4] == ["float"] else "double"
     return Form(real, decides, batch, frozenset(flags))

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from gbfl_compile.checking.reading.conditions import all_of
 from gbfl_compile.checking.reading.nodes import Condition, PointDecision, Test, Unread
-from gbfl_compile.checking.reading.tables import scale_of
+from gbfl_compile.checking.reading.tables import bands_by_class, scale_of
 from gbfl_compile.checking.strict.c.contents import (
     check_columns,
     check_each_class,
@@ -21,6 +21,7 @@ from gbfl_compile.checking.strict.c.contents import (
 )
 from gbfl_compile.checking.strict.c.template import Contents
 from gbfl_compile.ir.intervals import Values, below
+from gbfl_compile.ir.nodes import Band
 
 Place = tuple[tuple[str, ...], PointDecision]
 ONE_ROW = ("score", "predict", "predict_proba", "explain")
@@ -39,15 +40,17 @@ def rule_set_places(batch: str, contents: Contents) -> list[Place]:
         case "select" | "bits":
             check_columns(contents)
             scored = _select_scored(contents) if batch == "select" else bits_scored(contents)
-            return [(ONE_ROW, whole), (BATCH, replace(within_64_bits(scored), scale=whole.scale))]
+            batched = within_64_bits(replace(scored, scale=whole.scale, bands=whole.bands))
+            return [(ONE_ROW, whole), (BATCH, batched)]
         case _:
             return [(ONE_ROW, whole)]
 
 
 def within_64_bits(scored: PointDecision) -> PointDecision:
     """The points, refused where some row could have more than 64 bits hold."""
+    most = 2**62 if scored.bands else 2**63  # bands need differences of points
     for c, start in enumerate(scored.bias):
-        if abs(start) + sum(abs(points[c]) for _, points in scored.terms) >= 2**63:
+        if abs(start) + sum(abs(points[c]) for _, points in scored.terms) >= most:
             raise Unread("the points may add up past 64 bits")
     return scored
 
@@ -69,7 +72,24 @@ def _one_row(contents: Contents) -> PointDecision:
     _check_type(contents["points_type"], contents["rule_points"])
     conditions = tuple(held[number] for number in range(clauses))
     terms = tuple(zip(conditions, contents["rule_points"], strict=False))
-    return PointDecision(starts(contents, "bias"), terms, scale_of(contents["worth"]), held=conditions)
+    if "bands" not in contents:
+        return PointDecision(starts(contents, "bias"), terms, scale_of(contents["worth"]), held=conditions)
+    return PointDecision(starts(contents, "bias"), terms, held=conditions, bands=_bands(contents))
+
+
+def _bands(contents: Contents) -> tuple[tuple[Band, ...], ...]:
+    """The bands of each class, from where those of one end and those of the next begin."""
+    classes, count = contents["classes"], contents["bands"]
+    if contents["band_ends"] != classes + 1:
+        raise Unread(f"band_begin has {contents['band_ends']} places for {classes} classes")
+    check_shape(contents, "band_begin", "band_ends")
+    check_shape(contents, "band_least", "bands")
+    check_shape(contents, "band_rates", "bands", "classes")
+    begin = contents["band_begin"]
+    if begin[0] != 0 or begin[-1] != count or any(a >= b for a, b in pairwise(begin)):
+        raise Unread("band_begin does not divide the bands among the classes")
+    pairs = tuple(zip(contents["band_least"], contents["band_rates"], strict=True))
+    return bands_by_class(tuple(pairs[a:b] for a, b in pairwise(begin)), classes)
 
 
 def _check_type(kind: str, table: Sequence[Sequence[int]]) -> None:

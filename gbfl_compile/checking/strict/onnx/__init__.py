@@ -22,6 +22,7 @@ from gbfl_compile.checking.strict.onnx.values import (
     LookUp,
     Number,
     Points,
+    Rates,
     Softmax,
     Tensor,
     Truths,
@@ -153,8 +154,10 @@ def _class_of(label: Any, classes: Sequence[Label]) -> int:
 
 def _rule_set(outputs: Mapping[str, Tensor], classes: tuple[Label, ...]) -> PointDecision:
     label, probabilities, score, reason, texts = (outputs.get(name) for name in OUTPUTS)
-    if not isinstance(label, WinnersLabel) or not isinstance(probabilities, Softmax) or not isinstance(score, Points):
-        raise Unread("label, probabilities and score are not made of points")
+    if not isinstance(label, WinnersLabel) or not isinstance(score, Points):
+        raise Unread("label and score are not made of points")
+    if not isinstance(probabilities, Softmax | Rates):
+        raise Unread("the probabilities are not made of points")
     points = label.winner.points
     for other in (probabilities.points, score):
         if other.bias != points.bias or other.terms != points.terms:
@@ -169,6 +172,10 @@ def _rule_set(outputs: Mapping[str, Tensor], classes: tuple[Label, ...]) -> Poin
         raise Unread("reason_text is not one text per rule")
     held = None if reason is None else reason.conditions
     tie: Literal["lower", "higher"] = "higher" if label.winner.last else "lower"
+    if isinstance(probabilities, Rates):
+        if label.winner.last:
+            raise Unread("bands of the first of equal classes, and the label of the last")
+        return PointDecision(points.bias, points.terms, None, tie, held, bands=probabilities.bands)
     return PointDecision(points.bias, points.terms, scale_of(probabilities.worth), tie, held)
 
 

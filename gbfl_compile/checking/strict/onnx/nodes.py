@@ -23,6 +23,7 @@ from gbfl_compile.checking.reading.conditions import (
     negate,
 )
 from gbfl_compile.checking.reading.nodes import Condition, Unread
+from gbfl_compile.checking.strict.onnx.bands import band_step
 from gbfl_compile.checking.strict.onnx.graph import array_of, attributes, place
 from gbfl_compile.checking.strict.onnx.points import (
     logits,
@@ -358,6 +359,9 @@ OPERATORS: Mapping[tuple[str, str], Operator] = {
 
 def results(node: Any, inputs: Sequence[Tensor]) -> list[Tensor]:
     """What a node gives, output by output."""
+    banded = band_step(node, inputs) if node.domain == "" else None
+    if banded is not None:
+        return banded if isinstance(banded, list) else [banded]
     operator = OPERATORS.get((node.domain, node.op_type))
     if operator is None:
         raise Unread(f"{place(node)}: the operator {node.domain or 'ai.onnx'}.{node.op_type} is not understood")

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gbfl_compile.checking.reading.choices import Value
 from gbfl_compile.checking.reading.nodes import Condition
+from gbfl_compile.ir.nodes import Band as RateBand
 
 Array: TypeAlias = NDArray[np.generic]
 
@@ -203,6 +204,41 @@ class Softmax:
     worth: float
 
 
+Stage: TypeAlias = Literal[
+    "two most",
+    "unused",
+    "first",
+    "second",
+    "lead",
+    "column",
+    "own leads",
+    "reached",
+    "ones",
+    "count",
+    "start",
+    "place",
+]
+"""How far the look-up of a band has come; `bands.py` says what each is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A step on the way to the winner's band: how far it is ahead, the leads of its bands, the row of the table."""
+
+    points: Points
+    stage: Stage
+    leads: Constant | None = None
+    width: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Probabilities that are constants of the winner's band."""
+
+    points: Points
+    bands: tuple[tuple[RateBand, ...], ...]
+
+
 Tensor: TypeAlias = (
     Constant
     | Matrix
@@ -224,6 +260,8 @@ Tensor: TypeAlias = (
     | WinnersLabel
     | Logits
     | Softmax
+    | Band
+    | Rates
 )
 
 

@@ -45,7 +45,11 @@ def reading(lexis: Lexis, expected: ExpectedText, columns: Mapping[str, Value], 
     """The one way in which a text in the strict form answers."""
     answers = _answers(expected, columns)
     others = (*answers.probabilities, *answers.scores)
-    if answers.scores or isinstance(answers.label, DoubtfulValue) or any(isinstance(each, Share) for each in others):
+    if (
+        answers.scores
+        or isinstance(answers.label, DoubtfulValue)
+        or any(isinstance(each, Share | DoubtfulValue) for each in others)
+    ):
         decision: StepDecision | PointDecision = _point_decision(lexis, expected, answers, book)
     elif isinstance(answers.label, Whole | Number | Text | Truth) and _is_rule_reason(answers.reason):
         decision = _point_decision(lexis, expected, answers, book)
@@ -132,7 +136,8 @@ def _point_decision(lexis: Lexis, expected: ExpectedText, answers: Answers, book
     held = None if rules.words is None else tuple(book.conditions[number] for number, _ in rules.words)
     words = None if rules.words is None else tuple(text for _, text in rules.words)
     bias = tuple(points.bias for points in rules.sums)
-    return PointDecision(bias, terms, rules.scale, "lower", held, bool(answers.scores), words, rules.constants)
+    says = bool(answers.scores)
+    return PointDecision(bias, terms, rules.scale, "lower", held, says, words, rules.constants, rules.bands)
 
 
 Place = tuple[Case, int] | Constant

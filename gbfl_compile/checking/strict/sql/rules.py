@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gbfl_compile.checking.reading.nodes import Unread
@@ -19,6 +20,7 @@ from gbfl_compile.checking.strict.sql.values import (
     Value,
     Weight,
 )
+from gbfl_compile.ir.nodes import Band
 
 Winner = Callable[[Value], int]
 Terms = tuple[int, frozenset[tuple[int, int]]]
@@ -34,6 +36,8 @@ class Rules:
     words: tuple[tuple[int, str], ...] | None
     constants: tuple[float, ...] | None
     """Probabilities that are written out, the same for every row."""
+    bands: tuple[tuple[Band, ...], ...] = ()
+    """Probabilities by the lead of the class that wins."""
 
 
 NOTHING = Points(0, {}, 0, wide=True)
@@ -57,6 +61,9 @@ def rule_set(
     elif by_label is None and classes > 1 and winner(label) != _first_at_top(sums):
         raise Unread("the label is not the class with most points")
     words = None if reason is None else joined_of(reason).parts
+    varies = classes > 1 and any(points.terms for points in sums)
+    if any(isinstance(share, DoubtfulValue) or (varies and isinstance(share, Number)) for share in probabilities):
+        return Rules(sums, None, words, None, _bands(probabilities, sums))
     scale = _scale(probabilities, sums)
     written = tuple(share.value for share in probabilities if isinstance(share, Number))
     return Rules(sums, scale, words, written if probabilities and scale is None else None)
@@ -143,6 +150,68 @@ def _in_pairs(contests: Sequence[Sequence[Contest]]) -> tuple[Points, ...]:
         else:
             raise Unread("a class is won by something other than being ahead of each later one")
     return tuple(sums)
+
+
+def _bands(shares: Sequence[Value], sums: Sequence[Points]) -> tuple[tuple[Band, ...], ...]:
+    """The bands of each class, from a column of constants per class, each by its own leads."""
+    ahead = [[_terms(_less(one, other)) for other in sums] for one in sums]
+    columns = [_constants_by_lead(share, ahead) for share in shares]
+    bands = []
+    for c in range(len(sums)):
+        leads = sorted({lead for column in columns for lead in column[c]})
+        own = (Band(lead, tuple(_constant_at(column[c], lead) for column in columns)) for lead in leads)
+        bands.append(tuple(own))
+    return tuple(bands)
+
+
+def _constant_at(steps: Mapping[int, float], lead: int) -> float:
+    return steps[max(least for least in steps if least <= lead)]
+
+
+def _constants_by_lead(share: Value, ahead: Sequence[Sequence[Terms]]) -> list[dict[int, float]]:
+    """For each class that wins, the constant from each lead on; what no WHEN asks for is left to the ELSE."""
+    if isinstance(share, Number):
+        return [{0: _share(share)} for _ in ahead]
+    if not isinstance(share, DoubtfulValue):
+        raise Unread("a probability by something other than the lead of the class that wins")
+    steps: list[dict[int, float]] = [{} for _ in ahead]
+    for contests, end in share.whens:
+        c, lead = _won_by(contests, ahead)
+        if lead >= min(steps[c], default=math.inf):
+            raise Unread("a band that comes after one that has it already")
+        steps[c][lead] = _share(end)
+    for own in steps:
+        own.setdefault(0, _share(share.otherwise))
+    return steps
+
+
+def _share(end: Value) -> float:
+    if not isinstance(end, Number) or not math.isfinite(end.value):
+        raise Unread("a probability that is no double")
+    return end.value
+
+
+def _won_by(contests: Sequence[Contest], ahead: Sequence[Sequence[Terms]]) -> tuple[int, int]:
+    """The class that wins, and its least lead, where the contests are all won.
+
+    A class wins by `lead` where it has that many points more than each other class, and against a lower class one at
+    least. A contest between sums that are apart by the same on every row may be left out if it is won.
+    """
+    parts: Counter[tuple[Terms, int]] = Counter()
+    for contest in contests:
+        if contest.sign != ">=" or not isinstance(contest.right, Points) or contest.right.terms:
+            raise Unread("a band by something other than points against a number")
+        parts[_terms(contest.left), contest.right.bias] += 1
+    most = max(least for _, least in parts)
+    if most < 0:
+        raise Unread("a band for a class that does not win")
+    for c, others in enumerate(ahead):
+        for lead in (most, 0):
+            needs = [(terms, max(lead, int(o < c))) for o, terms in enumerate(others) if o != c]
+            left_out = Counter(needs) - parts
+            if not parts - Counter(needs) and all(not terms and bias >= n for ((bias, terms), n) in left_out):
+                return c, lead
+    raise Unread("a band that is not the lead of the class that wins")
 
 
 def _scale(shares: Sequence[Value], sums: Sequence[Points]) -> int | None:

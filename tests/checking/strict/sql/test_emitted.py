@@ -107,7 +107,7 @@ def test_random_programs_are_proved_and_read_as_they_answer(dialect):
     choose = random.Random(dialect)
     proved = 0
     for _ in range(PROGRAMS * 4):
-        program = random_program(choose, choose.choice(("tree", "list", "scorecard")))
+        program = random_program(choose, choose.choice(("tree", "list", "scorecard", "banded")))
         if choose.random() < 0.4:
             program = with_hostile_names(choose, program)
         options = random_options(choose, program)

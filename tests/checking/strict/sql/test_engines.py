@@ -64,7 +64,9 @@ def test_what_is_proved_is_what_the_engine_answers(database):
     run = 0
     for number in range(EDITS):
         if number % 30 == 0:
-            program = random_program(choose, choose.choice(("tree", "list", "scorecard")), features=2, most_clauses=3)
+            program = random_program(
+                choose, choose.choice(("tree", "list", "scorecard", "banded")), features=2, most_clauses=3
+            )
             outputs = choose.choice(("label", everything(program)))
             query = query_of(program, database.dialect, outputs=outputs)
             rows = rows_for(database, program, choose)
@@ -85,7 +87,9 @@ def test_what_is_read_is_what_the_engine_answers(database):
     read = 0
     for number in range(EDITS):
         if number % 30 == 0:
-            program = random_program(choose, choose.choice(("tree", "list", "scorecard")), features=2, most_clauses=3)
+            program = random_program(
+                choose, choose.choice(("tree", "list", "scorecard", "banded")), features=2, most_clauses=3
+            )
             query = query_of(program, database.dialect, outputs="label")
             rows = rows_for(database, program, choose)
         text = edited(choose, query)

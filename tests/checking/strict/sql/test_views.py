@@ -119,7 +119,7 @@ def test_views_of_random_programs_are_proved(database):
     choose = random.Random(database.dialect)
     proved = 0
     for _ in range(12):
-        program = random_program(choose, choose.choice(("tree", "list", "scorecard")))
+        program = random_program(choose, choose.choice(("tree", "list", "scorecard", "banded")))
         options = {"outputs": choose.choice(("label", everything(program)))}
         try:
             assert_proved(database, program, double(database), **options)

@@ -50,10 +50,16 @@ $when:rules{
 int @NAME@_score(const @REAL@ *x, int64_t *out);
 int32_t @NAME@_explain(const @REAL@ *x, uint32_t *held);
 
+$when:bands{
+int @NAME@_predict_proba(const @REAL@ *x, double *out);
+void @NAME@_probabilities(const int64_t *points, size_t n, double *out);
+$}
+$when:softmax{
 #ifdef GBFL_WITH_LIBM
 int @NAME@_predict_proba(const @REAL@ *x, double *out);
 void @NAME@_probabilities(const int64_t *points, size_t n, double *out);
 #endif
+$}
 $}
 $when:batch{
 

@@ -48,6 +48,48 @@ int32_t @NAME@_explain(const @REAL@ *x, uint32_t *held)
     return count;
 }
 
+$when:bands{
+/* For the class that wins, from which lead in points on, how often each class was observed. */
+static const int32_t @NAME@_band_begin[$number:band_ends] = $int32s:band_begin;
+
+static const int64_t @NAME@_band_least[$number:bands] = $int64s:band_least;
+
+static const double @NAME@_band_rates[$number:bands][$number:classes] = $doubles:band_rates;
+
+static int @NAME@_rates(const int64_t *points, double *out)
+{
+    const int best = gbfl_winner(points, $number:classes);
+    int64_t lead = INT64_MAX;
+    int32_t band = @NAME@_band_begin[best];
+    for (int c = 0; c < $number:classes; ++c) {
+        if (c != best && points[best] - points[c] < lead) {
+            lead = points[best] - points[c];
+        }
+    }
+    while (band + 1 < @NAME@_band_begin[best + 1] && lead >= @NAME@_band_least[band + 1]) {
+        ++band;
+    }
+    for (int c = 0; c < $number:classes; ++c) {
+        out[c] = @NAME@_band_rates[band][c];
+    }
+    return best;
+}
+
+int @NAME@_predict_proba(const @REAL@ *x, double *out)
+{
+    int64_t sums[$number:classes];
+    @NAME@_score(x, sums);
+    return @NAME@_rates(sums, out);
+}
+
+void @NAME@_probabilities(const int64_t *points, size_t n, double *out)
+{
+    for (size_t i = 0; i < n; ++i) {
+        @NAME@_rates(points + i * $number:classes, out + i * $number:classes);
+    }
+}
+$}
+$when:softmax{
 #ifdef GBFL_WITH_LIBM
 int @NAME@_predict_proba(const @REAL@ *x, double *out)
 {
@@ -64,3 +106,4 @@ void @NAME@_probabilities(const int64_t *points, size_t n, double *out)
     }
 }
 #endif
+$}
