@@ -102,7 +102,7 @@ def value_row(source: Any, program: Program) -> list[Value]:
     """A mapping of names to values, or a sequence of one value per feature; None is missing."""
     if isinstance(source, Mapping) or hasattr(source, "to_dict"):
         named = dict(source.items())
-        refuse_absent([str(name) for name in named], _needed(program), "the row")
+        refuse_absent([str(name) for name in named], _used_names(program), "the row")
         source = [named.get(name) for name in program.features]
     if isinstance(source, str | bytes) or not hasattr(source, "__iter__"):
         raise BadInput("a row is a mapping of features to values, or a sequence of one value per feature")
@@ -115,14 +115,14 @@ def value_row(source: Any, program: Program) -> list[Value]:
     ]
 
 
-def _needed(program: Program) -> tuple[str, ...]:
+def _used_names(program: Program) -> tuple[str, ...]:
     """The features that some rule asks about.."""
     used = zip(program.features, used_features(program), strict=True)
     return tuple(name for name, is_used in used if is_used)
 
 
 def _table_rows(table: Any, program: Program, where: str, from_file: bool) -> list[list[Value]]:
-    refuse_absent(list(table.columns), _needed(program), where)
+    refuse_absent(list(table.columns), _used_names(program), where)
     marks = {*MARKS, *recorded_marks(program)} if from_file else None
     columns = [
         _column(table[name].tolist(), program.kind(feature), name, where, marks)
