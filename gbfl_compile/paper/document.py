@@ -77,13 +77,18 @@ def _opening(result: Mapping[str, Any]) -> str:
         f"    {result['command']} --out docs/paper.md",
         "",
         f"{_several(result['settings']['seeds'], 'seed')}, {minutes:.1f} minutes for this run, {work:.1f} core minutes "
-        f"of work. {', '.join(f'{name} {version}' for name, version in result['versions'].items())}.",
+        f"of work. {', '.join(f'{name} {version}' for name, version in result['versions'].items())}.{_caution(result)}",
     ]
     lines += [
         f"\n**{SOURCES[name].title} is not in this document**: {reason}."
         for name, reason in result["not_available"].items()
     ]
     return "\n".join(lines)
+
+
+def _caution(result: Mapping[str, Any]) -> str:
+    few = result["settings"]["seeds"] < 5 or result["settings"]["rows"] < 4000
+    return " **A reduced run**: with so few seeds or rows, differences of a few points say nothing." if few else ""
 
 
 def _several(count: int, what: str) -> str:
@@ -170,7 +175,6 @@ def _cell(result: Mapping[str, Any], name: str, model: str, metric: str, is_best
 
 
 def _who_wins(result: Mapping[str, Any]) -> str:
-    """Ours against each baseline: by how much, and with what p."""
     lead = "The lead in C_TB, in points (p of the paired t-test), then the lead in accuracy."
     parts = ["## Ours against the baselines", lead]
     for ours in ("tree", "ours-32", "ours-100"):
@@ -217,7 +221,6 @@ def _p_text(p: float | None) -> str:
 
 
 def _made_up(result: Mapping[str, Any]) -> str:
-    """The effect of made-up rows on ours and on the strongest baseline."""
     if not result["beside"]:
         return ""
     columns = ("augmentation", "augmentation-more", "ours-32-plain", "ours-32")
@@ -234,7 +237,6 @@ def _made_up(result: Mapping[str, Any]) -> str:
 
 
 def _foreign(result: Mapping[str, Any]) -> str:
-    """C_TB under each explanation method, also those that a model was not fitted to."""
     rows = []
     for name, by_seed in result["foreign"].items():
         for model in by_seed[0]:
@@ -246,12 +248,11 @@ def _foreign(result: Mapping[str, Any]) -> str:
         "with made-up rows to greedy and nearest-unlike ones; none to growing spheres, whose PNs lie just beyond "
         "where the class changes."
     )
-    head = ["set", "model", "greedy", "nearest unlike", "growing spheres"]
-    return f"## Under explanations of other methods\n\n{text}\n\n{table(head, rows)}"
+    shown = table(["set", "model", "greedy", "nearest unlike", "growing spheres"], rows)
+    return f"## Under explanations of other methods\n\n{text}\n\n{shown}"
 
 
 def _ranking_study(result: Mapping[str, Any]) -> str:
-    """The paper's ranking, looked for by base values, explainer, kappa and labels of Augmentation's PNs."""
     rows = []
     for name, by_seed in result["ranking"].items():
         for place, line in enumerate(by_seed[0]):
@@ -262,15 +263,14 @@ def _ranking_study(result: Mapping[str, Any]) -> str:
     studied = next(seeds[0][0] for seeds in result["ranking"].values() if seeds[0])
     models = [TITLES[model] for model in studied["c_tb"]]
     text = (
-        "C_TB over test points with a PN. In the paper Augmentation comes last; our hypothesis is that its PNs kept the "
-        "label of the row they came from, although the black box gives them another. Compare its two columns."
+        "C_TB over test points with a PN. In the paper Augmentation comes last; our hypothesis is that its PNs kept "
+        "the label of the row they came from, although the black box gives them another. Compare its two columns."
     )
     shown = table(["set", "explainer", "base", "kappa", *models], rows)
     return f"### Where the ranking comes from\n\n{text}\n\n{shown}"
 
 
 def _regression(result: Mapping[str, Any]) -> str:
-    """The regression behind the paper's listing for Sky."""
     by_seed = [seed for seeds in result["regression"].values() for seed in seeds if seed is not None]
     if not by_seed:
         return ""
@@ -287,7 +287,6 @@ def _regression(result: Mapping[str, Any]) -> str:
 
 
 def _reproduction(result: Mapping[str, Any]) -> str:
-    """Where the paper's ranking, its model above the three baselines, is reproduced and where it is not."""
     rows = []
     for name in result["sets"]:
         published = result["published"]["c_tb"]
