@@ -103,6 +103,28 @@ def holds_kind(column: Column, kind: Kind, dialect: str) -> bool:
             assert_never(kind)
 
 
+UTC_LITERALS = {("clickhouse", "date"): "toDate32({})", ("clickhouse", "timestamp"): "toDateTime64({}, 6, 'UTC')"}
+"""Texts of moments that the session's time zone, or the first day of a type, would change."""
+
+
+def as_compared(dialect: str, kind: Kind, column: Column) -> str:
+    """How a word or date is read back: as the rules compare it, without the padding of a CHAR(n), in UTC."""
+    declared = column.declared.casefold()
+    match dialect, kind:
+        case "postgres", "category":
+            return "CAST({value} AS TEXT)"
+        case "postgres", "timestamp" if "with time zone" in declared:
+            return "({value} AT TIME ZONE 'UTC')"
+        case "mariadb", "category" if declared.startswith("char"):
+            return "TRIM(TRAILING ' ' FROM {value})"
+        case "clickhouse", "category":
+            return "toString({value})"
+        case "clickhouse", "timestamp":
+            return "toDateTime64({value}, 6, 'UTC')"
+        case _:
+            return "{value}"
+
+
 def can_be_missing(column: Column, is_nan: bool | None) -> bool:
     """Whether a value can be NaN, NULL or (None) either."""
     as_nan, as_null = column.type.holds_nan, column.nullable
