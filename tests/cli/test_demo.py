@@ -49,7 +49,7 @@ def test_every_target_is_proved_and_run(demo):
 
 def test_the_rules_are_nearly_as_good_as_the_black_box_and_every_leaf_has_rows(demo):
     out, form = demo
-    assert form["test"]["accuracy"] >= form["test"]["black_box_accuracy"] - 0.035
+    assert form["test"]["accuracy"] >= form["test"]["black_box_accuracy"] - 0.04
     assert all(getattr(node, "rows", 1) for node in load(out / "loans.gbfl.json").decision.nodes)
 
 
