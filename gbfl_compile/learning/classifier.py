@@ -18,7 +18,8 @@ from threadpoolctl import threadpool_limits
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Answers, evaluate_many
 from gbfl_compile.ir.nodes import Clause, Program
-from gbfl_compile.learning.black_box.ask import Ints, Matrix, as_black_box
+from gbfl_compile.learning import calibration
+from gbfl_compile.learning.black_box.ask import Ints, Matrix, as_black_box, probabilities
 from gbfl_compile.learning.consistency import Consistency, consistency
 from gbfl_compile.learning.explain.explanations import Explainer, Explanations, domain_of
 from gbfl_compile.learning.explain.parallel import explain_in_units
@@ -185,8 +186,28 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             recipe, fit_to, own, self.domain_, len(self.classes_), truth=truth, extra=self.extra_explanations_
         )
         self.head_, self.mined_, self.grid_ = fitted.head, fitted.mined, fitted.grid
+        why = "no unseen rows were given: see calibrate"
+        self.probabilities_: dict[str, Any] = {"emitted": "score", "why": why}
         self.path_ = pd.DataFrame([asdict(point) for point in fitted.path])
         self.consistency_ = self._measure(self.explanations_)
+        return self
+
+    def calibrate(self, X: Any, y: Any) -> GBFLClassifier:
+        """Make the probabilities observed rates: those of `y` on rows that the black box never saw.
+
+        No label changes. With fewer than 80 rows nothing does, and `probabilities_` says so.
+        """
+        rows = self._rows(X)
+        truth = class_indices(np.asarray(y), self.classes_)
+        if len(rows) < calibration.FEWEST_ROWS:
+            why = f"{len(rows)} rows to observe on, at least {calibration.FEWEST_ROWS} are needed"
+            self.probabilities_ = {"emitted": "score", "why": why}
+            return self
+        answers = self._answers(rows)
+        decision = calibration.observed_rates(self.head_.decision, answers, truth, len(self.classes_))
+        rates = calibration.class_rates(answers.labels.astype(np.int64), truth, probabilities(self.black_box_, rows))
+        self.head_ = replace(self.head_, decision=decision)
+        self.probabilities_ = {"emitted": "observed", "rows": len(rows), "by_class": [asdict(each) for each in rates]}
         return self
 
     def _take_rows(self, X: Any, y: Any) -> tuple[Matrix, NDArray[Any] | None]:

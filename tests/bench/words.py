@@ -5,15 +5,17 @@ FOLDER has telco, adult, german, compas and horse_colic as .csv.gz. At most 4,00
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
+from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.learning.explain.domain import table_domain
 from gbfl_compile.learning.explain.table_values import breaks_pairs, differ
 from gbfl_compile.mining.choice import Choice
-from gbfl_compile.mining.pipeline import mine
+from gbfl_compile.mining.pipeline import mine, split_unseen
 from gbfl_compile.mining.table import read_sample
 
 ROWS = 4000
@@ -25,7 +27,8 @@ TARGETS = {
     "horse_colic": "outcome",
 }
 HEADER = (
-    "table        black box seed  C_TB all  fidelity  accuracy  black box  with PN  impossible  conditions  seconds\n"
+    "table        black box seed  C_TB all  fidelity  accuracy  black box  with PN  impossible  conditions"
+    "  calibration error: observed, score  seconds\n"
 )
 HORSE_NUMBERS = (
     *("rectal_temp", "pulse", "respiratory_rate", "reflux_ph", "packed_cell_volume", "total_protein"),
@@ -65,6 +68,20 @@ def impossible(sample, e):
     return count
 
 
+def calibration_error(program, rows, y, book):
+    """Over ten bins of equal counts: how far the mean probability of the last class is from how often it occurs."""
+    share = evaluate_many(program, rows, book).probabilities[:, -1]
+    order = np.argsort(share, kind="stable")
+    right = (y == program.classes[-1]).astype(float)
+    bins = np.array_split(order, 10)
+    return sum(len(own) * abs(share[own].mean() - right[own].mean()) for own in bins) / len(share)
+
+
+def of_the_score(program):
+    """The rule set with the softmax of its points for probabilities."""
+    return replace(program, decision=replace(program.decision, bands=()))
+
+
 def main(folder, names):
     """Print a line per table, black box and seed."""
     sys.stdout.write(HEADER)
@@ -74,16 +91,19 @@ def main(folder, names):
         for kind in ("gbm", "mlp"):
             for seed in (0, 1):
                 start = time.perf_counter()
-                mined = mine(
-                    source, TARGETS[name], train=kind, kinds=kinds, rows=ROWS, seed=seed, baselines=False, note=str
-                )
+                options = {"train": kind, "kinds": kinds, "rows": ROWS, "seed": seed, "baselines": False, "note": str}
+                mined = mine(source, TARGETS[name], probabilities="observed", **options)
                 sample = read_sample(source, Choice(TARGETS[name], kinds=kinds), most=ROWS, seed=seed)
+                sample = split_unseen(sample, seed)
+                test = sample.split.x_test, sample.split.y_test, sample.columns.book
+                errors = [calibration_error(each, *test) for each in (mined.program, of_the_score(mined.program))]
                 c = mined.consistency
                 atoms = [atom for clause in mined.program.clauses for atom in clause.atoms]
                 sys.stdout.write(
                     f"{name:12} {kind:9} {seed:4}  {c.c_tb_all:8.1f}  {c.fidelity:8.1f}  {100 * mined.accuracy:8.1f}"
                     f"  {100 * mined.black_box_accuracy:9.1f}  {100 * c.with_pn / c.rows:7.1f}"
-                    f"  {impossible(sample, mined.triplets):10}  {len(atoms):10}  {time.perf_counter() - start:7.1f}\n"
+                    f"  {impossible(sample, mined.triplets):10}  {len(atoms):10}"
+                    f"  {errors[0]:27.3f}  {errors[1]:5.3f}  {time.perf_counter() - start:7.1f}\n"
                 )
                 sys.stdout.flush()
 
