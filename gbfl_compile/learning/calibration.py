@@ -99,9 +99,11 @@ def _observed_bands(card: Scorecard, scores: Ints, won: Ints, truth: Ints, class
         here = won == c
         prior = _prior(won, truth, c, classes)
         rest = np.delete(prior, c) / np.delete(prior, c).sum()
-        own = []
+        own: list[Band] = []
         for least, rate in _rates_by_lead(lead[here], truth[here] == c, float(prior[c]), len(lead)):
-            own.append(Band(least, _round_shares(np.insert(rest * (1.0 - rate), c, rate), c)))
+            shares = _round_shares(np.insert(rest * (1.0 - rate), c, rate), c)
+            if not own or own[-1].probabilities != shares:
+                own.append(Band(least, shares))
         bands.append(tuple(own))
     return replace(card, bands=tuple(bands))
 
