@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from gbfl_compile.checking.run import PROBABILITY_BOUND
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix, clause_column, evaluate_many, score_probabilities
+from gbfl_compile.ir.kinds import codebook
 from gbfl_compile.ir.nodes import Label, Leaf, Program, Tree
 from gbfl_compile.ir.validate import validate
 
@@ -182,9 +183,9 @@ def leaf_classes(tree: Tree) -> NDArray[np.int64]:
 
 def clauses_held(program: Program, rows: Matrix) -> Bits:
     """Whether each clause holds: one row per row, one column per clause."""
-    held = np.empty((len(rows), len(program.clauses)), dtype=bool)
+    held, book = np.empty((len(rows), len(program.clauses)), dtype=bool), codebook(program)
     for number, clause in enumerate(program.clauses):
-        held[:, number] = clause_column(clause, rows)
+        held[:, number] = clause_column(clause, rows, book)
     return held
 
 

@@ -50,9 +50,14 @@ def audit(
     columns: Mapping[str, str] | None = None,
     classes: Mapping[Any, Any] | None = None,
     probabilities: bool = False,
+    tolerance: float = 0.0,
+    key: str | Sequence[str] = (),
+    differences: File | None = None,
     drift: bool = False,
     call: str | Sequence[str] = (),
     call_form: Literal["dicts", "matrix"] = "dicts",
+    request: str = "rows",
+    answer: str | None = None,
     time_limit: float = SECONDS,
     data: Any = None,
     triplets: Triplets | File | None = None,
@@ -68,8 +73,13 @@ def audit(
     label, columns: the column of labels of a view or scored table; feature -> column, where names differ.
     classes: class -> label, where deployed labels are not the names of the classes: {"yes": 1, "no": 0}. 1, True and
         "1" are three labels.
-    probabilities, drift: compare the scored table's probabilities, and its distributions with those of training.
+    probabilities, tolerance, drift: compare the scored table's probabilities, how far each may be off where they were
+        rounded, and compare its distributions with those of training.
+    key, differences: the scored table's key column, or several: missing and duplicated keys are a difference; a CSV
+        file for all rows that differ.
     call, call_form: a scorer, module:function or an http URL, or several; whether it is given dicts or a matrix.
+    request, answer: the form of an HTTP request (rows, records, instances, dataframe_split), and the path of the labels
+        in the answer (`predictions[].class`).
     time_limit, budget_seconds: seconds that a view, library or scorer may run, and that a proof may take.
     data, triplets: rows that are run too, and of which those a difference touches are counted; whether local
         consistency changed.
@@ -80,12 +90,15 @@ def audit(
     if views and database is None:
         raise BadInput("--view needs --database URL")
     if scored is None:
-        _refuse_idle("--scored", {"--drift": drift, "--probabilities": probabilities})
+        _refuse_idle("--scored", {"--drift": drift, "--probabilities": probabilities, "--key": bool(key)})
+        _refuse_idle("--scored", {"--differences": differences is not None})
+    if not probabilities:
+        _refuse_idle("--probabilities", {"--tolerance": tolerance > 0})
     if library is None:
         _refuse_idle("--library", {"--name": name is not None, "--source": source is not None, "--float32": float32})
     approved = as_program(program)
-    if library or views or scored or calls:
-        require_numbers(approved, "an audit of more than files")
+    if library or scored or calls:
+        require_numbers(approved, "an audit of a library, a scored table or a service")
     rows = points = book = None
     if data is not None:
         from gbfl_compile.tables.values import coded_rows
@@ -107,8 +120,10 @@ def audit(
         if opened is not None:
             verdicts += [_audit_view(inputs, opened, str(each), label) for each in views]
         if scored is not None:
-            from gbfl_compile.auditing.scored import audit_scored
+            from gbfl_compile.auditing.scored import ScoredOptions, audit_scored
 
+            file_of_rows = None if differences is None else Path(differences)
+            beside = ScoredOptions(drift, probabilities, tolerance, _names(key), file_of_rows)
             table = (opened, str(scored)) if opened is not None and in_database else Path(scored)
             verdicts.append(
                 audit_scored(
@@ -116,15 +131,15 @@ def audit(
                     table,
                     label,
                     inputs.columns,
-                    with_drift=drift,
-                    with_probabilities=probabilities,
+                    options=beside,
                     names=inputs.names,
                 )
             )
+    how: dict[str, Any] = {"seconds": time_limit, "form": call_form, "request": request, "answer": answer}
     for each in calls:
         from gbfl_compile.auditing.scorer.callable import audit_callable
 
-        verdicts.append(audit_callable(inputs.program, str(each), seconds=time_limit, form=call_form, data=rows))
+        verdicts.append(audit_callable(inputs.program, str(each), **how, data=rows))
     if inputs.names is not None:
         labels = dict(zip(map(str, inputs.names), inputs.program.classes, strict=True))
         verdicts = [replace(each, class_labels=labels) for each in verdicts]
@@ -144,6 +159,10 @@ def _with_labels(inputs: AuditInput, labels: Mapping[Any, Any]) -> AuditInput:
 
 def _several(value: File | Sequence[File]) -> tuple[File, ...]:
     return (value,) if isinstance(value, str | os.PathLike) else tuple(value)
+
+
+def _names(value: str | Sequence[str]) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(value)
 
 
 def _refuse_idle(of: str, options: dict[str, bool]) -> None:

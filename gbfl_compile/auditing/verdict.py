@@ -119,6 +119,8 @@ class DeployedVerdict:
     first_different_rows: tuple[Mapping[str, Any], ...] | None = None
     """Of a scored table."""
     drift: Mapping[str, Any] | None = None
+    keys: Mapping[str, Any] | None = None
+    """Of a scored table with a key: how many keys are missing or occur more than once."""
     material: Mapping[str, bytes] = field(default_factory=dict, compare=False, repr=False)
     """The deployed files, or a view's definition, by name, for an evidence pack; not part of the JSON."""
     readings: tuple[Reading, ...] = field(default=(), compare=False, repr=False)
@@ -156,6 +158,11 @@ class AuditReport:
         words = {each.verdict for each in self.verdicts}
         order: tuple[AuditVerdict, ...] = ("different", "unread", "not run", "equal")
         return next((word for word in order if word in words), "not run")
+
+    @property
+    def drift_alarms(self) -> tuple[str, ...]:
+        """What has drifted enough to fail a build."""
+        return tuple(text for each in self.verdicts for text in (each.drift or {}).get("alarms", ()))
 
     def is_accepted(self, only_proved: bool = False) -> bool:
         """Whether everything is equal; with `only_proved`, whether everything is proved to be."""
@@ -242,6 +249,7 @@ OPTIONAL = (
     "built_from",
     "first_different_rows",
     "drift",
+    "keys",
 )
 """Fields of a verdict that only some kinds of deployed things have; their JSON names are the same."""
 
@@ -312,6 +320,8 @@ def _notes(one: DeployedVerdict) -> Iterator[tuple[str, str | None]]:
     yield "arithmetic", one.arithmetic
     yield "proof of the source", one.source_proof
     yield "rebuild", one.rebuild
+    if one.keys is not None:
+        yield "keys", f"{one.keys['missing']:,} missing, {one.keys['duplicated']:,} duplicated"
 
 
 def _names(names: tuple[str, ...]) -> str:
@@ -324,6 +334,8 @@ NAMES_SHOWN = 20
 def _drift_lines(drift: Mapping[str, Any] | None) -> Iterator[str]:
     """The features that moved most, by population stability index; the JSON has all of it."""
     features = {} if drift is None else drift.get("features") or {}
+    for alarm in () if drift is None else drift.get("alarms", ()):
+        yield f"  drift alarm: {printable(alarm)}"
     ranked = sorted((each.get("psi") or 0.0, name) for name, each in features.items() if isinstance(each, dict))
     for index, name in reversed(ranked[-5:]):
         yield f"  drift: {printable(name)}: population stability index {index:.3f}"

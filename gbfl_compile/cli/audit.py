@@ -52,7 +52,18 @@ if TYPE_CHECKING:
 @click.option("--scored", help="A table of rows and predictions: CSV, Parquet, or a table of the database.")
 @click.option("--label", help="The column of labels in a view or scored table.  [default: label]")
 @click.option("--probabilities", is_flag=True, help="Also compare the scored table's columns p_<class>.")
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0.0, 1.0),
+    default=0.0,
+    help="How far a scored probability may be off: 0.00005 for four decimals.  [default: exact]",
+)
+@click.option("--key", multiple=True, help="A key column of the scored table: missing and duplicated keys are found.")
+@click.option("--differences", type=WRITTEN, help="A CSV file for all rows of the scored table that differ.")
 @click.option("--drift", is_flag=True, help="Compare the scored table's distributions with those of training.")
+@click.option(
+    "--fail-on-drift", is_flag=True, help="Exit with 1 if a class share or a feature has drifted (and --drift)."
+)
 @click.option("--call", multiple=True, metavar="WHAT", help="A scorer: module:function, or an http URL.")
 @click.option(
     "--call-form",
@@ -61,6 +72,14 @@ if TYPE_CHECKING:
     show_default=True,
     help="What a Python scorer takes: a list of dicts with None, or a float64 matrix with NaN.",
 )
+@click.option(
+    "--request",
+    type=click.Choice(["rows", "records", "instances", "dataframe_split"]),
+    default="rows",
+    show_default=True,
+    help="The form of an HTTP request.",
+)
+@click.option("--answer", metavar="PATH", help="Where an HTTP answer has its labels: predictions[].class.")
 @click.option(
     "--time-limit",
     type=float,
@@ -95,6 +114,7 @@ def audit(
     html: Path | None,
     evidence: Path | None,
     auditor: str | None,
+    fail_on_drift: bool,
     as_json: bool,
     **options: Any,
 ) -> int:
@@ -110,10 +130,11 @@ def audit(
     mapping = column_mapping(columns)
     from gbfl_compile.auditing.audit import audit as run_audit
 
+    options["drift"] = options["drift"] or fail_on_drift
     report = run_audit(program, columns=mapping, classes=_class_labels(program, classes), **options)
     code = (
         DIFFERENT
-        if report.verdict == "different"
+        if report.verdict == "different" or (fail_on_drift and report.drift_alarms)
         else COULD_NOT_RUN
         if not report.is_accepted(require == "proved")
         else EQUAL

@@ -70,10 +70,9 @@ from gbfl_compile.errors import BadInput
 @click.option("--depth", type=click.IntRange(1, 5), help="Maximum depth (tree only).  [default: 5]")
 @click.option(
     "--explainer",
-    type=click.Choice(["greedy", "macem"]),
-    default="greedy",
+    default="greedy+nearest",
     show_default=True,
-    help="How PPs and PNs are found.",
+    help="How PPs and PNs are found: greedy, nearest, macem, spheres, or several joined by +.",
 )
 @click.option(
     "--rows", type=click.IntRange(1), default=20_000, show_default=True, help="Maximum number of rows, drawn at random."

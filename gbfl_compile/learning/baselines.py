@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from gbfl_compile.errors import BadInput
 from gbfl_compile.learning.black_box.ask import Ints, Matrix, as_black_box, classes_of
 from gbfl_compile.learning.consistency import Consistency, consistency
-from gbfl_compile.learning.explain.explanations import Explainer, Explanations, domain_of
+from gbfl_compile.learning.explain.explanations import Explainer, Explanations, domain_of, infer_kinds
 from gbfl_compile.learning.explain.greedy import Greedy, explain_greedily
 from gbfl_compile.learning.heads.tree import MAX_DEPTH as MAX_DEPTH
 from gbfl_compile.learning.prepare import check_same_rows, default_black_box, shared_classes
@@ -168,7 +168,7 @@ def _prepare(model: _BlackBoxTree, X: Any, y: Any) -> Matrix:
         name = type(model).__name__
         raise BadInput(f"{name} requires y to be passed, but the target y is None: only with a black box may it be")
     names = getattr(model, "feature_names_in_", None)
-    model.domain_ = domain_of(x, base=model.base, bounds=model.bounds, features=names)
+    model.domain_ = domain_of(x, base=model.base, bounds=model.bounds, features=names, kinds=infer_kinds(x))
     # without a black box there is a y: it was required above
     black_box = default_black_box(x, target, model.random_state) if model.black_box is None else model.black_box  # type: ignore[arg-type]
     model.black_box_ = as_black_box(black_box, x, features=names)

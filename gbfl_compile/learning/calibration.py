@@ -7,7 +7,8 @@ logistic curve through the leads, and none lower than that of a smaller lead.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any, assert_never
 
 import numpy as np
@@ -38,6 +39,21 @@ class ClassRate:
     rows: int
     observed: float | None
     black_box: float | None
+
+
+NOT_OBSERVED: Mapping[str, Any] = {"emitted": "score", "why": "no unseen rows were given: see calibrate"}
+
+
+def calibrate_decision(
+    decision: Decision, answers: Answers, truth: Ints, own: Matrix
+) -> tuple[Decision, Mapping[str, Any]]:
+    """The decision with observed rates, and what is to be said of them; `own` are the black box's probabilities."""
+    if len(truth) < FEWEST_ROWS:
+        why = f"{len(truth)} rows to observe on, at least {FEWEST_ROWS} are needed"
+        return decision, {"emitted": "score", "why": why}
+    rates = class_rates(answers.labels.astype(np.int64), truth, own)
+    facts = {"emitted": "observed", "rows": len(truth), "by_class": [asdict(each) for each in rates]}
+    return observed_rates(decision, answers, truth, own.shape[1]), facts
 
 
 def observed_rates(decision: Decision, answers: Answers, truth: Ints, classes: int) -> Decision:

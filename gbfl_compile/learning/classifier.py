@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -11,25 +12,36 @@ import pandas as pd
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Answers, evaluate_many
 from gbfl_compile.ir.nodes import Clause, Program
-from gbfl_compile.learning import calibration
 from gbfl_compile.learning.black_box.ask import Ints, Matrix, as_black_box, probabilities
+from gbfl_compile.learning.calibration import NOT_OBSERVED, calibrate_decision
+from gbfl_compile.learning.clauses.mine import with_rows_below
 from gbfl_compile.learning.consistency import Consistency, consistency
-from gbfl_compile.learning.explain.explanations import Explainer, Explanations, domain_of
+from gbfl_compile.learning.explain.explanations import (
+    Domain,
+    Explainer,
+    Explanations,
+    concatenate,
+    domain_of,
+)
+from gbfl_compile.learning.explain.nearest import with_examples
 from gbfl_compile.learning.explain.parallel import explain_in_units
 from gbfl_compile.learning.fit import HeadKind, Recipe, TreeMode, fit_head
 from gbfl_compile.learning.prepare import (
+    USUAL_METHODS,
+    by_method,
     check_parameters,
-    check_same_rows,
     class_indices,
     default_black_box,
-    explainer_of,
+    explainer_by_name,
+    explainers_of,
+    kinds_of,
+    method_folder,
+    methods_of,
     recipe_of,
     rows_between,
     rows_between_words,
@@ -37,7 +49,7 @@ from gbfl_compile.learning.prepare import (
     shared_classes,
 )
 from gbfl_compile.learning.rule_table import changes, reasons, rule_table
-from gbfl_compile.learning.tables import as_frame, table_rows, take_table, training_table
+from gbfl_compile.learning.tables import as_frame, table_rows, take_table, training_table, validate_training
 from gbfl_compile.learning.tuning import KAPPAS, try_recipes
 
 FEW_ROWS = 2000
@@ -56,14 +68,16 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     black_box : object, callable or None
     head : "rules" (a weighted rule set), "tree" (of depth 5 or less) or "rule_list" (IF, ELSE IF, .. ELSE). The tree
         is quickest to read, the rule set most consistent.
-    explainer : "greedy", "macem", or a callable (black_box, x, domain) -> Explanations
+    explainer : "greedy", "nearest", "macem", "spheres", several joined by "+" (the model is then fitted to the
+        explanations of each), or a callable (black_box, x, domain) -> Explanations
     kappa : the margin, in probability, that a PP and a PN should reach
-    max_changes : how many features a PN may change
+    max_changes : how many features a PN of "greedy" or "macem" may change; the others undo all changes they can
     max_queries : how many rows the black box may be asked for the training rows' explanations; None is no limit
     immutable, directions, kinds : features a PN may not change, those it may only move "up" or "down", and those
-        kept on their values ("integer", or a tuple of codes); by name or place. Where X is a table with words, dates
-        or missing values, `kinds` maps names to "number", "category", "boolean", "date" or "timestamp"; the kinds of
-        the others are inferred
+        kept on their values ("integer", or a tuple of codes); by name or place. "infer", and a mapping for the features
+        it leaves out, take whole numbers for integers and few values for codes; () allows any number anywhere. Where
+        X is a table with words, dates or missing values, `kinds` maps names to "number", "category", "boolean",
+        "date" or "timestamp"
     checkpoint : a folder that keeps explained rows, so that a fit that was stopped continues from there
     n_jobs : how many workers of joblib's current backend explain side by side; no answer depends on it. None is one,
         or what joblib.parallel_config says
@@ -97,13 +111,13 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         black_box: Any = None,
         *,
         head: HeadKind = "rules",
-        explainer: str | Explainer = "greedy",
+        explainer: str | Explainer = USUAL_METHODS,
         kappa: float = 0.5,
         max_changes: int | None = 5,
         max_queries: int | None = None,
         immutable: Any = (),
         directions: Any = (),
-        kinds: Any = (),
+        kinds: Any = "infer",
         checkpoint: Any = None,
         n_jobs: int | None = None,
         black_box_timeout: float | None = None,
@@ -159,55 +173,57 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None, *, explanations: Explanations | None = None) -> GBFLClassifier:
+    def fit(
+        self, X: Any, y: Any = None, *, explanations: Explanations | Mapping[str, Explanations] | None = None
+    ) -> GBFLClassifier:
         """Explain the rows of X, build clauses from the explanations, fit the head.
 
-        y may be left out when a black box is given and labels="black_box". `explanations` of these rows, where they
-        exist already, save asking the black box again.
+        y may be left out when a black box is given and labels="black_box". `explanations` of these rows, by one method
+        or by several under their names, save asking the black box again.
         """
         check_parameters(self)
         x, y = self._take_rows(X, y)
+        known = None if explanations is None else by_method(explanations, x, methods_of(self.explainer)[0])
+        label = None if known is None else next(iter(known.values())).label
+        self.domain_: Domain = with_examples(self.domain_, self.black_box_, x, label)
         self.base_ = self.domain_.base
         self.bounds_ = (self.domain_.lower, self.domain_.upper)
         self.classes_ = shared_classes(self.black_box_, y)
-        self.explainer_ = explainer_of(self, self.kappa)
-        self.explanations_ = (
-            self._training_explanations(x, self.explainer_, self.checkpoint)
-            if explanations is None
-            else check_same_rows(explanations, x)
-        )
+        self.explainers_ = explainers_of(self, self.kappa)
+        self.methods_ = known or {
+            name: self._training_explanations(x, explainer, method_folder(self.checkpoint, name, self.explainers_))
+            for name, explainer in self.explainers_.items()
+        }
+        self.explanations_ = next(iter(self.methods_.values()))
         truth = None if y is None else class_indices(y, self.classes_)
         own = truth if self.labels == "true" and truth is not None else self.explanations_.label
-        recipe, fit_to = recipe_of(self), self.explanations_
+        recipe, fit_to = recipe_of(self), self.methods_
         if self.search:
             recipe, fit_to = self._search_recipe(recipe, x, own)
-        self.extra_explanations_ = self._extra_explanations(x)
+        self.extra_explanations_ = self._extra_explanations(x, tuple(fit_to))
         fitted = fit_head(
-            recipe, fit_to, own, self.domain_, len(self.classes_), truth=truth, extra=self.extra_explanations_
+            replace(recipe, methods=len(fit_to)),
+            concatenate(list(fit_to.values())),
+            np.tile(own, len(fit_to)),
+            self.domain_,
+            len(self.classes_),
+            truth=None if truth is None else np.tile(truth, len(fit_to)),
+            extra=self.extra_explanations_,
         )
-        self.head_, self.mined_, self.grid_ = fitted.head, fitted.mined, fitted.grid
-        why = "no unseen rows were given: see calibrate"
-        self.probabilities_: dict[str, Any] = {"emitted": "score", "why": why}
+        self.head_, self.grid_ = fitted.head, fitted.grid
+        self.mined_ = None if fitted.mined is None else with_rows_below(fitted.mined, len(x))
+        self.probabilities_ = NOT_OBSERVED
         self.path_ = pd.DataFrame([asdict(point) for point in fitted.path])
         self.consistency_ = self._measure(self.explanations_)
         return self
 
     def calibrate(self, X: Any, y: Any) -> GBFLClassifier:
-        """Make the probabilities observed rates: those of `y` on rows that the black box never saw.
-
-        No label changes. With fewer than 80 rows nothing does, and `probabilities_` says so.
-        """
+        """Make probabilities rates observed on rows the black box never saw (80 at least); no label changes."""
         rows = self._rows(X)
         truth = class_indices(np.asarray(y), self.classes_)
-        if len(rows) < calibration.FEWEST_ROWS:
-            why = f"{len(rows)} rows to observe on, at least {calibration.FEWEST_ROWS} are needed"
-            self.probabilities_ = {"emitted": "score", "why": why}
-            return self
-        answers = self._answers(rows)
-        decision = calibration.observed_rates(self.head_.decision, answers, truth, len(self.classes_))
-        rates = calibration.class_rates(answers.labels.astype(np.int64), truth, probabilities(self.black_box_, rows))
+        own = probabilities(self.black_box_, rows)
+        decision, self.probabilities_ = calibrate_decision(self.head_.decision, self._answers(rows), truth, own)
         self.head_ = replace(self.head_, decision=decision)
-        self.probabilities_ = {"emitted": "observed", "rows": len(rows), "by_class": [asdict(each) for each in rates]}
         return self
 
     def _take_rows(self, X: Any, y: Any) -> tuple[Matrix, NDArray[Any] | None]:
@@ -216,7 +232,7 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.columns_ = None if table is None else table.columns
         if table is not None:
             return take_table(self, table, X, y)
-        x, y = _validate_training(self, X, y)
+        x, y = validate_training(self, X, y)
         names = getattr(self, "feature_names_in_", None)
         self.domain_ = domain_of(
             x,
@@ -225,7 +241,7 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             features=names,
             immutable=self.immutable,
             directions=self.directions,
-            kinds=self.kinds,
+            kinds=kinds_of(self, x, names),
         )
         # without a black box there is a y: it was required above
         model = default_black_box(x, y, self.random_state) if self.black_box is None else self.black_box
@@ -241,16 +257,16 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """One probability per class, in the order of `classes_`."""
         return self._answers(self._rows(X)).probabilities
 
-    def explain_points(self, X: Any) -> Explanations:
-        """The PP and PN of new rows, under the same black box, base and bounds."""
+    def explain_points(self, X: Any, method: str | None = None) -> Explanations:
+        """The PP and PN of new rows, under the same black box, base and bounds; by the first method, or by another."""
         check_is_fitted(self)
         if self.columns_ is not None:
-            return self._explain(self._rows(X))
-        return self._explain(validate_data(self, as_frame(X), reset=False, dtype=np.float64))
+            return self._explain(self._rows(X), method)
+        return self._explain(validate_data(self, as_frame(X), reset=False, dtype=np.float64), method)
 
-    def local_consistency(self, X: Any) -> Consistency:
+    def local_consistency(self, X: Any, method: str | None = None) -> Consistency:
         """How this model agrees with the black box on rows, their PPs and their PNs."""
-        return self._measure(self.explain_points(X))
+        return self._measure(self.explain_points(X, method))
 
     @property
     def clauses_(self) -> tuple[Clause, ...]:
@@ -283,18 +299,26 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def score_report(self, X: Any, y: Any) -> pd.DataFrame:
-        """Accuracy, fidelity and local consistency on rows, each with its count."""
-        c = self.local_consistency(X)
-        right = int((self.predict(X) == np.asarray(y)).sum())
-        lines = {
-            "accuracy": (100.0 * right / c.rows, right, c.rows),
-            "fidelity": (c.fidelity, c.fidelity_right, c.rows),
-            "c_tb": (c.c_tb, c.c_tb_right, c.with_pn),
-            "c_tb_all": (c.c_tb_all, c.c_tb_all_right, c.rows),
-            "c_pp": (c.c_pp, c.c_pp_right, c.with_pp),
-            "c_pn": (c.c_pn, c.c_pn_right, c.with_pn),
-        }
-        return pd.DataFrame.from_dict(lines, orient="index", columns=["percent", "right", "of"])
+        """How the model does on rows, each figure in per cent with its count, the most important first.
+
+        Accuracy comes with the black box's and the base rate (always answering the commonest class). C_TB under each
+        method, and under one that the model was not fitted on (on at most 300 of the rows), comes at the end.
+        """
+        from gbfl_compile.learning.figures import score_lines  # it takes a classifier, and imports its parts
+
+        return pd.DataFrame.from_dict(score_lines(self, X, y), orient="index", columns=["percent", "right", "of"])
+
+    def confusion(self, X: Any, y: Any) -> pd.DataFrame:
+        """How many rows of each true class (lines) get each answer (columns)."""
+        truth, answer = class_indices(np.asarray(y), self.classes_), self._answers(self._rows(X)).labels
+        counts = np.zeros((len(self.classes_), len(self.classes_)), dtype=np.int64)
+        np.add.at(counts, (truth, answer.astype(np.int64)), 1)
+        labels = pd.Index(self.classes_, name="true class")
+        return pd.DataFrame(counts, index=labels, columns=pd.Index(self.classes_, name="answer"))
+
+    def encoded_rows(self, X: Any) -> Matrix:
+        """The rows as the black box's codes and numbers."""
+        return self._rows(X)
 
     def __sklearn_is_fitted__(self) -> bool:
         # clauses_ and rules_ are properties, so attributes with a trailing underscore are no sign of a fit
@@ -317,10 +341,12 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         book = None if self.columns_ is None else self.columns_.book
         return evaluate_many(self._program(tuple(range(len(self.classes_)))), x, book)
 
-    def _explain(self, x: Matrix) -> Explanations:
+    def _explain(self, x: Matrix, method: str | None = None) -> Explanations:
         """A few rows in one call, by one thread: threads change last bits."""
+        name = next(iter(self.explainers_)) if method is None else method
+        explainer: Any = self.explainers_.get(name) or explainer_by_name(name, self, self.kappa)
         with threadpool_limits(1):
-            explanations: Explanations = self.explainer_(self.black_box_, x, self.domain_)
+            explanations: Explanations = explainer(self.black_box_, x, self.domain_)
         return explanations
 
     def _training_explanations(self, x: Matrix, explainer: Explainer, folder: Any = None) -> Explanations:
@@ -328,7 +354,7 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self._explain(x)  # a user's explainer may look at all rows at once
         return explain_in_units(explainer, self.black_box_, x, self.domain_, folder=folder, n_jobs=self.n_jobs)
 
-    def _extra_explanations(self, x: Matrix) -> Explanations | None:
+    def _extra_explanations(self, x: Matrix, methods: tuple[str, ...]) -> Explanations | None:
         """Explanations of made-up rows between the training rows, where there is little data."""
         count = self.extra_rows
         if count is None:
@@ -336,41 +362,38 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             count = FEW_ROWS if takes_them and self.fit_on == "triplets" and len(x) < FEW_ROWS else 0
         if count == 0:
             return None
-        if (table := self.domain_.table) is not None:
-            return self._explain(rows_between_words(x, table, count, seed_of(self.random_state)))
-        return self._explain(rows_between(x, count, seed_of(self.random_state)))
+        seed, table = seed_of(self.random_state), self.domain_.table
+        rows = rows_between(x, count, seed) if table is None else rows_between_words(x, table, count, seed)
+        return concatenate([self._explain(rows, method) for method in methods])
 
     def _measure(self, e: Explanations) -> Consistency:
         on_x, on_pp, on_pn = (self._answers(points).labels for points in (e.x, e.pp, e.pn))
         return consistency(e.label, on_x, on_pp, on_pn, e.has_pp, e.has_pn)
 
-    def _search_recipe(self, recipe: Recipe, x: Matrix, own: Ints) -> tuple[Recipe, Explanations]:
+    def _search_recipe(self, recipe: Recipe, x: Matrix, own: Ints) -> tuple[Recipe, dict[str, Explanations]]:
         """The recipe most consistent on held-out rows, and the explanations to fit it to."""
         kappas = {self.kappa: None} if callable(self.explainer) else dict.fromkeys((self.kappa, *KAPPAS))
         by_kappa = {
-            kappa: self.explanations_
+            kappa: self.methods_
             if kappa == self.kappa
-            else self._training_explanations(x, explainer_of(self, kappa))
+            else {n: self._training_explanations(x, e) for n, e in explainers_of(self, kappa).items()}
             for kappa in kappas
         }
-        trials = try_recipes(recipe, by_kappa, self.kappa, own, self.domain_, len(self.classes_), self._report)
+        stacks = {kappa: concatenate(list(methods.values())) for kappa, methods in by_kappa.items()}
+        own = np.tile(own, len(self.methods_))
+        trials = try_recipes(
+            replace(recipe, methods=len(self.methods_)),
+            stacks,
+            self.kappa,
+            own,
+            self.domain_,
+            len(self.classes_),
+            self._report,
+            n_rows=len(x),
+        )
         self.search_ = pd.DataFrame([{"kappa": t.kappa, **t.changes, "c_tb": t.c_tb} for t in trials])
         return replace(recipe, **trials[0].changes), by_kappa[trials[0].kappa]
 
     def _report(self, line: str) -> None:
         if self.verbose:
             sys.stderr.write(f"{line}\n")
-
-
-def _validate_training(model: GBFLClassifier, X: Any, y: Any) -> tuple[Matrix, NDArray[Any] | None]:
-    X = as_frame(X)
-    if y is None and model.black_box is not None and model.labels == "black_box":
-        return validate_data(model, X, dtype=np.float64, ensure_min_samples=2), None
-    if y is None:
-        raise BadInput(
-            "GBFLClassifier requires y to be passed, but the target y is None: "
-            "only with a black box and labels='black_box' can it be left out"
-        )
-    x, target = validate_data(model, X, y, dtype=np.float64, ensure_min_samples=2)
-    check_classification_targets(target)
-    return x, target

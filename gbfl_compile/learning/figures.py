@@ -1,24 +1,26 @@
-"""How fitted models do on held-out rows: the rules, and the paper's three baselines on the same explanations."""
+"""How fitted models do on held-out rows: outcomes, consistency by method, baselines on the same explanations."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import joblib
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 from sklearn.tree import DecisionTreeClassifier
 
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.columns import Columns, EncodedTable
 from gbfl_compile.learning.baselines import MAX_DEPTH, AugmentedTree, DistilledTree, StandardTree
+from gbfl_compile.learning.black_box.ask import probabilities
 from gbfl_compile.learning.black_box.on_codes import OnPreparedRows, preparation_of
 from gbfl_compile.learning.consistency import Consistency, consistency_on
-from gbfl_compile.learning.explain.explanations import Explanations
+from gbfl_compile.learning.explain.explanations import Explanations, concatenate, triplets_of
 from gbfl_compile.learning.explain.triplets import Triplets
-from gbfl_compile.learning.prepare import shared_classes
+from gbfl_compile.learning.prepare import class_indices, foreign_method, shared_classes
 
 
 def as_input(rows: Matrix, features: Sequence[str], columns: Columns | None = None) -> Any:
@@ -30,16 +32,116 @@ def held_out_figures(
     model: Any, triplets: Triplets, y: NDArray[Any], columns: Columns | None = None
 ) -> tuple[float, Consistency]:
     """A fitted model's accuracy on held-out rows with the true classes `y`, and its consistency with the black box."""
+    right = model.predict(as_input(triplets.x, triplets.features, columns)) == y
+    return float(right.mean()), _agreement(model, triplets, columns)
 
+
+FOREIGN_ROWS = 300
+"""Held-out rows that are explained by a method the model was not fitted on."""
+BINS = 10
+
+
+def outcome_figures(model: Any, X: Any, y: NDArray[Any]) -> dict[str, Any]:
+    """What the outcome says of a fitted model and of its black box: shares of 1, and counts.
+
+    The base rate is the accuracy of always answering the commonest class. `confusion` counts rows by true class and
+    by answer, in the order of `classes_`. The area under the ROC curve is the mean over the classes that occur, each
+    against the others. Calibration is the mean gap between a probability and the share of rows that have the class,
+    in ten bins of equally many rows; the Brier score is the mean squared error of the probabilities.
+    """
+    classes = np.asarray(model.classes_)
+    truth = class_indices(y, classes)
+    answer, predicted = model.predict_proba(X), class_indices(model.predict(X), classes)
+    own = probabilities(model.black_box_, model.encoded_rows(X))
+    count = np.bincount(truth, minlength=len(classes))
+    confusion = np.zeros((len(classes), len(classes)), dtype=np.int64)
+    np.add.at(confusion, (truth, predicted), 1)
+    return {
+        "accuracy": float((predicted == truth).mean()),
+        "black_box_accuracy": float((own.argmax(axis=1) == truth).mean()),
+        "base_rate": float(count.max() / len(truth)),
+        "auc": _auc(answer, truth),
+        "black_box_auc": _auc(own, truth),
+        "calibration": _calibration(answer, truth),
+        "black_box_calibration": _calibration(own, truth),
+        "brier": float(((answer - np.eye(len(classes))[truth]) ** 2).sum(axis=1).mean() / 2),
+        "confusion": confusion.tolist(),
+    }
+
+
+def score_lines(model: Any, X: Any, y: Any) -> dict[str, tuple[float | None, int | None, int]]:
+    """Name -> per cent, count and of how many, as `score_report` shows them."""
+    truth = np.asarray(y)
+    outcome, rows = outcome_figures(model, X, truth), len(truth)
+    triplets = {name: triplets_of(model.explain_points(X, name), model.classes_) for name in model.methods_}
+    methods = consistency_by_method(model, triplets, model.columns_)
+    lines: dict[str, tuple[float | None, int | None, int]] = {}
+    for name in ("accuracy", "black_box_accuracy", "base_rate"):
+        lines[name] = (100.0 * outcome[name], round(outcome[name] * rows), rows)
+    first = next(iter(methods.values()))
+    for name in ("fidelity", "c_tb_all", "c_tb", "c_pp", "c_pn"):
+        lines[name] = (first[name], first[f"{name}_right"], first[f"{name}_of"])
+    for name in ("auc", "black_box_auc", "calibration", "black_box_calibration"):
+        lines[name] = (None if outcome[name] is None else 100.0 * outcome[name], None, rows)
+    for name, form in methods.items():
+        note = "" if form["fitted"] else " (not fitted on)"
+        lines[f"c_tb_all, {name}{note}"] = (form["c_tb_all"], form["c_tb_all_right"], form["c_tb_all_of"])
+    return lines
+
+
+def _auc(answer: Matrix, truth: NDArray[np.int64]) -> float | None:
+    """None where all rows have one class. Of equal probabilities half counts."""
+    areas = []
+    for c in range(answer.shape[1]):
+        positive = truth == c
+        if 0 < positive.sum() < len(truth):
+            rank = rankdata(answer[:, c])
+            ahead = rank[positive].sum() - positive.sum() * (positive.sum() + 1) / 2
+            areas.append(ahead / (positive.sum() * (~positive).sum()))
+    return float(np.mean(areas)) if areas else None
+
+
+def _calibration(answer: Matrix, truth: NDArray[np.int64]) -> float:
+    """The mean over rows and classes; with two classes both say the same."""
+    gaps = []
+    for c in range(answer.shape[1]):
+        order = np.argsort(answer[:, c], kind="stable")
+        for some in np.array_split(order, min(BINS, len(order))):
+            gap = abs(float(answer[some, c].mean()) - float((truth[some] == c).mean()))
+            gaps.append(gap * len(some) / len(order))
+    return float(sum(gaps) / answer.shape[1])
+
+
+def consistency_by_method(
+    model: Any, by_method: Mapping[str, Triplets], columns: Columns | None
+) -> dict[str, dict[str, Any]]:
+    """Method -> consistency on held-out rows, also by one method that the model was not fitted on.
+
+    That one explains at most FOREIGN_ROWS of the rows, because nothing but this figure comes of it.
+    """
+    first = next(iter(by_method.values()))
+    figures = {
+        name: {"fitted": True, **_agreement(model, triplets, columns).as_dict()} for name, triplets in by_method.items()
+    }
+    foreign = foreign_method(model.explainer)
+    if foreign == "macem" and columns is not None:
+        return figures
+    rows = as_input(first.x[:FOREIGN_ROWS], first.features, columns)
+    triplets = triplets_of(model.explain_points(rows, foreign), model.classes_)
+    figures[foreign] = {"fitted": False, **_agreement(model, triplets, columns).as_dict()}
+    return figures
+
+
+def _agreement(model: Any, triplets: Triplets, columns: Columns | None) -> Consistency:
     def predict(rows: Matrix) -> NDArray[Any]:
         return np.asarray(model.predict(as_input(rows, triplets.features, columns)))
 
-    return float((predict(triplets.x) == y).mean()), consistency_on(triplets, predict)
+    return consistency_on(triplets, predict)
 
 
 def baseline_figures(
     black_box: Any,
-    explanations: Explanations,
+    by_method: Mapping[str, Explanations],
     y: NDArray[Any],
     triplets: Triplets,
     y_test: NDArray[Any],
@@ -51,21 +153,26 @@ def baseline_figures(
     """Name -> accuracy and consistency on the held-out rows, in the form of the rules' figures; by `jobs` threads.
 
     Each baseline is a CART tree of depth 5, the deepest that people still read. `gbfl paper` chooses the depth by
-    cross-validation, which takes ten times as long. Where the table has words, the trees see one column per word.
+    cross-validation, which takes ten times as long. Where the table has words, the trees see one column per word. The
+    third has the explanations of every method, as the rules have.
     """
+    explanations, stack = next(iter(by_method.values())), concatenate(list(by_method.values()))
     if columns is not None:
         classes = shared_classes(black_box, y)
-        return _figures_on_words(classes, explanations, y, triplets, y_test, columns, seed)
+        return _figures_on_words(classes, stack, y, triplets, y_test, columns, seed)
     settings: dict[str, Any] = {"max_depth": MAX_DEPTH, "random_state": seed}
     models: dict[str, Any] = {
         f"tree on the data, depth {MAX_DEPTH}": StandardTree(**settings),
         f"tree on the black box's answers, depth {MAX_DEPTH}": DistilledTree(black_box, **settings),
         f"tree on data, PPs and PNs, depth {MAX_DEPTH}": AugmentedTree(black_box, **settings),
     }
-    frame = pd.DataFrame(explanations.x, columns=list(triplets.features))
     # threads, even if another backend explains rows: a tree grows without holding up the others; the last takes longest
     fit = joblib.Parallel(n_jobs=jobs, require="sharedmem")
-    fit(joblib.delayed(model.fit)(frame, y, explanations=explanations) for model in reversed(models.values()))
+    data = [(explanations, y), (explanations, y), (stack, np.tile(y, len(by_method)))]
+    fit(
+        joblib.delayed(model.fit)(pd.DataFrame(e.x, columns=list(triplets.features)), labels, explanations=e)
+        for model, (e, labels) in reversed(list(zip(models.values(), data, strict=True)))
+    )
     figures = {name: held_out_figures(model, triplets, y_test) for name, model in models.items()}
     return {name: {"accuracy": right, **consistency.as_dict()} for name, (right, consistency) in figures.items()}
 
@@ -81,11 +188,11 @@ def _figures_on_words(
 ) -> dict[str, dict[str, Any]]:
     """The same baselines on one column per word, gaps filled and marked."""
     preparation = preparation_of(e.x, columns)
-    own, other = classes[e.label], classes[e.pn_label]
+    own, other, rows_in = classes[e.label], classes[e.pn_label], slice(len(y))
     points = np.concatenate((e.x, e.pp[e.has_pp], e.pn[e.has_pn]))
     fits = {
-        f"tree on the data, depth {MAX_DEPTH}": (e.x, y),
-        f"tree on the black box's answers, depth {MAX_DEPTH}": (e.x, own),
+        f"tree on the data, depth {MAX_DEPTH}": (e.x[rows_in], y),
+        f"tree on the black box's answers, depth {MAX_DEPTH}": (e.x[rows_in], own[rows_in]),
         f"tree on data, PPs and PNs, depth {MAX_DEPTH}": (
             points,
             np.concatenate((own, own[e.has_pp], other[e.has_pn])),

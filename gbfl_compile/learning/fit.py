@@ -49,6 +49,8 @@ class Recipe:
     max_clauses: int
     max_atoms: int
     ridge: float
+    methods: int = 1
+    """How many methods explained each row: so often it is among the rows to fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,17 +116,17 @@ def _search(
     explained = e if extra is None else concatenate([e, extra])
     if recipe.head == "rules":
         rows = triplet_rows(e, own, n_classes, recipe.role_weights, truth, extra, row_weight)
-        mine = np.bincount(rows.x[: rows.measured], minlength=len(rows.points)).astype(np.float64)
+        mine = np.bincount(rows.x[: rows.measured], minlength=len(rows.points)) / recipe.methods
         grid = _grid(rows.points, mine, explained, domain, settings)
         (rule_set,) = fit_rules(rows, grid, (recipe.max_clauses,), settings)
         return FittedHead(rule_set.head, None, None, rule_set.path)
     if recipe.head == "tree" and clauses is None:
         triplets = triplets_side_by_side(e, own, n_classes, recipe.role_weights, extra, row_weight)
-        grid = _grid(triplets.x, triplets.own.astype(np.float64), explained, domain, settings)
+        grid = _grid(triplets.x, triplets.own / recipe.methods, explained, domain, settings)
         return FittedHead(fit_joint_tree(triplets, grid, _tree_settings(recipe, len(e.x))), None, None, ())
     points = fitting_points(e, own, recipe.role_weights, n_classes, row_weight)
     if clauses is None:
-        mine = (np.arange(len(points.x)) < len(e.x)).astype(np.float64)
+        mine = (np.arange(len(points.x)) < len(e.x)) / recipe.methods
         grid = _grid(points.x, mine, e, domain, settings)
         return FittedHead(fit_rule_list(points, grid, recipe.max_clauses, settings.search), None, None, ())
     mined, steps = clauses
@@ -133,9 +135,10 @@ def _search(
 
 
 def _tree_settings(recipe: Recipe, rows: int) -> TreeSettings:
+    least = recipe.min_samples_leaf or max(1, min(LEAF_ROWS, rows // recipe.methods // ROWS_PER_LEAF))
     return TreeSettings(
         max_depth=MAX_DEPTH if recipe.max_depth == "cv" else int(recipe.max_depth),
-        least_rows=recipe.min_samples_leaf or max(1, min(LEAF_ROWS, rows // ROWS_PER_LEAF)),
+        least_rows=least * recipe.methods,
         max_atoms=recipe.max_atoms,
     )
 

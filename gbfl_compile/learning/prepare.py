@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Collection, Mapping
 from functools import partial
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,9 +21,11 @@ from threadpoolctl import threadpool_limits
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.learning.black_box.ask import BlackBox, Ints, Matrix
-from gbfl_compile.learning.explain.explanations import Explainer, Explanations
+from gbfl_compile.learning.explain.explanations import Explainer, Explanations, infer_kinds
 from gbfl_compile.learning.explain.greedy import Greedy, explain_greedily
 from gbfl_compile.learning.explain.macem import Macem, explain_by_macem
+from gbfl_compile.learning.explain.nearest import Nearest, explain_by_nearest
+from gbfl_compile.learning.explain.spheres import Spheres, explain_by_spheres
 from gbfl_compile.learning.explain.table_values import TableValues, repair
 from gbfl_compile.learning.fit import HEADS, TREE_MODES, Recipe
 from gbfl_compile.learning.heads.tree import MAX_DEPTH
@@ -31,6 +35,7 @@ NEIGHBOURS = 10
 
 def check_parameters(model: Any) -> None:
     """Refuse impossible parameters of a classifier, by name."""
+    methods_of(model.explainer)
     choices = {"head": HEADS, "mode": TREE_MODES, "fit_on": ("triplets", "x"), "labels": ("black_box", "true")}
     for name, allowed in choices.items():
         if getattr(model, name) not in allowed:
@@ -86,25 +91,93 @@ def recipe_of(model: Any) -> Recipe:
     )
 
 
-def explainer_of(model: Any, kappa: float) -> Explainer:
-    """The explainer that a classifier's parameters describe, with this margin."""
-    explainer: Any = model.explainer
+METHODS = ("greedy", "nearest", "macem", "spheres")
+"""The explanation methods by name; `explainer=` takes one, or several joined by "+"."""
+USUAL_METHODS = "greedy+nearest"
+ON_WORDS = ("greedy", "nearest", "spheres")
+"""Those that also explain tables with words, dates or missing values."""
+
+
+def methods_of(explainer: Any) -> tuple[str, ...]:
+    """The names of the methods that `explainer=` asks for; a user's own has one name, whatever it is.
+
+    >>> methods_of("greedy+nearest")
+    ('greedy', 'nearest')
+    """
     if callable(explainer):
-        return explainer  # type: ignore[no-any-return]  # the user's own, trusted to be an Explainer
-    k, most = model.max_changes, model.max_queries
-    match explainer:
+        return ("own",)
+    names = tuple(name.strip() for name in explainer.split("+")) if isinstance(explainer, str) else ()
+    if not names or len(set(names)) < len(names) or not set(names) <= set(METHODS):
+        raise BadInput(
+            f"explainer={explainer!r} is neither one of {', '.join(METHODS)}, nor several of them such as "
+            f"{USUAL_METHODS!r}, nor a callable"
+        )
+    return names
+
+
+def foreign_method(explainer: Any) -> str:
+    """A method to measure by that a model was not fitted on: growing spheres, unless it was fitted on those."""
+    return next(name for name in ("spheres", "greedy", "nearest", "macem") if name not in methods_of(explainer))
+
+
+def explainers_of(model: Any, kappa: float) -> dict[str, Explainer]:
+    """Name -> explainer, for each method that a classifier's parameters ask for, with this margin."""
+    if callable(model.explainer):
+        return {"own": model.explainer}  # trusted to be an Explainer
+    names = methods_of(model.explainer)
+    most = None if model.max_queries is None else model.max_queries // len(names)
+    return {name: explainer_by_name(name, model, kappa, most) for name in names}
+
+
+def method_folder(folder: Any, method: str, methods: Collection[str]) -> Path | None:
+    """Where the rows that one of the methods explained are kept: in the folder itself where there is no other."""
+    if folder is None:
+        return None
+    return Path(folder) if len(methods) == 1 else Path(folder) / method
+
+
+def explainer_by_name(name: str, model: Any, kappa: float, most: int | None = None) -> Explainer:
+    """One method with a classifier's parameters; `most` limits its queries."""
+    k, seed = model.max_changes, seed_of(model.random_state)
+    match name:
         case "greedy":
             return partial(explain_greedily, settings=Greedy(kappa=kappa, max_moved=k, max_queries=most))
+        case "nearest":
+            return partial(explain_by_nearest, settings=Nearest(kappa=kappa, max_queries=most))
         case "macem":
-            settings = Macem(kappa=kappa, max_moved=k, max_queries=most, seed=seed_of(model.random_state))
-            return partial(explain_by_macem, settings=settings)
+            return partial(explain_by_macem, settings=Macem(kappa=kappa, max_moved=k, max_queries=most, seed=seed))
+        case "spheres":
+            return partial(explain_by_spheres, settings=Spheres(kappa=kappa, max_queries=most, seed=seed))
         case _:
-            raise BadInput(f"explainer={explainer!r} is neither 'greedy', 'macem' nor a callable")
+            raise BadInput(f"explainer={name!r} is not one of {', '.join(METHODS)}")
 
 
 def seed_of(random_state: Any) -> int:
     """The random state where it is a number, else 0, so that two fits are equal."""
     return int(random_state) if isinstance(random_state, Integral) else 0
+
+
+def kinds_of(model: Any, x: Matrix, features: Any) -> Any:
+    """What each feature holds: as the user says, and inferred from the rows for those nothing is said about."""
+    if not isinstance(model.kinds, str | Mapping):
+        return model.kinds
+    if isinstance(model.kinds, str) and model.kinds != "infer":
+        raise BadInput(f"kinds={model.kinds!r}: 'infer', one kind per feature, or a mapping by feature")
+    names = [f"x{j}" for j in range(x.shape[1])] if features is None else [str(name) for name in features]
+    wishes: Mapping[Any, Any] = {} if isinstance(model.kinds, str) else model.kinds
+    kinds = {name: kind for name, kind in zip(names, infer_kinds(x), strict=True) if name not in wishes}
+    places = {names[int(key)] for key in wishes if isinstance(key, Integral) and 0 <= int(key) < len(names)}
+    return {name: kind for name, kind in kinds.items() if name not in places} | dict(wishes)
+
+
+def by_method(
+    explanations: Explanations | Mapping[str, Explanations], x: Matrix, method: str
+) -> dict[str, Explanations]:
+    """The explanations under their methods' names, once they are seen to be of these rows."""
+    several = {method: explanations} if isinstance(explanations, Explanations) else dict(explanations)
+    if not several:
+        raise BadInput("explanations= names no method")
+    return {name: check_same_rows(each, x) for name, each in several.items()}
 
 
 def check_same_rows(explanations: Explanations, x: Matrix) -> Explanations:
@@ -115,7 +188,7 @@ def check_same_rows(explanations: Explanations, x: Matrix) -> Explanations:
 
 
 def rows_between(x: Matrix, count: int, seed: int) -> Matrix:
-    """`count` made-up rows, each between a row and one of its nearest; whole-numbered columns take either row's value.
+    """`count` made-up rows, each between a row and one of its nearest; whole numbers and codes are those of either row.
 
     The black box can be asked about any point, so few rows need not mean few explanations.
     """
@@ -129,7 +202,7 @@ def rows_between(x: Matrix, count: int, seed: int) -> Matrix:
     goal = near[start, random.integers(min(1, near.shape[1] - 1), near.shape[1], size=count)]
     way = random.random((count, 1))
     between = np.clip(x[start] + way * (x[goal] - x[start]), x.min(axis=0), x.max(axis=0))
-    whole = (x == np.rint(x)).all(axis=0)
+    whole = np.array([kind != "float" for kind in infer_kinds(x)])
     return np.where(whole, np.where(way < 0.5, x[start], x[goal]), between)
 
 

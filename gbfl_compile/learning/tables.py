@@ -100,3 +100,18 @@ def table_rows(columns: Columns, X: Any) -> Matrix:
     if absent := [name for name in columns.features if name not in frame.columns]:
         raise BadInput(f"the table has no column {absent[0]!r}, which the model was fitted on")
     return encode_rows(frame, columns, "the table")
+
+
+def validate_training(model: Any, X: Any, y: Any) -> tuple[Matrix, NDArray[Any] | None]:
+    """The rows and classes of a table of numbers."""
+    X = as_frame(X)
+    if y is None and model.black_box is not None and model.labels == "black_box":
+        return validate_data(model, X, dtype=np.float64, ensure_min_samples=2), None
+    if y is None:
+        raise BadInput(
+            "GBFLClassifier requires y to be passed, but the target y is None: "
+            "only with a black box and labels='black_box' can it be left out"
+        )
+    x, target = validate_data(model, X, y, dtype=np.float64, ensure_min_samples=2)
+    check_classification_targets(target)
+    return x, target

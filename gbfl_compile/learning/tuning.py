@@ -50,33 +50,45 @@ def try_recipes(
     domain: Domain,
     n_classes: int,
     tell: Callable[[str], None],
+    n_rows: int,
 ) -> list[Trial]:
-    """Every candidate measured, best first; `by_kappa` has the explanations of the same rows for each kappa."""
+    """Every candidate measured, best first; `by_kappa` has the explanations of the same rows for each kappa.
+
+    Explanations by several methods come one after the other, `n_rows` each.
+    """
     names = CANDIDATES["mined tree" if recipe.head == "tree" and recipe.mode != "joint" else recipe.head]
     variants = [dict(zip(names, values, strict=True)) for values in itertools.product(*names.values())]
     trials = []
     for number, (other_kappa, changes) in enumerate(itertools.product(by_kappa, variants), start=1):
         candidate = replace(recipe, **changes)
-        score = _held_out_consistency(candidate, by_kappa[other_kappa], by_kappa[kappa], own, domain, n_classes)
+        score = _held_out_consistency(candidate, by_kappa[other_kappa], by_kappa[kappa], own, domain, n_classes, n_rows)
         trials.append(Trial(other_kappa, changes, score))
         tell(f"search {number}/{len(by_kappa) * len(variants)}: kappa {other_kappa}, {changes}: C_TB {score:.1f} %")
     return sorted(trials, key=lambda trial: -trial.c_tb)
 
 
 def _held_out_consistency(
-    recipe: Recipe, fit_to: Explanations, measure_on: Explanations, own: Ints, domain: Domain, n_classes: int
+    recipe: Recipe,
+    fit_to: Explanations,
+    measure_on: Explanations,
+    own: Ints,
+    domain: Domain,
+    n_classes: int,
+    n_rows: int,
 ) -> float:
     right = 0
-    for train, test in _splits(len(fit_to.x)):
+    for train, test in _splits(len(fit_to.x), n_rows):
         fitted = fit_head(recipe, some_rows(fit_to, train), own[train], domain, n_classes)
         right += consistent_rows(fitted.head, some_rows(measure_on, test), domain.features, n_classes)
     return 100.0 * right / len(fit_to.x)
 
 
-def _splits(rows: int) -> Iterator[tuple[Ints, Ints]]:
-    everything = np.arange(rows)
-    for fold in deal_rows(everything, FOLDS):
-        yield np.setdiff1d(everything, fold), fold
+def _splits(explained: int, n_rows: int) -> Iterator[tuple[Ints, Ints]]:
+    """A row stays in one fold with all its explanations."""
+    row = np.arange(explained) % n_rows
+    for fold in deal_rows(row, FOLDS):
+        held_out = np.isin(row, fold)
+        yield np.flatnonzero(~held_out), np.flatnonzero(held_out)
 
 
 def consistent_rows(head: Head, e: Explanations, features: tuple[str, ...], n_classes: int) -> int:

@@ -21,7 +21,7 @@ def default_checkpoint(out: Path) -> Path:
 
 def explained_files(folder: Path) -> int:
     """How many files of explained rows a checkpoint holds."""
-    return len(list(folder.glob("*/rows-*.npz")))
+    return len(list(folder.glob("*/**/rows-*.npz")))
 
 
 @contextlib.contextmanager

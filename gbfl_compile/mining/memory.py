@@ -26,7 +26,7 @@ SEARCHED = 20_000 * 3 * 8 * 4
 READING = 4
 """Copies of a table's numbers at once: it is read, turned into a matrix and sorted."""
 EXPLAINED = 4
-"""Numbers held per number of a row: the row, its PP and PN, and what a fit makes of them."""
+"""Numbers held per number of a row: the row, its PP and PN, and what a fit makes of them; for each method."""
 BESIDE = 5
 """And more of them where several jobs fit the head, explain held-out rows and fit the baselines at the same time."""
 A_ROW = 200
@@ -77,24 +77,25 @@ def refuse_many_rows(where: str, rows: int, columns: int, most: int) -> None:
         )
 
 
-def jobs_within(most: int, split: Split, jobs: int) -> int:
+def jobs_within(most: int, split: Split, jobs: int, methods: int = 1) -> int:
     """How many worker processes fit beside the rows; an error where the rows alone do not.
 
-    Called once rows and black box are loaded: what they take is measured, the rest is estimated.
+    Called once rows and black box are loaded: what they take is measured, the rest is estimated. Each of the `methods`
+    explains every row.
     """
     own = resident()
     numbers, rows = split.x.size + split.x_test.size, len(split.x) + len(split.x_test)
     width = split.x.shape[1]
     search = SEARCH + SEARCHED * width
-    needed = own + search + EXPLAINED * 8 * numbers + A_ROW * rows
+    needed = own + search + methods * (EXPLAINED * 8 * numbers + A_ROW * rows)
     if needed > most:
-        fitting = max(0, (most - own - search) // (EXPLAINED * 8 * width + A_ROW))
+        fitting = max(0, (most - own - search) // (methods * (EXPLAINED * 8 * width + A_ROW)))
         raise BadInput(
             f"--memory {_size_text(most)}: {_size_text(own)} are taken by the libraries, the rows and the black box, "
             f"and mining {rows:,} rows takes about {_size_text(needed)} in all: give {_fewer_rows(fitting)}"
             "fewer columns with --drop, or more memory"
         )
-    return max(1, min(jobs, (most - needed - BESIDE * 8 * numbers) // WORKER)) if jobs > 1 else 1
+    return max(1, min(jobs, (most - needed - methods * BESIDE * 8 * numbers) // WORKER)) if jobs > 1 else 1
 
 
 def _fewer_rows(fitting: int) -> str:

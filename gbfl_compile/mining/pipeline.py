@@ -25,22 +25,45 @@ from gbfl_compile.ir.batch import Matrix, evaluate_many
 from gbfl_compile.ir.json import save
 from gbfl_compile.ir.nodes import Kind as ColumnKind
 from gbfl_compile.ir.nodes import Program
-from gbfl_compile.learning.black_box.ask import BackgroundCall, OriginalTable, as_black_box, classes_of
+from gbfl_compile.learning.black_box.ask import BackgroundCall, BlackBox, OriginalTable, as_black_box
 from gbfl_compile.learning.black_box.load import KINDS, Kind, LoadedBlackBox, obtain_black_box
 from gbfl_compile.learning.classifier import FEW_ROWS, GBFLClassifier
 from gbfl_compile.learning.explain.checkpoints import rows_per_unit, units_of
-from gbfl_compile.learning.explain.explanations import domain_of, table_domain, triplets_of
+from gbfl_compile.learning.explain.explanations import (
+    Domain,
+    Explainer,
+    Explanations,
+    domain_of,
+    table_domain,
+    triplets_of,
+)
+from gbfl_compile.learning.explain.nearest import with_examples
 from gbfl_compile.learning.explain.parallel import explain_in_units
 from gbfl_compile.learning.explain.triplets import Triplets, save_triplets
-from gbfl_compile.learning.figures import as_input, baseline_figures, held_out_figures
+from gbfl_compile.learning.figures import (
+    as_input,
+    baseline_figures,
+    consistency_by_method,
+    held_out_figures,
+    outcome_figures,
+)
 from gbfl_compile.learning.fit import HeadKind
-from gbfl_compile.learning.prepare import check_parameters, explainer_of, shared_classes
+from gbfl_compile.learning.prepare import (
+    USUAL_METHODS,
+    check_parameters,
+    explainers_of,
+    kinds_of,
+    method_folder,
+    methods_of,
+    shared_classes,
+)
 from gbfl_compile.lowering import lower
 from gbfl_compile.mining.checkpoint import checkpoint_folder, default_checkpoint
 from gbfl_compile.mining.choice import Choice, Missing
 from gbfl_compile.mining.memory import bytes_of, jobs_within
 from gbfl_compile.mining.summary import MiningResult, distributions
-from gbfl_compile.mining.table import Sample, UnseenRows, read_sample
+from gbfl_compile.mining.table import Sample, read_sample
+from gbfl_compile.mining.unseen import split_unseen
 from gbfl_compile.passes import optimise
 from gbfl_compile.tables.kinds import KINDS as COLUMN_KINDS
 
@@ -67,7 +90,7 @@ class Options:
     head: HeadKind = "rules"
     clauses: int = 32
     depth: int = 5
-    explainer: str = "greedy"
+    explainer: str = USUAL_METHODS
     seed: int = 0
     jobs: int = 1
     memory: int | None = None
@@ -104,7 +127,7 @@ def mine(
     head: str = "rules",
     clauses: int | None = None,
     depth: int | None = None,
-    explainer: str = "greedy",
+    explainer: str = USUAL_METHODS,
     rows: int = 20_000,
     seed: int = 0,
     jobs: int = 1,
@@ -129,6 +152,7 @@ def mine(
     na: texts that mean a missing value, in place of "?", "NA" and the like; empty and blank ones always do.
     missing: rows with a missing feature are learned from ("keep"), left out ("drop"), or refused ("refuse").
     head, clauses, depth: "rules", "tree" or "list", and the size allowed (32 clauses, or a depth of 5).
+    explainer: "greedy", "nearest", "macem" or "spheres", or several joined by "+"; the rules are fitted to all of them.
     rows: at most this many are used, drawn with `seed`.
     jobs, memory: processes that explain rows; a limit for all together, such as "2GB". Neither changes the program.
     black_box_timeout: seconds the black box may take to answer a block of rows.
@@ -186,29 +210,13 @@ def mine(
     return mined
 
 
-UNSEEN_SHARE = 0.4
-"""Of the rows held out: those on which rates are observed. All figures are of the others."""
-
-
-def split_unseen(sample: Sample, seed: int) -> Sample:
-    """The sample with some of the rows held out as unseen ones: what is learned stays the same."""
-    from sklearn.model_selection import train_test_split
-
-    split = sample.split
-    stratify = split.y_test if np.unique(split.y_test, return_counts=True)[1].min() > 1 else None
-    x_test, x, y_test, y = train_test_split(
-        split.x_test, split.y_test, test_size=UNSEEN_SHARE, random_state=seed, stratify=stratify
-    )
-    return replace(sample, split=replace(split, x_test=x_test, y_test=y_test), unseen=UnseenRows(x, y))
-
-
 def _refuse_for_words(explainer: str, triplets: Any, sample: Sample) -> None:
     """Refuse what does not exist for tables with words or gaps, before the long work."""
     columns = sample.columns
     assert columns is not None  # noqa: S101 - it is called for such tables alone
     words = [name for name, kind in zip(columns.features, columns.kinds, strict=True) if kind != "number"]
     what = f"{words[0]!r} is a {columns.kinds[columns.features.index(words[0])]}" if words else "it has missing values"
-    if explainer == "macem":
+    if "macem" in methods_of(explainer):
         raise BadInput(f"--explainer macem: {sample.name}: {what}, and macem needs numbers: use greedy")
     if triplets is not None:
         raise BadInput(f"--triplets: {sample.name}: {what}, and a file of triplets holds numbers alone: leave it out")
@@ -265,13 +273,16 @@ def mine_sample(
 ) -> MiningResult:
     """The program mined from a sample with the black box that `obtain` gives, explanations kept below `folder`."""
     split, features, columns = sample.split, sample.features, sample.columns
+    methods = methods_of(options.explainer)
     units = sum(len(units_of(len(x), rows_per_unit(len(x)))) for x in (split.x, split.x_test))
-    step = partial(progress, steps=units + 4)
+    step = partial(progress, steps=len(methods) * units + 4)
     with threadpool_limits(1):  # of each process: several threads would change last bits
         step("the black box")
         source = obtain(split.x, split.y, features, columns=columns, palettes=sample.palettes)
         origin = source.as_json()
-        jobs = options.jobs if options.memory is None else jobs_within(options.memory, split, options.jobs)
+        jobs = (
+            options.jobs if options.memory is None else jobs_within(options.memory, split, options.jobs, len(methods))
+        )
         original = None if columns is None or source.takes_codes else OriginalTable(columns, sample.palettes)
         black_box = as_black_box(
             source.model, split.x, features=features, time_limit=options.black_box_timeout, table=original
@@ -288,13 +299,10 @@ def mine_sample(
             random_state=options.seed,
         )
         check_parameters(model)
-        if columns is None:
-            domain = domain_of(split.x, features=features, immutable=options.immutable, kinds=model.kinds)
-        else:
-            domain = table_domain(split.x, columns, immutable=options.immutable, codes=options.codes)
-        explain = partial(explain_in_units, explainer_of(model, model.kappa), black_box, domain=domain, n_jobs=jobs)
+        domain = with_examples(_domain(model, sample, options), black_box, split.x)
+        explain = partial(_explain, explainers_of(model, model.kappa), black_box, domain, n_jobs=jobs)
         explaining = partial(step, f"explaining {len(split.x)} training rows")
-        explanations = explain(split.x, folder=folder / "training", tell=explaining)
+        explanations = explain(split.x, folder / "training", tell=explaining)
         step(f"fitting {options.head}")
         fit = partial(model.fit, as_input(split.x, features, columns), split.y, explanations=explanations)
         # on few rows the fit itself asks the black box, which need not bear two that ask at once
@@ -303,8 +311,9 @@ def mine_sample(
             fit()
         at_once = None if fitting is None else jobs - 1
         explaining = partial(step, f"explaining {len(split.x_test)} test rows")
-        held_out = explain(split.x_test, folder=folder / "test", at_once=at_once, tell=explaining)
-        triplets = triplets_of(held_out, classes)
+        held_out = explain(split.x_test, folder / "test", at_once=at_once, tell=explaining)
+        by_method = {name: triplets_of(each, classes) for name, each in held_out.items()}
+        triplets = by_method[methods[0]]
         figures: dict[str, Any] = {}
         if options.baselines:
             step("fitting the baselines")
@@ -313,13 +322,35 @@ def mine_sample(
         if fitting is not None:
             fitting.answer()
         step("lowering, simplifying, measuring")
-        return _measure(model, sample, triplets, options, origin, figures)
+        return _measure(model, sample, by_method, options, origin, figures)
+
+
+def _domain(model: GBFLClassifier, sample: Sample, options: Options) -> Domain:
+    x, features = sample.split.x, sample.features
+    if sample.columns is not None:
+        return table_domain(x, sample.columns, immutable=options.immutable, codes=options.codes)
+    return domain_of(x, features=features, immutable=options.immutable, kinds=kinds_of(model, x, features))
+
+
+def _explain(
+    explainers: Mapping[str, Explainer],
+    black_box: BlackBox,
+    domain: Domain,
+    x: Matrix,
+    folder: Path,
+    **how: Any,
+) -> dict[str, Explanations]:
+    """The rows explained by each method, one after the other; each keeps its finished rows in a folder of its own."""
+    return {
+        name: explain_in_units(explainer, black_box, x, domain, folder=method_folder(folder, name, explainers), **how)
+        for name, explainer in explainers.items()
+    }
 
 
 def _measure(
     model: GBFLClassifier,
     sample: Sample,
-    triplets: Triplets,
+    by_method: Mapping[str, Triplets],
     options: Options,
     origin: dict[str, Any],
     figures: dict[str, Any],
@@ -329,10 +360,12 @@ def _measure(
     if unseen is not None:
         model.calibrate(as_input(unseen.x, sample.features, columns), unseen.y)
     book = None if columns is None else columns.book
+    triplets = next(iter(by_method.values()))
     accuracy, consistency = held_out_figures(model, triplets, split.y_test, columns)
-    own = np.asarray(model.classes_)[classes_of(model.black_box_, split.x_test)]
-    own_accuracy = float((own == split.y_test).mean())
-    test = {"accuracy": accuracy, "black_box_accuracy": own_accuracy, **consistency.as_dict()}
+    outcome = outcome_figures(model, as_input(split.x_test, sample.features, columns), split.y_test)
+    methods = consistency_by_method(model, by_method, columns)
+    own_accuracy = outcome["black_box_accuracy"]
+    test = {**outcome, **consistency.as_dict(), "methods": methods}
     program = optimise(lower(model, {"test": test, **figures}), split.x, book)
     mining = {
         "data": sample.facts,

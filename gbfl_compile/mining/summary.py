@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,18 @@ from gbfl_compile.ir.text import printable, readable, unseen_text
 from gbfl_compile.learning.consistency import Consistency
 from gbfl_compile.learning.explain.triplets import Triplets
 from gbfl_compile.lowering import histogram
+
+OUTCOMES = (
+    "accuracy",
+    "black_box_accuracy",
+    "base_rate",
+    "auc",
+    "black_box_auc",
+    "calibration",
+    "black_box_calibration",
+    "brier",
+    "confusion",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +77,16 @@ class MiningResult:
             "head": mining["head"],
             "seed": mining["seed"],
             "test": {
-                "accuracy": self.accuracy,
-                "black_box_accuracy": self.black_box_accuracy,
+                **{name: self.figures["test"][name] for name in OUTCOMES},
                 "consistency": self.consistency.as_dict(),
+                "methods": self.figures["test"]["methods"],
             },
             "classifier": {"rows": self.compared_rows, "different": self.compared_different},
         }
 
 
 def _lines(mined: MiningResult) -> list[str]:
-    figures, mining = mined.consistency, mined.program.metadata["mining"]
+    mining = mined.program.metadata["mining"]
     baselines = _baseline_lines(mined.figures.get("baselines", {}))
     counts = mining["rows"]
     unseen = unseen_text(mined.program, mining["clause_support"])
@@ -86,19 +98,8 @@ def _lines(mined: MiningResult) -> list[str]:
         f"seed {mining['seed']}",
         "on the rows held out",
     ]
-    for what, percent, of in (
-        ("accuracy", 100 * mined.accuracy, f"black box {100 * mined.black_box_accuracy:.1f} %"),
-        ("same class as the black box", figures.fidelity, f"{figures.fidelity_right} of {figures.rows}"),
-        *(
-            [("C_TB, all rows", figures.c_tb_all, f"{figures.c_tb_all_right} of {figures.rows}")]
-            if "columns" in mining["data"]
-            else []
-        ),
-        ("C_TB, rows with a PN", figures.c_tb, f"{figures.c_tb_right} of {figures.with_pn}"),
-        ("C_PP", figures.c_pp, f"{figures.c_pp_right} of {figures.with_pp}"),
-        ("C_PN", figures.c_pn, f"{figures.c_pn_right} of {figures.with_pn}"),
-    ):
-        lines.append(f"  {what:<28} {'-' if percent is None else f'{percent:.1f} %':>7}  {of}")
+    lines += [f"  {what:<28} {_percent(value):>7}  {of}" for what, value, of in _first_figures(mined)]
+    lines += _confusion_lines(mined)
     return [
         *lines,
         *baselines,
@@ -126,16 +127,62 @@ def _probability_lines(program: Program) -> list[str]:
     return lines
 
 
+def _first_figures(mined: MiningResult) -> Iterator[tuple[str, float | None, str]]:
+    """What people need first, then what stands behind it."""
+    c, test = mined.consistency, mined.figures["test"]
+    beside = (
+        f"black box {100 * mined.black_box_accuracy:.1f} %, always the commonest class {100 * test['base_rate']:.1f} %"
+    )
+    yield "accuracy", 100 * mined.accuracy, beside
+    yield "same class as the black box", c.fidelity, f"{c.fidelity_right} of {c.rows}"
+    yield "C_TB, all rows", c.c_tb_all, f"{c.c_tb_all_right} of {c.rows}"
+    yield "C_TB, rows with a PN", c.c_tb, f"{c.c_tb_right} of {c.with_pn}"
+    yield "C_PP", c.c_pp, f"{c.c_pp_right} of {c.with_pp}"
+    yield "C_PN", c.c_pn, f"{c.c_pn_right} of {c.with_pn}"
+    for name, form in list(test["methods"].items())[1:]:
+        fitted = "" if form["fitted"] else ", a method they were not fitted on"
+        yield (
+            f"C_TB by {name}, all rows",
+            form["c_tb_all"],
+            f"{form['c_tb_all_right']} of {form['c_tb_all_of']}{fitted}",
+        )
+    for name, key in (("area under the ROC curve", "auc"), ("mean gap of probabilities", "calibration")):
+        own = test[f"black_box_{key}"]
+        value = None if test[key] is None else 100 * test[key]
+        yield name, value, "" if own is None else f"black box {100 * own:.1f} %"
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f} %"
+
+
+MOST_SHOWN = 10
+"""Classes up to which the confusion matrix is printed; the JSON always has it."""
+
+
+def _confusion_lines(mined: MiningResult) -> list[str]:
+    counts, classes = mined.figures["test"]["confusion"], [printable(str(each)) for each in mined.program.classes]
+    if len(classes) > MOST_SHOWN:
+        return []
+    width = max(len("true class"), *(len(name) for name in classes))
+    cells = [max(len(name), 6) for name in classes]
+    head = " ".join(f"{name:>{cell}}" for name, cell in zip(classes, cells, strict=True))
+    lines = [f"  {'true class':<{width}}  {head}  <- answer"]
+    for name, row in zip(classes, counts, strict=True):
+        lines.append(f"  {name:<{width}}  " + " ".join(f"{n:>{cell}}" for n, cell in zip(row, cells, strict=True)))
+    return lines
+
+
 def _baseline_lines(baselines: dict[str, Any]) -> list[str]:
     """What plain trees reach on the same rows and explanations."""
     if not baselines:
         return []
     width = max(len(name) for name in baselines)
-    lines = [f"beside{'':<{width - 4}} {'C_TB':>7}  {'accuracy':>8}"]
+    lines = [f"beside{'':<{width - 4}} {'C_TB, all rows':>14}  {'accuracy':>8}"]
     for name, form in baselines.items():
-        c_tb = "-" if form["c_tb"] is None else f"{form['c_tb']:.1f} %"
+        c_tb = _percent(form["c_tb_all"])
         accuracy = f"{100 * form['accuracy']:.1f} %"
-        lines.append(f"  {name:<{width}} {c_tb:>7}  {accuracy:>8}")
+        lines.append(f"  {name:<{width}} {c_tb:>14}  {accuracy:>8}")
     return lines
 
 

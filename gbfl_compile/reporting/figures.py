@@ -16,14 +16,29 @@ from gbfl_compile.reporting.drawing import Bar, Dot, Drawing, Shape, Stroke, px,
 from gbfl_compile.reporting.text import is_number, one_line, percent
 
 MEASURES = (
-    ("c_tb", "C_TB", "right at the row, its PP and its PN, of rows with a PN"),
-    ("c_tb_all", "C_TB, all rows", "where there is no PN, its condition is left out"),
-    ("c_pp", "C_PP", "the pertinent positive gets the row's class"),
-    ("c_pn", "C_PN", "the pertinent negative gets another class"),
-    ("fidelity", "fidelity", "the row gets the black box's class"),
     ("accuracy", "accuracy", "the row gets its true class"),
     ("black_box_accuracy", "the black box's accuracy", "the black box gives the row its true class"),
+    ("base_rate", "base rate", "accuracy of always answering the commonest class"),
+    ("fidelity", "fidelity", "the row gets the black box's class"),
+    (
+        "c_tb_all",
+        "C_TB, all rows",
+        "right at the row, its PP and its PN; without a PN, at the other two",
+    ),
+    ("c_tb", "C_TB, rows with a PN", "the same, over the rows that have a PN"),
+    ("c_pp", "C_PP", "the pertinent positive gets the row's class"),
+    ("c_pn", "C_PN", "the pertinent negative gets another class"),
+    ("auc", "area under the ROC curve", "how often a row of a class is ranked above a row of another"),
+    (
+        "calibration",
+        "gap of probabilities",
+        "mean distance of a probability from the share of rows with that class",
+    ),
 )
+"""Key, name and meaning, the most important first."""
+
+SHARES = ("accuracy", "black_box_accuracy", "base_rate", "auc", "calibration")
+"""Written as shares of 1 by `gbfl mine`; the others are per cent already."""
 
 CURVES = (("c_tb", "C_TB", "curve0"), ("accuracy", "accuracy", "curve1"))
 
@@ -68,6 +83,7 @@ def figures(program: Program) -> Figures:
     known: Mapping[str, Any] = form if isinstance(form, Mapping) else {}
     parts = (("test", "on held-out rows"), ("training", "on the training rows"))
     tables = [FigureTable(heading, tuple(_lines(known.get(part)))) for part, heading in parts]
+    tables[1:1] = _by_method(known.get("test"))
     baselines = tuple(_beside_baselines(known))
     mining = program.metadata.get("mining")
     curve = _curve(known.get("by_clauses") or (mining.get("path") if isinstance(mining, Mapping) else None))
@@ -93,13 +109,28 @@ def _lines(form: Any) -> Iterator[FigureLine]:
             yield FigureLine(name, meaning, percent(value), counted, share_bar(value / 100, "rows-bar"))
 
 
+def _by_method(test: Any) -> Iterator[FigureTable]:
+    """C_TB over all rows under each explanation method, where the metadata has more than one,"""
+    methods = test.get("methods") if isinstance(test, Mapping) else None
+    if isinstance(methods, Mapping) and len(methods) > 1:
+        lines = []
+        for name, form in methods.items():
+            if isinstance(form, Mapping) and (value := in_percent(form, "c_tb_all")) is not None:
+                note = "the rules were fitted to such" if form.get("fitted") else "the rules were not fitted to these"
+                right, of = form.get("c_tb_all_right"), form.get("c_tb_all_of")
+                counted = f"{right:,} of {of:,}" if isinstance(right, int) and isinstance(of, int) else ""
+                bar = share_bar(value / 100, "rows-bar")
+                lines.append(FigureLine(one_line(str(name), 40), note, percent(value), counted, bar))
+        yield FigureTable("C_TB over all rows, by how PPs and PNs were found", tuple(lines))
+
+
 def in_percent(form: Mapping[str, Any], key: str) -> float | None:
-    """A figure in per cent. Accuracy is a share of 1 where `gbfl demo` wrote it; the others are per cent already."""
+    """A figure in per cent."""
     value = form.get(key)
     if not is_number(value):
         return None
     assert isinstance(value, int | float)  # noqa: S101 - is_number said so
-    shared = key.endswith("accuracy") and 0 <= value <= 1
+    shared = key in SHARES and 0 <= value <= 1
     return float(100 * value if shared else value)
 
 

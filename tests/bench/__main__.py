@@ -15,7 +15,7 @@ from tests.bench.timing import Timing
 
 GROUPS = (
     *("start", "python", "explain", "learn", "mine_scale"),
-    *("c", "onnx", "sql", "score"),
+    *("c", "js", "onnx", "sql", "score"),
     *("proof", "audit", "why"),
 )
 """Each is `tests/bench/group_NAME.py` with a function `run`."""

@@ -26,11 +26,11 @@ WRONG = 0.77
 AUDIT = """
 import json, sys, time
 from pathlib import Path
-from gbfl_compile.auditing.scored import audit_scored
+from gbfl_compile.auditing.scored import ScoredOptions, audit_scored
 from gbfl_compile.ir.json_form import from_json
 program = from_json(Path(sys.argv[1]).read_text())
 began, worked = time.perf_counter(), time.process_time()
-found = audit_scored(program, Path(sys.argv[2]), with_drift=sys.argv[3] == "drift")
+found = audit_scored(program, Path(sys.argv[2]), options=ScoredOptions(drift=sys.argv[3] == "drift"))
 took, worked = time.perf_counter() - began, time.process_time() - worked
 status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
 peak = int(status["VmHWM"].split()[0]) / 1024

@@ -15,8 +15,9 @@ from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.learning.explain.domain import table_domain
 from gbfl_compile.learning.explain.table_values import breaks_pairs, differ
 from gbfl_compile.mining.choice import Choice
-from gbfl_compile.mining.pipeline import mine, split_unseen
+from gbfl_compile.mining.pipeline import mine
 from gbfl_compile.mining.table import read_sample
+from gbfl_compile.mining.unseen import split_unseen
 
 ROWS = 4000
 TARGETS = {

@@ -21,6 +21,7 @@ KINDS = ("tree", "list", "scorecard", "banded")
 
 OPTIONS = {
     "python": [{}],
+    "js": [{}],
     "c": [
         {"dtype": dtype, "kernel": kernel, "layout": layout}
         for dtype, kernel, layout in itertools.product(

@@ -15,7 +15,7 @@ from tests.fuzz.guided import fuzz_guided
 from tests.fuzz.runner import fuzz, work
 from tests.fuzz.targets import TARGETS
 
-SHARES = {"loader": 0.6, "python": 0.13, "onnx": 0.25, "sql": 0.012, "c": 0.008}
+SHARES = {"loader": 0.6, "python": 0.09, "js": 0.04, "onnx": 0.25, "sql": 0.012, "c": 0.008}
 """Of a total: SQL and C take the longest to read."""
 
 

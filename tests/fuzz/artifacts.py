@@ -42,6 +42,10 @@ def run_python(data):
     return read_artifact("python", {"model.py": data})
 
 
+def run_js(data):
+    return read_artifact("js", {"model.js": data})
+
+
 def run_onnx(data):
     return read_artifact("onnx", {"model.onnx": data})
 

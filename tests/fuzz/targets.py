@@ -10,6 +10,7 @@ from tests.fuzz.artifacts import (
     fresh_artifact,
     fresh_sql,
     run_c,
+    run_js,
     run_onnx,
     run_python,
     run_sql,
@@ -32,6 +33,7 @@ TARGETS = {
     for target in (
         Target("loader", load_program, fresh_program, broken_program, offspring=2),
         Target("python", run_python, fresh_artifact("python", "model.py"), broken_text),
+        Target("js", run_js, fresh_artifact("js", "model.js"), broken_text),
         Target("c", run_c, fresh_artifact("c", None), broken_text),
         Target("onnx", run_onnx, fresh_artifact("onnx", "model.onnx"), broken_graph, offspring=1),
         Target("sql", run_sql, fresh_sql, broken_text),

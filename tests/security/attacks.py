@@ -172,7 +172,7 @@ def rendered_twice(monkeypatch):
     def render(name, values):
         return templates._environment().from_string(sound(name, values).decode()).render().encode()
 
-    for module in ("python", "c", "sql"):
+    for module in ("python", "c", "sql", "js"):
         monkeypatch.setattr(f"gbfl_compile.backends.{module}.render", render)
 
 

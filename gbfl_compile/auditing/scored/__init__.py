@@ -30,6 +30,7 @@ from gbfl_compile.auditing.scored.compare import (
     wrong_scorer,
 )
 from gbfl_compile.auditing.scored.drift import add_to_drift, drift_summary, nothing_counted
+from gbfl_compile.auditing.scored.rows import DifferenceFile, KeyCount, difference_file, key_at, key_problem, key_text
 from gbfl_compile.auditing.scored.source import (
     Batch,
     Source,
@@ -69,6 +70,24 @@ class Tally:
     shown: list[dict[str, Any]] = field(default_factory=list)
     stored: Any = None
     """The first label that was not missing, as it is held."""
+    keys: KeyCount = field(default_factory=lambda: KeyCount(()))
+    file: DifferenceFile = field(default_factory=DifferenceFile)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredOptions:
+    """What else is compared, and how a row is named."""
+
+    drift: bool = False
+    """The same pass counts drift."""
+    probabilities: bool = False
+    """The columns `p_<class>` are compared too."""
+    tolerance: float = 0.0
+    """How far a probability may be off, where they were rounded."""
+    keys: tuple[str, ...] = ()
+    """The columns that name a row: missing and duplicated keys are a difference."""
+    differences: Path | None = None
+    """A CSV file for all differing rows."""
 
 
 def audit_scored(
@@ -78,20 +97,21 @@ def audit_scored(
     columns: Mapping[str, str] | None = None,
     *,
     schema: str = "",
-    with_drift: bool = False,
-    with_probabilities: bool = False,
+    options: ScoredOptions | None = None,
     names: tuple[Label, ...] | None = None,
 ) -> DeployedVerdict:
     """Compare the labels in a table with what the program answers on its rows.
 
     `columns` maps a feature to its column where they are called differently; only features that some clause asks
-    must be in it. With `with_drift` the same pass counts drift, and `drift` holds it; with
-    `with_probabilities` the columns `p_<class>` are compared too. `names` are the classes that those columns name,
-    where the program's are labels as they are deployed.
+    must be in it. `names` are the classes that the columns `p_<class>` name, where the program's are labels as they
+    are deployed.
     """
-    by, tally = Answerer(with_used_features(program)), Tally()
-    beside = probability_columns(program, names) if with_probabilities else ()
-    choice = columns_to_read(program, by.program.features, source, label_column, columns, schema, with_drift, beside)
+    options = options or ScoredOptions()
+    by, tally = Answerer(with_used_features(program)), Tally(keys=KeyCount(options.keys))
+    beside = probability_columns(program, names) if options.probabilities else ()
+    choice = columns_to_read(
+        program, by.program.features, source, label_column, columns, schema, options.drift, beside, options.keys
+    )
     sample = RowSample(by.program.features)
 
     def batches() -> Iterator[tuple[Batch, NDArray[np.int64]]]:
@@ -99,11 +119,12 @@ def audit_scored(
 
     with fingerprint_beside(source) as fingerprint:
         try:
-            drift = _compare_batches(program, batches(), by, tally, sample, with_drift, beside)
+            with difference_file(options.differences, options.keys, by.program.features) as tally.file:
+                drift = _compare_batches(program, batches(), by, tally, sample, options, beside)
             changes = explain_table(by.program, sample, tally.rows, tally.labels, batches) if tally.labels else ()
         except BadInput as error:
             raise name_source(source, error) from None
-        return _verdict(program, source, schema, by, tally, changes, drift, fingerprint(), with_probabilities)
+        return _verdict(program, source, schema, by, tally, changes, drift, fingerprint(), options)
 
 
 def _with_classes(
@@ -122,19 +143,20 @@ def _compare_batches(
     by: Answerer,
     tally: Tally,
     sample: RowSample,
-    with_drift: bool,
+    options: ScoredOptions,
     probabilities: tuple[str, ...],
 ) -> dict[str, Any] | None:
     """Compare batch after batch; the drift, if it is to be counted."""
     counts = nothing_counted(program)
     for batch, deployed in batches:
         answers = answer_batch(by, batch)
+        tally.keys.add(batch)
         _compare(by, tally, sample, batch, answers, deployed)
         if probabilities:
-            _compare_probabilities(by, tally, batch, answers, deployed, probabilities)
-        if with_drift:
+            _compare_probabilities(by, tally, batch, answers, deployed, probabilities, options.tolerance)
+        if options.drift:
             add_to_drift(counts, program, batch, answers, deployed)
-    return drift_summary(program, counts) if with_drift else None
+    return drift_summary(program, counts) if options.drift else None
 
 
 def _compare(by: Answerer, tally: Tally, sample: RowSample, batch: Batch, answers: BatchAnswers, deployed: Any) -> None:
@@ -152,19 +174,37 @@ def _compare(by: Answerer, tally: Tally, sample: RowSample, batch: Batch, answer
         move = (by.program.classes[approved], as_json(batch.labels.distinct[code]))
         known = move in tally.moves or len(tally.moves) < MOVES_KEPT
         tally.moves[move if known else (move[0], OTHERS)] += int(count)
-    for place in places[: ROWS_SHOWN - len(tally.shown)].tolist():
-        tally.shown.append(_row_form(by, batch, answers, place))
+    for place in _places_to_list(tally, places):
+        _list(tally, _row_form(by, batch, answers, place))
+
+
+def _places_to_list(tally: Tally, places: NDArray[np.intp]) -> list[int]:
+    """All of them where there is a file for them, else those that are shown."""
+    listed: list[int] = (places if tally.file.writer is not None else places[: ROWS_SHOWN - len(tally.shown)]).tolist()
+    return listed
+
+
+def _list(tally: Tally, form: dict[str, Any]) -> None:
+    tally.file.add(form)
+    if len(tally.shown) < ROWS_SHOWN:
+        tally.shown.append(form)
 
 
 def _compare_probabilities(
-    by: Answerer, tally: Tally, batch: Batch, answers: BatchAnswers, deployed: Any, names: tuple[str, ...]
+    by: Answerer,
+    tally: Tally,
+    batch: Batch,
+    answers: BatchAnswers,
+    deployed: Any,
+    names: tuple[str, ...],
+    tolerance: float,
 ) -> None:
     """Rows with other probabilities; those whose label differs too are counted and shown already."""
-    wrong = wrong_probabilities(by.program, batch, answers, names)
+    wrong = wrong_probabilities(by.program, batch, answers, names, tolerance)
     tally.probabilities += int(wrong.sum())
     alone = np.flatnonzero(wrong & (deployed == answers.classes))
     tally.different += len(alone)
-    for place in alone[: ROWS_SHOWN - len(tally.shown)].tolist():
+    for place in _places_to_list(tally, alone):
         deployed_row, approved = (
             matrix(part_of(batch, place, 1), names)[0],
             approved_probabilities(by.program, answers)[place],
@@ -173,7 +213,7 @@ def _compare_probabilities(
             "approved_probabilities": approved.tolist(),
             "deployed_probabilities": list(map(json_number, deployed_row.tolist())),
         }
-        tally.shown.append({**_row_form(by, batch, answers, place), **beside})
+        _list(tally, {**_row_form(by, batch, answers, place), **beside})
 
 
 def _row_form(by: Answerer, batch: Batch, answers: BatchAnswers, place: int) -> dict[str, Any]:
@@ -183,7 +223,8 @@ def _row_form(by: Answerer, batch: Batch, answers: BatchAnswers, place: int) -> 
     approved = evaluate(program, row).label
     if approved != program.classes[answers.classes[place]]:
         raise wrong_scorer(by.engine)
-    return {
+    key = {} if batch.keys is None else {"key": key_at(batch, place)}
+    return key | {
         "row_number": batch.first + place + 1,
         "row": {name: json_number(value) for name, value in zip(program.features, row, strict=True)},
         "approved": approved,
@@ -200,8 +241,10 @@ def _verdict(
     changes: tuple[Change, ...],
     drift: dict[str, Any] | None,
     fingerprint: str | None,
-    with_probabilities: bool,
+    options: ScoredOptions,
 ) -> DeployedVerdict:
+    keys = tally.keys.summary()
+    problem = key_problem(keys)
     moves = RowMoves(
         tally.labels, tally.rows, tuple((*move, count) for move, count in tally.moves.most_common(MOVES_SHOWN))
     )
@@ -209,8 +252,10 @@ def _verdict(
     return DeployedVerdict(
         what=source_name(source, schema),
         kind="scored table",
-        verdict="not run" if tally.rows == 0 else "different" if tally.different else "equal",
-        reason="it has no rows" if tally.rows == 0 else _reason(program, tally),
+        verdict="not run" if tally.rows == 0 else "different" if tally.different or problem else "equal",
+        reason="it has no rows"
+        if tally.rows == 0
+        else "; ".join(filter(None, (problem, _reason(program, tally)))) or None,
         fingerprint=fingerprint,
         engine=engine,
         checked_rows=tally.rows,
@@ -218,15 +263,19 @@ def _verdict(
         changes=changes,
         region=_region(tally),
         moves=moves if tally.labels else None,
-        compared=_compared_text(tally, with_probabilities),
+        compared=_compared_text(tally, options),
+        keys=keys,
         first_different_rows=tuple(tally.shown),
         drift=drift,
     )
 
 
-def _compared_text(tally: Tally, with_probabilities: bool) -> str:
+def _compared_text(tally: Tally, options: ScoredOptions) -> str:
     text = f"labels, {tally.labels or 'none'} different"
-    return f"{text}; probabilities, {tally.probabilities or 'none'} different" if with_probabilities else text
+    if not options.probabilities:
+        return text
+    within = f" by more than {options.tolerance:g}" if options.tolerance else ""
+    return f"{text}; probabilities, {tally.probabilities or 'none'} different{within}"
 
 
 def _region(tally: Tally) -> Region | None:
@@ -235,7 +284,8 @@ def _region(tally: Tally) -> Region | None:
         return None
     first = tally.shown[0]
     row = {name: None if value is None else float(value) for name, value in first["row"].items()}
-    return Region(f"the row is number {first['row_number']:,}", row, first["approved"], first["deployed"])
+    rule = key_text(first["key"]) if "key" in first else f"the row is number {first['row_number']:,}"
+    return Region(rule, row, first["approved"], first["deployed"])
 
 
 def _reason(program: Program, tally: Tally) -> str | None:

@@ -166,9 +166,19 @@ def approved_probabilities(program: Program, answers: BatchAnswers) -> Matrix:
     return probabilities
 
 
-def wrong_probabilities(program: Program, batch: Batch, answers: BatchAnswers, names: tuple[str, ...]) -> Bits:
-    """The rows whose probabilities are not the approved ones: not the same, or for a rule set not within the bound."""
+def wrong_probabilities(
+    program: Program, batch: Batch, answers: BatchAnswers, names: tuple[str, ...], tolerance: float = 0.0
+) -> Bits:
+    """The rows whose probabilities are not the approved ones: not the same, or for a rule set not within the bound.
+
+    With a tolerance, those that are further off than that: a missing probability is.
+    """
     approved = RowAnswers(answers.classes, approved_probabilities(program, answers))
+    if tolerance:
+        assert approved.probabilities is not None  # noqa: S101 - given above
+        with np.errstate(invalid="ignore"):
+            near = np.abs(approved.probabilities - matrix(batch, names)) <= tolerance
+        return np.asarray(~near.all(axis=1), dtype=np.bool_)
     return differing(program, approved, RowAnswers(answers.classes, matrix(batch, names)))["probabilities"]
 
 

@@ -6,10 +6,14 @@ bin's too, counts as FLOOR, so that the sum stays finite; shares are not scaled 
 the metadata with the two outer ones open, and one more for values that are missing or infinite. A feature that was
 constant in training has bins below, at and above its value. By convention a PSI under 0.1 is called stable, under
 0.25 moderate, from there on large; that is a habit of the trade and no test of significance.
+
+Beside it are the two-sample Kolmogorov-Smirnov test over the same bins (values within a bin are tied, so it is careful)
+and for each class the change of its share with its 99.9 % interval. `drift_alarms` says what is enough to fail a build.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -140,6 +144,12 @@ def _bin_counts(form: Mapping[str, Any], values: NDArray[np.float64]) -> Counts:
 
 FLOOR = 1e-4
 STABLE, MODERATE = 0.1, 0.25
+CONFIDENCE_WIDTH = 3.2905267314919255
+"""Standard errors on each side of a 99.9 % interval."""
+
+P_VALUE, LEAST_DISTANCE, LEAST_SHARE_CHANGE = 0.001, 0.1, 0.05
+"""An alarm needs a change that is not chance and that is large enough to matter: a million rows make any change
+significant."""
 
 
 def drift(
@@ -180,9 +190,57 @@ def level(psi: float) -> str:
     return "stable" if psi < STABLE else "moderate" if psi < MODERATE else "large"
 
 
+def kolmogorov_smirnov(then: Sequence[float], now: Sequence[float]) -> tuple[float, float]:
+    """The largest distance of two distributions over the same bins, and its p-value (asymptotic).
+
+    >>> kolmogorov_smirnov([50, 50], [50, 50])
+    (0.0, 1.0)
+    """
+    before, after = (np.asarray(each, dtype=np.float64) for each in (then, now))
+    if not before.sum() or not after.sum():
+        return 0.0, 1.0
+    shares = np.cumsum(before) / before.sum(), np.cumsum(after) / after.sum()
+    distance = float(np.abs(shares[0] - shares[1]).max())
+    size = math.sqrt(before.sum() * after.sum() / (before.sum() + after.sum()))
+    scaled = (size + 0.12 + 0.11 / size) * distance
+    terms = (2 * (-1) ** (k - 1) * math.exp(-2 * k * k * scaled * scaled) for k in range(1, 101))
+    return distance, min(1.0, max(0.0, sum(terms))) if scaled > 0.2 else 1.0
+
+
+def share_changes(then: Sequence[int], now: Sequence[int]) -> list[dict[str, float]]:
+    """For each class its share in training and now, and the change with its 99.9 % interval."""
+    changes = []
+    for before, after in zip(then, now, strict=True):
+        old, new = before / max(1, sum(then)), after / max(1, sum(now))
+        error = math.sqrt(old * (1 - old) / max(1, sum(then)) + new * (1 - new) / max(1, sum(now)))
+        width = CONFIDENCE_WIDTH * error
+        changes.append({"then": old, "now": new, "least": new - old - width, "most": new - old + width})
+    return changes
+
+
+def drift_alarms(summary: Mapping[str, Any]) -> list[str]:
+    """What has drifted enough to fail a build, in words."""
+    alarms = []
+    labels = summary["labels"]
+    for name, change in zip(labels["classes"], labels.get("shares", ()), strict=False):
+        moved = change["now"] - change["then"]
+        if abs(moved) >= LEAST_SHARE_CHANGE and not change["least"] <= 0.0 <= change["most"]:
+            interval = f"{100 * change['least']:+.1f} to {100 * change['most']:+.1f} points"
+            alarms.append(
+                f"class {name!r}: {100 * change['then']:.1f} % in training, {100 * change['now']:.1f} % now "
+                f"({interval} at 99.9 %)"
+            )
+    for name, form in summary["features"].items():
+        if form.get("psi", 0.0) >= MODERATE:
+            alarms.append(f"{name}: population stability index {form['psi']:.2f}, {MODERATE} or more is large")
+        elif form.get("ks", 0.0) >= LEAST_DISTANCE and form["ks_p"] < P_VALUE:
+            alarms.append(f"{name}: Kolmogorov-Smirnov distance {form['ks']:.2f}, p {form['ks_p']:.1g}")
+    return alarms
+
+
 def drift_summary(program: Program, counts: DriftCounts) -> dict[str, Any]:
     """The counts beside those of training."""
-    return {
+    summary = {
         "rows": counts.rows,
         "psi_floor": FLOOR,
         "labels": _labels(program, counts),
@@ -191,6 +249,7 @@ def drift_summary(program: Program, counts: DriftCounts) -> dict[str, Any]:
         "features": _features(program, counts),
         "not_compared": _absent(program),
     }
+    return {**summary, "alarms": drift_alarms(summary)}
 
 
 def _absent(program: Program) -> list[str]:
@@ -226,6 +285,7 @@ def _labels(program: Program, counts: DriftCounts) -> dict[str, Any]:
     then = _counts_at(program, "label_counts", len(program.classes))
     if then is not None and counts.rows:
         form |= {"training_rows": then, **_comparison([*then, 0], [*known, unknown])}
+        form["shares"] = share_changes(then, known)
     return form
 
 
@@ -297,4 +357,7 @@ def _against(form: Mapping[str, Any], counted: Counts, rows: int) -> dict[str, A
     now, then = [*now, missing], [*then, form.get("missing", 0)]
     shares = {"missing_share": missing / max(1, rows), "outside_share": (below + above) / max(1, rows)}
     summary = {"rows": now, "training_rows": then, **shares}
-    return summary | _comparison(then, now) if rows else summary
+    if not rows:
+        return summary
+    distance, p_value = kolmogorov_smirnov(then, now)
+    return summary | _comparison(then, now) | {"ks": distance, "ks_p": p_value}

@@ -29,11 +29,13 @@ class ColumnChoice:
     features: tuple[str, ...]
     columns: tuple[str, ...]
     label: str
+    keys: tuple[str, ...] = ()
+    """The columns that name a row."""
 
     @property
     def distinct(self) -> list[str]:
-        """Each column once: two features may share one, and the label in one of them."""
-        return list(dict.fromkeys((*self.columns, self.label)))
+        """Each column once: two features may share one, and the label or a key in one of them."""
+        return list(dict.fromkeys((*self.columns, *self.keys, self.label)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +47,8 @@ class Batch:
     count: int
     table: Any
     labels: LabelCodes
+    keys: Any = None
+    """A pandas table of the key columns, where there are any."""
 
 
 def part_of(batch: Batch, start: int, count: int) -> Batch:
@@ -53,7 +57,8 @@ def part_of(batch: Batch, start: int, count: int) -> Batch:
     table = batch.table
     table = table.slice(start, count) if hasattr(table, "slice") else table.iloc[start : start + count]
     labels = LabelCodes(batch.labels.codes[start : start + count], batch.labels.distinct)
-    return Batch(batch.first + start, count, table, labels)
+    keys = None if batch.keys is None else batch.keys.iloc[start : start + count]
+    return Batch(batch.first + start, count, table, labels, keys)
 
 
 def rows_of(batch: Batch, places: Any) -> Any:
@@ -86,6 +91,8 @@ def refuse_absent(there: Sequence[str], choice: ColumnChoice, where: str) -> Non
             f"{where}: has no column {choice.label!r} of labels: it has {some_names(there)}; "
             "say which holds them with --label COLUMN"
         )
+    if absent := [name for name in choice.keys if name not in there]:
+        raise BadInput(f"{where}: has no column {some_names(absent)} for --key: it has {some_names(there)}")
     if repeated := [name for name in choice.distinct if list(there).count(name) > 1]:
         raise BadInput(
             f"{where}: the column {repeated[0]!r} appears {list(there).count(repeated[0])} times, rename one"
@@ -95,7 +102,7 @@ def refuse_absent(there: Sequence[str], choice: ColumnChoice, where: str) -> Non
 def file_batches(path: Path, choice: ColumnChoice) -> Iterator[Batch]:
     """The rows of a file, by its ending."""
     refuse_absent(column_names(path), choice, str(path))
-    text = () if choice.label in choice.columns else (choice.label,)
+    text = tuple(name for name in (choice.label, *choice.keys) if name not in choice.columns)
     kinds = CsvKinds(str(path))
     first = 0
     for batch in table_batches(path, choice.distinct, text=text, coded=(choice.label,), threads=True):
@@ -114,7 +121,8 @@ def _arrow_batch(batch: Any, choice: ColumnChoice, first: int) -> Batch:
         table = pa.RecordBatch.from_arrays(arrays, names=list(choice.features))
     else:
         table = batch.select([])
-    return Batch(first, batch.num_rows, table, _arrow_labels(batch.column(choice.label)))
+    keys = batch.select(list(choice.keys)).to_pandas() if choice.keys else None
+    return Batch(first, batch.num_rows, table, _arrow_labels(batch.column(choice.label)), keys)
 
 
 def _arrow_labels(column: Any) -> LabelCodes:
@@ -134,7 +142,11 @@ def _csv_batch(chunk: Any, choice: ColumnChoice, first: int, kinds: CsvKinds) ->
     }
     codes, distinct = pd.factorize(chunk[choice.label].astype(object), use_na_sentinel=False)
     labels = LabelCodes(codes, tuple(None if value != value or value == "" else value for value in distinct))
-    return Batch(first, len(chunk), pd.DataFrame(columns, index=range(len(chunk)), copy=False), labels)
+    keys = None
+    if choice.keys:
+        written = chunk[list(choice.keys)].reset_index(drop=True)
+        keys = written.where(written.notna() & (written != ""))
+    return Batch(first, len(chunk), pd.DataFrame(columns, index=range(len(chunk)), copy=False), labels, keys)
 
 
 PAGE_ROWS = 100_000
@@ -175,7 +187,8 @@ def _query(database: Database, table: str, schema: str, choice: ColumnChoice) ->
     """The table's name, the columns read and the query for them."""
     name = f"{database.quote(schema)}.{database.quote(table)}" if schema else database.quote(table)
     exact = DOUBLES.get(database.dialect, "{}")
-    chosen = [exact.format(database.quote(column)) for column in choice.columns] + [database.quote(choice.label)]
+    chosen = [exact.format(database.quote(column)) for column in choice.columns]
+    chosen += [database.quote(name) for name in (*choice.keys, choice.label)]
     return name, chosen, f"SELECT {', '.join(chosen)} FROM {name}"  # noqa: S608 - quoted
 
 
@@ -226,11 +239,15 @@ def _batch(rows: list[tuple[Any, ...]], first: int, choice: ColumnChoice, table:
     import pandas as pd
 
     *values, labels = zip(*rows, strict=True)
+    width = len(choice.columns)
     columns = {
         feature: _numbers(column, f"{table}: column {name!r}")
-        for feature, name, column in zip(choice.features, choice.columns, values, strict=True)
+        for feature, name, column in zip(choice.features, choice.columns, values[:width], strict=True)
     }
-    return Batch(first, len(rows), pd.DataFrame(columns, index=range(len(rows)), copy=False), _label_codes(labels))
+    of_keys = dict(zip(choice.keys, values[width:], strict=True))
+    keys = pd.DataFrame(of_keys, index=range(len(rows)), dtype=object) if choice.keys else None
+    table_of_rows = pd.DataFrame(columns, index=range(len(rows)), copy=False)
+    return Batch(first, len(rows), table_of_rows, _label_codes(labels), keys)
 
 
 def _numbers(column: tuple[Any, ...], where: str) -> Any:
@@ -292,8 +309,23 @@ def columns_to_read(
     schema: str = "",
     every_feature: bool = False,
     beside: tuple[str, ...] = (),
+    keys: tuple[str, ...] = (),
 ) -> ColumnChoice:
     """The columns that the program asks and those `beside`; with `every_feature` also the others that are there."""
+    choice = _column_choice(program, used, source, label_column, columns, schema, every_feature, beside)
+    return replace(choice, keys=keys)
+
+
+def _column_choice(
+    program: Program,
+    used: tuple[str, ...],
+    source: Source,
+    label_column: str | None,
+    columns: Mapping[str, str] | None,
+    schema: str,
+    every_feature: bool,
+    beside: tuple[str, ...],
+) -> ColumnChoice:
     least = _with(choose_columns(used, program, label_column, columns), beside)
     if not every_feature:
         return least

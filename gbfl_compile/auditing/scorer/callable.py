@@ -16,6 +16,7 @@ import re
 import sys
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -64,15 +65,28 @@ class ScorerReplies:
     """Why the scorer could not be called at all, or why the calls stopped."""
     crashed: bool = False
     """Whether the scorer itself crashed while it answered; a hang is no crash."""
+    unstable: str | None = None
+    """How it answered the same row differently when it was asked again."""
 
 
 def audit_callable(
-    program: Program, what: str, *, seconds: float = SECONDS, form: Form = "dicts", data: Matrix | None = None
+    program: Program,
+    what: str,
+    *,
+    seconds: float = SECONDS,
+    form: Form = "dicts",
+    request: str = "rows",
+    answer: str | None = None,
+    data: Matrix | None = None,
 ) -> DeployedVerdict:
-    """Ask `module:function` or `http://…` about every witness and every row of `data`, within a time limit."""
+    """Ask `module:function` or `http://…` about every witness and every row of `data`, within a time limit.
+
+    `form` is what a Python scorer is given; `request` and `answer` are the form of an HTTP request and the path of the
+    labels in its answer.
+    """
     inputs = witness_input(program, data=data)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", what):
-        scorer = scorer_at(what)
+        scorer = scorer_at(what, request, answer)
         return _verdict(inputs, _ask_http(inputs, scorer, seconds), scorer.shown, "HTTP")
     if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", what):
         raise BadInput(
@@ -150,7 +164,42 @@ def _ask_http(inputs: WitnessInput, scorer: Scorer, seconds: float) -> ScorerRep
                 waiting += [(middle, stop), (start, middle)]
             continue
         replies.answers |= dict(enumerate(answers, start))
+    replies.unstable = _ask_again(inputs, scorer, rows, replies, deadline)
     return replies
+
+
+AGAIN = ((1, 40), (7, 140), (HTTP_BATCH, 2 * HTTP_BATCH))
+"""(rows per request, rows) of the second round."""
+
+
+def _ask_again(
+    inputs: WitnessInput, scorer: Scorer, rows: list[list[float]], replies: ScorerReplies, deadline: float
+) -> str | None:
+    """What was answered otherwise in batches of other sizes, several at a time; None where nothing was."""
+    batches = [
+        (size, start, min(start + size, len(rows), most))
+        for size, most in AGAIN
+        for start in range(0, min(most, len(rows)), size)
+    ]
+
+    def differing(batch: tuple[int, int, int]) -> str | None:
+        size, start, stop = batch
+        try:
+            answers = ask(scorer, inputs.program.features, rows[start:stop], deadline)
+        except NotScored as error:
+            if error.whole or any(row in replies.errors for row in range(start, stop)):
+                return None
+            return f"witness {start + 1} was answered before, and not in a batch of {size}: {error}"
+        for row, form in enumerate(answers, start):
+            if row in replies.answers and replies.answers[row] != form:
+                return f"witness {row + 1} is answered otherwise in a batch of {size}, several at a time"
+        return None
+
+    with ThreadPoolExecutor(CONCURRENT_CALLS) as pool:
+        return next((text for text in pool.map(differing, batches) if text is not None), None)
+
+
+CONCURRENT_CALLS = 4
 
 
 def _verdict(inputs: WitnessInput, replies: ScorerReplies, what: str, engine: str) -> DeployedVerdict:
@@ -164,10 +213,14 @@ def _verdict(inputs: WitnessInput, replies: ScorerReplies, what: str, engine: st
     labels = _labels_shown(inputs, deployed, replies, replied)
     run = execution(inputs, engine, deployed, labels, ran)
     verdict: AuditVerdict = (
-        "different" if run.different or replies.crashed else "not run" if replies.problem else "equal"
+        "different"
+        if run.different or replies.crashed or replies.unstable
+        else "not run"
+        if replies.problem
+        else "equal"
     )
     reasons = [] if run.first is None else [first_reason(run.first)]
-    reasons += [replies.problem] if replies.problem else []
+    reasons += [each for each in (replies.problem, replies.unstable) if each]
     return DeployedVerdict(
         what=what,
         kind="callable",

@@ -1,11 +1,13 @@
-"""An HTTP scorer asked about rows: one JSON form, standard library only. What an address hides is never told.
+"""An HTTP scorer asked about rows in JSON, standard library only. What an address hides is never printed.
 
     POST {"features": ["age", "income"], "rows": [[41.0, null], ["Infinity", -0.0]]}
     answer {"labels": ["yes", "no"], "probabilities": [[0.2, 0.8], [1.0, 0.0]]}
 
-Labels or probabilities may be left out, and "scores" may stand beside them. A missing value is null, an infinity is
-the text "Infinity" or "-Infinity". A user and password in the URL are sent as Basic authorisation. Redirects are not
-followed: rows and password would go where nobody said.
+Labels or probabilities may be left out, and "scores" may be beside them. `REQUESTS` has the other forms of a request,
+and an answer path such as `predictions[].class` says where the labels of another service are. A missing value is null,
+an infinity is the text "Infinity" or "-Infinity". A user and password in the URL are sent as Basic authorisation, the
+environment variable GBFL_TOKEN as a bearer token. Redirects are not followed: rows and secrets would go where nobody
+said.
 """
 
 from __future__ import annotations
@@ -14,12 +16,13 @@ import base64
 import http.client
 import json
 import math
+import os
 import queue
 import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -29,6 +32,15 @@ from gbfl_compile.errors import BadInput
 LONGEST_ANSWER = 64 << 20
 PIECE = 1 << 16
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+TOKEN = "GBFL_TOKEN"  # noqa: S105 - the variable's name
+
+REQUESTS: Mapping[str, Callable[[list[str], list[list[Any]]], Any]] = {
+    "rows": lambda features, rows: {"features": features, "rows": rows},
+    "records": lambda features, rows: [dict(zip(features, row, strict=True)) for row in rows],
+    "instances": lambda features, rows: {"instances": [dict(zip(features, row, strict=True)) for row in rows]},
+    "dataframe_split": lambda features, rows: {"dataframe_split": {"columns": features, "data": rows}},
+}
+"""The body of a request by the name of its form: ours, a list of objects, and those of common model servers."""
 
 
 class NotScored(Exception):
@@ -48,10 +60,18 @@ class Scorer:
     url: str = field(repr=False)
     headers: dict[str, str] = field(repr=False)
     is_local: bool = False
+    request: str = "rows"
+    """One of REQUESTS."""
+    answer: str | None = None
+    """The path of the labels, `predictions[].class`; without one the answer has the form shown above."""
 
 
-def scorer_at(url: str) -> Scorer:
-    """The scorer at an address."""
+def scorer_at(url: str, request: str = "rows", answer: str | None = None) -> Scorer:
+    """The scorer at an address, the form of a request and where an answer has its labels."""
+    if request not in REQUESTS:
+        raise BadInput(f"there is no form of request {request!r}: use {', '.join(REQUESTS)}")
+    if answer is not None and not all(answer.removesuffix("[]").split(".")):
+        raise BadInput(f"{answer!r} is no path: write labels, outputs.labels or predictions[].class")
     try:
         parts = urlsplit(url)
         port, host = parts.port, parts.hostname
@@ -69,16 +89,20 @@ def scorer_at(url: str) -> Scorer:
     if parts.username is not None:
         pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
         headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode('ascii')}"
+    elif token := os.environ.get(TOKEN):
+        if not token.isascii() or not token.isprintable():
+            raise BadInput(f"{TOKEN} has a letter that no token has")
+        headers["Authorization"] = f"Bearer {token}"
     shown = f"{parts.scheme}://{place}" + ("/…" if parts.path.strip("/") or parts.query else "")
     address = urlunsplit((parts.scheme, place, parts.path or "/", parts.query, ""))
-    return Scorer(shown, address, headers, host in LOOPBACK)
+    return Scorer(shown, address, headers, host in LOOPBACK, request, answer)
 
 
 def ask(
     scorer: Scorer, features: Sequence[str], rows: Sequence[Sequence[float]], deadline: float
 ) -> list[dict[str, Any]]:
     """The answers to some rows, before `deadline` on the monotonic clock."""
-    body = {"features": list(features), "rows": [[_json_value(value) for value in row] for row in rows]}
+    body = REQUESTS[scorer.request](list(features), [[_json_value(value) for value in row] for row in rows])
     request = urllib.request.Request(  # noqa: S310 - the scheme was checked
         scorer.url, json.dumps(body, allow_nan=False).encode("utf-8"), scorer.headers, method="POST"
     )
@@ -95,7 +119,7 @@ def ask(
         raise NotScored(f"it cannot be reached: {_reason(error.reason)}", whole=True) from None
     except (http.client.HTTPException, OSError) as error:
         raise NotScored(f"the connection broke: {type(error).__name__}") from None
-    return _answers(text, len(rows))
+    return _answers(text, len(rows), scorer.answer)
 
 
 def _in_time(call: Callable[[], bytes], deadline: float) -> bytes:
@@ -161,12 +185,14 @@ def _json_value(value: float) -> float | str | None:
 KEYS = {"labels": "label", "probabilities": "probabilities", "scores": "scores"}
 
 
-def _answers(text: bytes, count: int) -> list[dict[str, Any]]:
-    """A form a row: its label, probabilities and scores, as far as the answer has them."""
+def _answers(text: bytes, count: int, path: str | None) -> list[dict[str, Any]]:
+    """One form per row: its label, probabilities and scores, as far as the answer has them."""
     try:
         form = json.loads(text)
     except (ValueError, RecursionError):
         raise NotScored("its answer is not JSON") from None
+    if path is not None:
+        form = {"labels": _values(form, path.split("."), path)}
     lists = {key: form[key] for key in KEYS if key in form} if isinstance(form, dict) else {}
     if not any(isinstance(lists.get(key), list) for key in ("labels", "probabilities")):
         raise NotScored('its answer has no list "labels"')
@@ -176,3 +202,19 @@ def _answers(text: bytes, count: int) -> list[dict[str, Any]]:
         if len(values) != count:
             raise NotScored(f"it gave {len(values)} {key} for {count} rows")
     return [{KEYS[key]: values[row] for key, values in lists.items()} for row in range(count)]
+
+
+def _values(form: Any, steps: list[str], path: str) -> Any:
+    """What a path leads to; `name[]` goes on in each item of a list."""
+    if not steps:
+        return form
+    name, brackets, _ = steps[0].partition("[]")
+    if name:
+        if not isinstance(form, dict) or name not in form:
+            raise NotScored(f"its answer has nothing at {path!r}: there is no {name!r}")
+        form = form[name]
+    if not brackets:
+        return _values(form, steps[1:], path)
+    if not isinstance(form, list):
+        raise NotScored(f"its answer has nothing at {path!r}: {name!r} is no list")
+    return [_values(item, steps[1:], path) for item in form]

@@ -13,7 +13,7 @@ from typing import Any
 
 from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
 from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict, Region
-from gbfl_compile.auditing.view.domains import prove_on_columns
+from gbfl_compile.auditing.view.domains import holds_kind, prove_on_columns
 from gbfl_compile.auditing.view.run import (
     MissingFeature,
     OtherRowCount,
@@ -24,7 +24,7 @@ from gbfl_compile.auditing.view.run import (
     outputs_of,
     run_view,
 )
-from gbfl_compile.auditing.view.view import View, read_view, uncast_columns, without_exact_casts
+from gbfl_compile.auditing.view.view import View, own_names, read_view, uncast_columns, without_exact_casts
 from gbfl_compile.checking.artifact import ArtifactProof
 from gbfl_compile.checking.general.sql import TextLayout, other_columns, read_sql
 from gbfl_compile.checking.readers import ReadArtifact
@@ -34,11 +34,13 @@ from gbfl_compile.checking.strict.sql import ExpectedText, read_strict_view, ref
 from gbfl_compile.databases.base import Database
 from gbfl_compile.databases.catalog import Column
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
-from gbfl_compile.ir.kinds import as_interval
+from gbfl_compile.ir.kinds import Value, require_numbers
+from gbfl_compile.ir.nodes import Interval
 from gbfl_compile.ir.text import printable
 
 LABEL = "label"
-NUMBER_KINDS = ("double", "float32", "integer", "decimal")
+WORD_DIALECTS = ("sqlite", "duckdb")
+"""Where views with words and dates are read and run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,8 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
 
     No step turns another verdict into `equal`.
     """
+    if database.dialect not in WORD_DIALECTS:
+        require_numbers(inputs.program, f"an audit of a view in {database.version}")
     view = read_view(database, name)
     definition = view.definition.encode("utf-8")
     fingerprint = hashlib.sha256(definition).hexdigest()
@@ -125,7 +129,10 @@ def _prove(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
     except Unread:
         pass  # what a generated column can hold is not known
     verdict = compare_readings(
-        verdict, audit.inputs, artifact, prove_on_columns(columns, artifact.readings) if columns else None
+        verdict,
+        audit.inputs,
+        artifact,
+        prove_on_columns(columns, artifact.readings, audit.inputs.program.kinds) if columns else None,
     )
     compared = tuple(dict.fromkeys(name for _, name in outputs))
     return replace(verdict, compared_columns=compared, other_columns=others)
@@ -169,9 +176,9 @@ def _read_strictly(inputs: AuditInput, view: View, outputs: Outputs) -> tuple[Re
     used = {atom.feature for clause in program.clauses for atom in clause.atoms}
     for feature, name in columns:
         column = view.column(name)
-        if feature in used and (column is None or column.type.kind not in NUMBER_KINDS):
+        if feature in used and (column is None or not holds_kind(column, program.kind(feature), view.database.dialect)):
             kind = "is not a column of its table" if column is None else f"is {column.declared}"
-            raise Unread(f"{printable(name)} {kind}: only numbers are made doubles in a way that was tried out")
+            raise Unread(f"{printable(name)} {kind}: a {program.kind(feature)} of that type was not tried out")
     expected = _expected_text(inputs, view, outputs)
     try:
         with limit_work():
@@ -187,6 +194,9 @@ def _expected_text(inputs: AuditInput, view: View, outputs: Outputs) -> Expected
     program = inputs.program
     used = {atom.feature for clause in program.clauses for atom in clause.atoms}
     answers = {name for _, name in outputs}
+    words = {
+        own.name for f, name in _feature_columns(inputs) if program.kind(f) != "number" and (own := view.column(name))
+    }
     return ExpectedText(
         program.features,
         program.classes,
@@ -197,8 +207,9 @@ def _expected_text(inputs: AuditInput, view: View, outputs: Outputs) -> Expected
         "view",
         view.name,
         tuple(column for column in view.columns or () if column not in answers),
-        frozenset(column.name for column in view.table_columns if column.type.kind == "double"),
+        frozenset(column.name for column in view.table_columns if column.type.kind == "double") - words,
         tuple((column.name, column.declared) for column in view.table_columns),
+        program.kinds,
     )
 
 
@@ -212,6 +223,8 @@ def _read_generally(
 ) -> tuple[tuple[Reading, ...], tuple[str, ...], Outputs]:
     """The view by the general reader: the label, and of the other answers those it understands."""
     view, program = audit.view, audit.inputs.program
+    if program.kinds:
+        raise Unread("a view with words or dates is read only as it was emitted")
     text = without_exact_casts(view)
 
     def read(outputs: Outputs) -> tuple[tuple[Reading, ...], tuple[str, ...], Outputs]:
@@ -247,7 +260,7 @@ def _use_run(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
     assert audit.run is not None  # noqa: S101 - it was run, or there is a reason
     others = tuple(dict.fromkeys((*verdict.other_columns, *audit.run.own_columns)))
     verdict = replace(verdict, execution=audit.run.execution, executed=audit.run.words, other_columns=others)
-    return _with_first_difference(verdict) if audit.run.execution.different else verdict
+    return _with_first_difference(audit, verdict) if audit.run.execution.different else verdict
 
 
 def _require_run(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
@@ -264,7 +277,15 @@ def _not_run(verdict: DeployedVerdict, why: str) -> DeployedVerdict:
     return replace(verdict, verdict="not run", reason=f"its database did not run it: {why}")
 
 
-def _with_first_difference(verdict: DeployedVerdict) -> DeployedVerdict:
+def _value(audit: ViewAudit, name: str, value: Any) -> Value:
+    """A value of the row that was run."""
+    program = audit.inputs.program
+    is_number = program.kind(program.features.index(name)) == "number"
+    native: Value = float(value) if is_number and value is not None else value
+    return native
+
+
+def _with_first_difference(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
     """Where the text was proved, or not read, the first differing answer is what the report shows."""
     first = None if verdict.execution is None else verdict.execution.first
     if first is None or verdict.region is not None:
@@ -273,7 +294,7 @@ def _with_first_difference(verdict: DeployedVerdict) -> DeployedVerdict:
     label = next(iter(approved))
     column = next((name for name in approved if approved[name] != deployed[name]), label)
     reason = f"run on a witness, it answers {column} {deployed[column]!r} where {approved[column]!r} was approved"
-    row = {name: None if value is None else float(value) for name, value in first["row"].items()}
+    row = {name: _value(audit, name, value) for name, value in first["row"].items()}
     beside = None if column == label else (column, approved[column], deployed[column])
     region = Region("the row is this witness", row, approved[label], deployed[label], beside)
     reason = "; ".join(filter(None, (verdict.reason, reason)))
@@ -285,7 +306,7 @@ def _respect_constraints(audit: ViewAudit, verdict: DeployedVerdict) -> Deployed
     if verdict.verdict != "different" or audit.run is None or audit.run.execution.different:
         return verdict
     counterexample = None if verdict.proof is None else verdict.proof.counterexample
-    if counterexample is None or not is_refused(audit.inputs, audit.view, counterexample.row):
+    if counterexample is None or not is_refused(audit.inputs, audit.view, counterexample):
         return verdict
     reason = "its text differs from the program, but the row that shows it is one the table's constraints refuse"
     return replace(verdict, verdict="unread", reason=reason)
@@ -297,7 +318,9 @@ def _check_types(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
     A text in the strict form is past that question: it makes every column a double that is not known to be one.
     """
     try:
-        columns = [column for column in feature_columns(audit.inputs, audit.view) if column is not None]
+        program = audit.inputs.program
+        every = enumerate(feature_columns(audit.inputs, audit.view))
+        columns = [column for f, column in every if column is not None and program.kind(f) == "number"]
         uncast = uncast_columns(audit.view)
     except Unread:
         return verdict
@@ -319,8 +342,8 @@ def _is_double(audit: ViewAudit, column: Column) -> bool:
     """Whether the engine compares the column as a double. Exact comparison of integers is the same below 2**53."""
     if column.type.kind != "integer":
         return column.type.kind in audit.view.catalog.double_kinds
-    atoms = [atom for clause in audit.inputs.program.clauses for atom in clause.atoms]
-    return all(abs(cut) < 2.0**53 for atom in map(as_interval, atoms) for cut in (atom.lo, atom.hi) if cut is not None)
+    atoms = [atom for clause in audit.inputs.program.clauses for atom in clause.atoms if isinstance(atom, Interval)]
+    return all(abs(cut) < 2.0**53 for atom in atoms for cut in (atom.lo, atom.hi) if cut is not None)
 
 
 def _refuse_own_names(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
@@ -336,26 +359,6 @@ def _refuse_own_names(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVer
     named = ", ".join(f"the {kind} {printable(name)}" for kind, name in own[:20])
     reason = f"the database has its own: {named}, which the view's text may mean and which was not read"
     return replace(verdict, verdict="unread", reason=reason)
-
-
-def own_names(view: View) -> list[tuple[str, str]]:
-    """(function, type or cast; its name) of what users added and the view may use. Casts have no name in a text."""
-    if view.catalog.own_names is None:
-        return []
-    from sqlglot import TokenType
-
-    tokens = view.require_query().tokens
-    named: set[tuple[str, str]] = set()
-    for place, token in enumerate(tokens):
-        text = token.text.casefold()
-        is_called = place + 1 < len(tokens) and tokens[place + 1].token_type == TokenType.L_PAREN
-        if is_called or not text.isidentifier():
-            named.add(("function", text))
-        if place and tokens[place - 1].token_type in (TokenType.DCOLON, TokenType.ALIAS):
-            named.add(("type", text))
-    rows: list[tuple[Any, ...]] = view.database.fetch(view.catalog.own_names)
-    own = sorted({(str(kind), str(name)) for kind, name in rows})
-    return [(kind, name) for kind, name in own if kind == "cast" or (kind, name.casefold()) in named]
 
 
 def _refuse_views_below(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:

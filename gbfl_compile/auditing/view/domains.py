@@ -22,14 +22,15 @@ from gbfl_compile.auditing.compare import Prover
 from gbfl_compile.checking.artifact import ArtifactProof, ProofAnswer, prove_readings
 from gbfl_compile.checking.prove.findings import Counterexample, Proof
 from gbfl_compile.checking.reading.evaluate import run_reading
+from gbfl_compile.checking.reading.from_program import in_book
 from gbfl_compile.checking.reading.nodes import And, Ask, Condition, Not, Or, PointDecision, Reading, StepDecision, Test
 from gbfl_compile.databases.catalog import Column
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.float32 import float32_at_or_above
 from gbfl_compile.ir.intervals import Values, above, below, values_of
-from gbfl_compile.ir.kinds import intervals_in
-from gbfl_compile.ir.nodes import Clause, Interval, Program
+from gbfl_compile.ir.kinds import codebook, decode_rows
+from gbfl_compile.ir.nodes import Atom, Clause, Interval, Kind, OneOf, Program
 
 
 def at_or_above(column: Column, value: float) -> float:
@@ -66,6 +67,26 @@ def _decimal_at_or_above(value: float, scale: int) -> float:
     return next(float(each) for each in (exact - unit, exact, exact + unit) if float(each) >= value)
 
 
+NUMBER_KINDS = ("double", "float32", "integer", "decimal")
+
+
+def holds_kind(column: Column, kind: Kind, dialect: str) -> bool:
+    """Whether a column holds values of a kind in a way that was tried out."""
+    is_sqlite, declared = dialect == "sqlite", column.declared.casefold()
+    match kind:
+        case "number":
+            return column.type.kind in NUMBER_KINDS
+        case "category":
+            return column.type.kind == "text"
+        case "boolean":
+            is_integer = "int" in declared or "bool" in declared  # to SQLite a type is a hint
+            return is_integer and column.type.kind != "text" if is_sqlite else column.type.kind == "boolean"
+        case "date" | "timestamp":
+            return column.type.kind == "text" if is_sqlite else declared == kind
+        case _:
+            assert_never(kind)
+
+
 def can_be_missing(column: Column, is_nan: bool | None) -> bool:
     """Whether a value can be NaN, NULL or (None) either."""
     as_nan, as_null = column.type.holds_nan, column.nullable
@@ -75,19 +96,28 @@ def can_be_missing(column: Column, is_nan: bool | None) -> bool:
 class Domains:
     """What each feature can be: one column per feature, None where nothing is known about it."""
 
-    __slots__ = ("columns", "unequal")
+    __slots__ = ("columns", "kinds", "unequal")
 
-    def __init__(self, columns: Sequence[Column | None], readings: Sequence[Reading]) -> None:
+    def __init__(
+        self, columns: Sequence[Column | None], readings: Sequence[Reading], kinds: tuple[Kind, ...] = ()
+    ) -> None:
         self.columns = tuple(columns)
+        self.kinds = kinds
         ways = [reading.nan_features for reading in readings if reading.nan_features is not None]
         self.unequal = frozenset().union(*ways)
         """The features whose NULL and NaN the readings tell apart."""
+
+    def kind(self, feature: int) -> Kind:
+        """What the values of a feature are."""
+        return self.kinds[feature] if self.kinds else "number"
 
     def values(self, feature: int, held: Values, nan: frozenset[int] | None) -> Values:
         """The doubles whose nearest value of the column at or below is one of these."""
         column = self.columns[feature]
         if column is None:
             return held
+        if self.kind(feature) != "number":  # of words and dates only NOT NULL is used
+            return held if column.nullable else replace(held, missing=held.least <= 0.0 <= held.most)
         kind = column.type
         least = -math.inf if held.least <= kind.least else at_or_above(column, held.least)
         most = math.inf if held.most >= kind.most else below(at_or_above(column, above(held.most)))
@@ -103,17 +133,26 @@ class Domains:
     def nearest(self, feature: int, value: float) -> float:
         """The value of the column that stands for a double: the one at or below it, or the column's least."""
         column = self.columns[feature]
-        if column is None or math.isnan(value):
+        if column is None or math.isnan(value) or self.kind(feature) != "number":
             return value
         nearest = at_or_below(column, value)
         return column.type.least if nearest == -math.inf and math.isfinite(column.type.least) else nearest
 
     def program(self, program: Program, nan: frozenset[int] | None) -> Program:
         """The program, each interval rewritten."""
-        clauses = (
-            Clause(tuple(self._interval(atom, nan) for atom in intervals_in(clause))) for clause in program.clauses
-        )
+        clauses = (Clause(tuple(self._atom(atom, nan) for atom in clause.atoms)) for clause in program.clauses)
         return replace(program, clauses=tuple(clauses))
+
+    def _atom(self, atom: Atom, nan: frozenset[int] | None) -> Atom:
+        column = self.columns[atom.feature]
+        if self.kind(atom.feature) == "number" and isinstance(atom, Interval):
+            return self._interval(atom, nan)
+        if column is None or column.nullable:
+            return atom
+        if isinstance(atom, OneOf):  # the missing value is answered as any other text, or as false
+            return replace(atom, if_missing=atom.negated)
+        held = values_of(atom)
+        return replace(atom, if_missing=held.least <= 0.0 <= held.most)
 
     def _interval(self, atom: Interval, nan: frozenset[int] | None) -> Interval:
         held = self.values(atom.feature, values_of(atom), nan)
@@ -183,9 +222,11 @@ def around(columns: Sequence[Column | None], rows: Matrix) -> Matrix:
     return both[sorted(unique.values())]
 
 
-def prove_on_columns(columns: Sequence[Column | None], readings: Sequence[Reading]) -> Prover:
+def prove_on_columns(
+    columns: Sequence[Column | None], readings: Sequence[Reading], kinds: tuple[Kind, ...] = ()
+) -> Prover:
     """A prover for rows that the columns can hold. Where a proof over all doubles exists, that is the proof."""
-    domains = Domains(columns, readings)
+    domains = Domains(columns, readings, kinds)
 
     def prove(program: Program, matched: tuple[Reading, ...], budget_seconds: float) -> ArtifactProof:
         proof = prove_readings(program, matched, budget_seconds)
@@ -211,8 +252,14 @@ def prove_on_columns(columns: Sequence[Column | None], readings: Sequence[Readin
 def _on_values(domains: Domains, program: Program, reading: Reading, proof: Proof) -> Proof:
     """The proof with its counterexamples as rows of the columns' own values, answered by the original sides."""
     findings = dict(proof.findings)
+    book = codebook(program)
+    if program.kinds:
+        book = book.with_texts(reading.book)
+        reading = in_book(reading, program, book)
     for aspect, finding in proof.findings.items():
         if isinstance(finding, Counterexample):
             row = domains.row(finding.row, reading.nan_features)
-            findings[aspect] = Counterexample(row, evaluate(program, row), run_reading(reading, row))
+            (values,) = decode_rows(program, [row], book)
+            native = tuple(values) if program.kinds else None
+            findings[aspect] = Counterexample(row, evaluate(program, values), run_reading(reading, row), native)
     return replace(proof, findings=findings)

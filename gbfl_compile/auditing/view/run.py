@@ -13,20 +13,23 @@ from numpy.typing import NDArray
 
 from gbfl_compile.auditing.answers import clauses_held, json_number
 from gbfl_compile.auditing.compare import AuditInput
-from gbfl_compile.auditing.view.table_copy import COPY, StagedRows, TableCopy, copied_table
+from gbfl_compile.auditing.verdict import value_form
+from gbfl_compile.auditing.view.table_copy import COPY, StagedRows, TableCopy, copied_table, witness_rows
 from gbfl_compile.auditing.view.view import View, other_inputs, query_over, stored_answer
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.backends.sql.options import class_names
+from gbfl_compile.checking.prove.findings import Counterexample
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.run import PROBABILITY_BOUND, Execution
-from gbfl_compile.checking.witnesses.rows import rows_to_run
 from gbfl_compile.databases.base import Missing
 from gbfl_compile.databases.catalog import Column, time_limit
 from gbfl_compile.ir.batch import Answers, Matrix, evaluate_many
+from gbfl_compile.ir.kinds import codebook
 from gbfl_compile.ir.nodes import Label, Program, Tree
 from gbfl_compile.ir.reasons import leaf_reasons, rule_reasons
 from gbfl_compile.ir.text import printable
 from gbfl_compile.ir.trees import leaf_numbers
+from gbfl_compile.tables.values import encode_values
 
 Outputs = Sequence[tuple[str, str]]
 """(kind, column): label, probabilities, score, leaf or reason."""
@@ -185,10 +188,10 @@ def run_view(inputs: AuditInput, view: View, outputs: Outputs, are_answers: bool
     others = other_inputs(view, [inputs.columns.get(name, name) for name in program.features])
     with (
         time_limit(view.database, view.catalog, inputs.time_limit) as database,
-        copied_table(database, view, features) as copy,
+        copied_table(database, view, features, program) as copy,
     ):
         tally = _Tally(list(outputs), [] if are_answers else None)
-        for batch in _witness_batches(inputs, copy) if not others else ():
+        for batch in _witness_batches(inputs, view, copy) if not others else ():
             _run_batch(inputs, view, copy, batch, tally)
         own = copy.stage_own_rows()
         own_rows = len(own.numbers)
@@ -230,15 +233,15 @@ def _why_no_rows(view: View, others: Sequence[str], tally: _Tally) -> str:
     return tally.refusal or "the table accepts none"
 
 
-def _witness_batches(inputs: AuditInput, copy: TableCopy) -> Iterator[StagedRows]:
+def _witness_batches(inputs: AuditInput, view: View, copy: TableCopy) -> Iterator[StagedRows]:
     """The witnesses with missing values as NULL, and where a column can hold it as NaN."""
-    rows = rows_to_run(inputs.program, () if inputs.data is None else (inputs.data,)).rows
+    rows, book = witness_rows(inputs, view)
     if not copy.database.holds_infinity:
         rows = np.clip(rows, -np.finfo(np.float64).max, np.finfo(np.float64).max)
-    yield copy.stage_witnesses(rows, "null")
+    yield copy.stage_witnesses(rows, "null", book)
     if copy.database.holds_nan and any(column is not None and column.type.holds_nan for column in copy.features):
         missing: Missing = "nan"
-        yield copy.stage_witnesses(rows[np.isnan(rows).any(axis=1)], missing)
+        yield copy.stage_witnesses(rows[np.isnan(rows).any(axis=1)], missing, book)
 
 
 def _run_batch(inputs: AuditInput, view: View, copy: TableCopy, staged: StagedRows, tally: _Tally) -> None:
@@ -268,7 +271,7 @@ def _run_batch(inputs: AuditInput, view: View, copy: TableCopy, staged: StagedRo
         most = max(most, sum(counts))
         if tally.first is None and any(counts):
             part = next(part for part, count in zip(parts, counts, strict=True) if count)
-            tally.first = _first(program, part, answers)
+            tally.first = _first(program, part, answers, staged)
     tally.different += most
 
 
@@ -306,7 +309,10 @@ def outputs_of(inputs: AuditInput, view: View, label: str) -> list[tuple[str, st
 
 
 def _first(
-    program: Program, part: ExpectedAnswers, answers: Callable[[ExpectedAnswers], list[tuple[Any, ...]]]
+    program: Program,
+    part: ExpectedAnswers,
+    answers: Callable[[ExpectedAnswers], list[tuple[Any, ...]]],
+    staged: StagedRows,
 ) -> dict[str, Any]:
     """One row that gets another answer, found by halving: the fewer rows, the fewer answers are right."""
     while len(part.rows) > 1:
@@ -314,7 +320,12 @@ def _first(
         half = part.at(halves[0])
         part = half if half.wrong(answers(half)) else part.at(halves[1])
     names = [name for _, name in part.outputs]
-    values = [None if np.isnan(value) else repr(float(value)) for value in part.rows[0]]
+    values: list[Any] = [None if np.isnan(value) else repr(float(value)) for value in part.rows[0]]
+    if program.kinds:
+        values = [
+            value if plain is None or program.kind(feature) == "number" else value_form(plain)
+            for feature, (value, plain) in enumerate(zip(values, staged.values[part.places[0]], strict=True))
+        ]
     return {
         "row": dict(zip(program.features, values, strict=True)),
         "source": _as_json(names, part.answers[0]),
@@ -328,16 +339,21 @@ def _as_json(names: list[str], answer: tuple[Any, ...]) -> dict[str, Any]:
     return dict(zip(names, values, strict=True))
 
 
-def is_refused(inputs: AuditInput, view: View, row: Sequence[float]) -> bool:
+def is_refused(inputs: AuditInput, view: View, shown: Counterexample) -> bool:
     """Whether the table cannot hold a row, however its missing values are written."""
     features = feature_columns(inputs, view)
-    rows = np.array([row], dtype=np.float64)
+    book = codebook(inputs.program)
+    rows = np.array([shown.row], dtype=np.float64)
+    if shown.values is not None:
+        for feature, value in enumerate(shown.values):
+            book = book.with_text(feature, value) if isinstance(value, str) else book
+        rows = encode_values(inputs.program, [shown.values], book)
     with (
         time_limit(view.database, view.catalog, inputs.time_limit) as database,
-        copied_table(database, view, features) as copy,
+        copied_table(database, view, features, inputs.program) as copy,
     ):
         ways: tuple[Missing, ...] = ("null", "nan") if database.holds_nan else ("null",)
-        return not any(len(copy.stage_witnesses(rows, way).numbers) for way in ways)
+        return not any(len(copy.stage_witnesses(rows, way, book).numbers) for way in ways)
 
 
 def feature_columns(inputs: AuditInput, view: View) -> list[Column | None]:

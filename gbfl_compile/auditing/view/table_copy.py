@@ -14,12 +14,20 @@ from typing import Any
 
 import numpy as np
 
+from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.view.domains import around, can_be_missing
 from gbfl_compile.auditing.view.view import View
+from gbfl_compile.backends.sql.engines import DIALECTS
+from gbfl_compile.backends.sql.text import string
+from gbfl_compile.backends.sql.words import moment_text
+from gbfl_compile.checking.witnesses.rows import rows_to_run
 from gbfl_compile.databases.base import ROW, Database, Missing
 from gbfl_compile.databases.catalog import Column
-from gbfl_compile.errors import CannotRun, ConnectionLost, TimeLimitReached
+from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost, TimeLimitReached
 from gbfl_compile.ir.batch import Matrix
+from gbfl_compile.ir.kinds import Codebook, Value, codebook, decode_rows, decode_value, plain_value
+from gbfl_compile.ir.nodes import Kind, Program
+from gbfl_compile.tables.values import encode_values, read_value
 
 COPY, STAGED, DOUBLES, PART = "gbfl_witnesses", "gbfl_staged", "gbfl_doubles", "gbfl_part"
 NUMBER = "gbfl_staged_row"
@@ -40,6 +48,8 @@ class StagedRows:
     rows: Matrix
     columns: tuple[Column, ...]
     """The columns that were filled in."""
+    values: tuple[tuple[Value, ...], ...] = ()
+    """The features as Python has them, where some are words or dates."""
     refusal: str | None = None
     """Why the last refused row was refused."""
 
@@ -52,13 +62,20 @@ class TableCopy:
     view: View
     features: tuple[Column | None, ...]
     """The column of each feature of the program, None where the table has none and the program does not ask for it."""
+    program: Program
 
-    def stage_witnesses(self, rows: Matrix, missing: Missing) -> StagedRows:
-        """Stage rows of doubles, each rounded to what the columns hold, and try them."""
-        rows = around(self.features, _with_short_texts(self.features, rows))
-        rows = _below_the_last_decimal(self.features, rows[_can_hold(self.features, rows, missing)])
+    def stage_witnesses(self, rows: Matrix, missing: Missing, book: Codebook) -> StagedRows:
+        """Stage rows of doubles, each rounded to what the columns hold, and try them; texts are by their codes."""
+        numbers = [column if self._kind(place) == "number" else None for place, column in enumerate(self.features)]
+        rows = around(numbers, _with_short_texts(numbers, rows))
+        rows = _below_the_last_decimal(numbers, rows[_can_hold(self.features, rows, missing)])
         self.database.insert(DOUBLES, [f"f{place}" for place in range(rows.shape[1])], rows, missing=missing)
-        chosen = [(column, self._value(f"f{place}", column)) for place, column in self._feature_columns()]
+        chosen = [
+            (column, self._value(f"f{place}", column))
+            if self._kind(place) == "number"
+            else (column, self._word(f"f{place}", column, place, rows[:, place], book))
+            for place, column in self._feature_columns()
+        ]
         for column in self.view.table_columns:
             if not column.generated and column.name not in {own.name for own, _ in chosen}:
                 filler = self._filler(column)
@@ -83,6 +100,28 @@ class TableCopy:
         self.database.insert(PART, ["number"], staged.numbers[list(places)].astype(np.float64).reshape(-1, 1))
         self.database.execute(self.view.catalog.empty.format(name=COPY))
         self._put(staged.columns, f"{NUMBER} IN (SELECT number FROM {PART})")  # noqa: S608 - our own table
+
+    def _kind(self, feature: int) -> Kind:
+        return self.program.kind(feature)
+
+    def _word(self, value: str, column: Column, feature: int, codes: Matrix, book: Codebook) -> str:
+        """A word or date out of its code: one WHEN for each value that occurs, and NULL where it is missing."""
+        kind, dialect = self._kind(feature), DIALECTS[self.database.dialect]
+        whens = []
+        for code in np.unique(codes[~np.isnan(codes)]).tolist():
+            plain = decode_value(kind, code, book.texts[feature])
+            if isinstance(plain, bool):
+                literal = (("FALSE", "TRUE") if dialect.booleans else ("0", "1"))[plain]
+            elif isinstance(plain, str):
+                literal = string(dialect, plain)
+            else:
+                assert kind == "date" or kind == "timestamp"  # noqa: S101 - numbers have no words
+                literal = string(dialect, moment_text(kind, int(code)))
+            whens.append(f"WHEN {value} = {code!r} THEN {self._as_declared(literal, column)}")
+        return f"CASE {' '.join(whens)} ELSE NULL END" if whens else "NULL"
+
+    def _as_declared(self, literal: str, column: Column) -> str:
+        return literal if self.database.dialect == "sqlite" else f"CAST({literal} AS {column.declared})"
 
     def _feature_columns(self) -> Iterator[tuple[int, Column]]:
         for place, column in enumerate(self.features):
@@ -139,30 +178,58 @@ class TableCopy:
                 refusal = str(error)
                 middle = (begin + end) // 2
                 waiting += [(middle, end), (begin, middle)] if end - begin > 1 else []
-        numbers, rows = self._read_back()
+        numbers, rows, values = self._read_back()
         keep = (
             accepted[numbers] & ~np.isinf(rows).any(axis=1) if not self.database.holds_infinity else accepted[numbers]
         )
         readable = ~self._unreadable(rows)
-        return StagedRows(numbers[keep & readable], rows[keep & readable], tuple(columns), refusal)
+        kept = keep & readable
+        native = tuple(each for each, is_kept in zip(values, kept, strict=True) if is_kept) if values else ()
+        return StagedRows(numbers[kept], rows[kept], tuple(columns), native, refusal)
 
-    def _read_back(self) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Matrix]:
+    def _read_back(self) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Matrix, list[tuple[Value, ...]]]:
         """The features of the staged rows as the table holds them. Text that is no number is infinite."""
         catalog, quote = self.view.catalog, self.database.quote
         chosen = []
-        for _, column in self._feature_columns():
+        for feature, column in self._feature_columns():
             template = {"text": "{value}", "boolean": catalog.truth_as_double}.get(column.type.kind, catalog.as_double)
+            if self._kind(feature) != "number":
+                template = "{value}"
             chosen.append(template.format(value=quote(column.name)))
         listed = ", ".join([NUMBER, *chosen])
         answers = self.database.fetch(f"SELECT {listed} FROM {STAGED} ORDER BY {NUMBER}")  # noqa: S608
         rows = np.zeros((len(answers), len(self.features)))
+        native: list[list[Value]] = [[None] * len(self.features) for _ in answers] if self.program.kinds else []
+        book = codebook(self.program)
         for place, (feature, _) in enumerate(self._feature_columns(), 1):
-            rows[:, feature] = [_number(row[place]) for row in answers]
-        return np.array([int(row[0]) for row in answers], dtype=np.int64), rows
+            kind, name = self._kind(feature), self.program.features[feature]
+            for number, row in enumerate(answers):
+                rows[number, feature], plain = _read(kind, row[place], name, book, feature)
+                if native:
+                    native[number][feature] = plain
+        return np.array([int(row[0]) for row in answers], dtype=np.int64), rows, list(map(tuple, native))
 
     def _unreadable(self, rows: Matrix) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        texts = [place for place, column in self._feature_columns() if column.type.kind in ("text", "other")]
+        texts = [
+            place
+            for place, column in self._feature_columns()
+            if column.type.kind in ("text", "other") or self._kind(place) != "number"
+        ]
         return np.asarray(np.isinf(rows[:, texts]).any(axis=1), dtype=bool)
+
+
+def _read(kind: Kind, value: Any, name: str, book: Codebook, feature: int) -> tuple[float, Value]:
+    """A value as the program's double and as Python has it; infinite where it is of another kind."""
+    if kind == "number":
+        number = _number(value)
+        return number, None if math.isnan(number) else number
+    try:
+        native = read_value(kind, value, name)
+        plain = plain_value(kind, native, name)
+    except BadInput:
+        return math.inf, None
+    code = book.code(feature, plain) if isinstance(plain, str) else plain
+    return math.nan if code is None else code, native
 
 
 SHORT_TEXTS = (9.0, 10.0, 99.0, 100.0, 1000.0, -1.0, -9.0)
@@ -219,15 +286,43 @@ def _below_the_last_decimal(features: Sequence[Column | None], rows: Matrix) -> 
 
 
 @contextmanager
-def copied_table(database: Database, view: View, features: Sequence[Column | None]) -> Iterator[TableCopy]:
+def copied_table(
+    database: Database, view: View, features: Sequence[Column | None], program: Program
+) -> Iterator[TableCopy]:
     """The copy, while it is needed."""
     assert view.table is not None  # noqa: S101 - the caller has looked
     catalog = view.catalog
     database.execute(catalog.drop.format(name=COPY))
     catalog.copy(database, view.table, COPY)
     try:
-        yield TableCopy(database, view, tuple(features))
+        yield TableCopy(database, view, tuple(features), program)
     finally:
         for name in (COPY, STAGED):
             with suppress(CannotRun):  # temporary tables end with the connection in any case
                 view.database.execute(catalog.drop.format(name=name))
+
+
+MOST_TEXTS = 60
+"""Texts of a view's own that are tried in each category."""
+
+
+def witness_rows(inputs: AuditInput, view: View) -> tuple[Matrix, Codebook]:
+    """The rows to run, and the book of their texts: the texts that the view itself mentions are tried too."""
+    program = inputs.program
+    if not program.kinds:
+        witness_set = rows_to_run(program, () if inputs.data is None else (inputs.data,))
+        return witness_set.rows, witness_set.book
+    witness_set = rows_to_run(program)
+    book, parts = witness_set.book, [witness_set.rows]
+    mentioned = dict.fromkeys(token.text for token in view.require_query().tokens if token.token_type.name == "STRING")
+    for feature, kind in enumerate(program.kinds):
+        for text in list(mentioned)[:MOST_TEXTS] if kind == "category" else ():
+            if text not in book.texts[feature]:
+                book = book.with_text(feature, text)
+                part = witness_set.rows[:: max(1, len(witness_set.rows) // 50)].copy()
+                part[:, feature] = book.code(feature, text)
+                parts.append(part)
+    if inputs.data is not None and inputs.book is not None:
+        book = book.with_texts(inputs.book.texts)
+        parts.append(encode_values(program, decode_rows(program, inputs.data.tolist(), inputs.book), book))
+    return np.concatenate(parts), book

@@ -263,3 +263,23 @@ def without_exact_casts(view: View) -> str:
             token = words[place + 2]
             text = f"{text[: token.start]}double precision{text[token.end + 1 :]}"
     return text
+
+
+def own_names(view: View) -> list[tuple[str, str]]:
+    """(function, type or cast; its name) of what users added and the view may use. Casts have no name in a text."""
+    if view.catalog.own_names is None:
+        return []
+    from sqlglot import TokenType
+
+    tokens = view.require_query().tokens
+    named: set[tuple[str, str]] = set()
+    for place, token in enumerate(tokens):
+        text = token.text.casefold()
+        is_called = place + 1 < len(tokens) and tokens[place + 1].token_type == TokenType.L_PAREN
+        if is_called or not text.isidentifier():
+            named.add(("function", text))
+        if place and tokens[place - 1].token_type in (TokenType.DCOLON, TokenType.ALIAS):
+            named.add(("type", text))
+    rows: list[tuple[Any, ...]] = view.database.fetch(view.catalog.own_names)
+    own = sorted({(str(kind), str(name)) for kind, name in rows})
+    return [(kind, name) for kind, name in own if kind == "cast" or (kind, name.casefold()) in named]

@@ -7,7 +7,7 @@ false at its PN, by construction. `literal` is Algorithm 1 to the letter, for co
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, assert_never
 
 import numpy as np
@@ -43,6 +43,12 @@ class MinedClauses:
     """Rows whose bounds cross, or whose PN lies between x and the PP; dropped. Only literal bounds cross."""
     dropped: int = 0
     """How often a clause of few rows was dropped to stay below the limit; one that returns is counted again."""
+
+
+def with_rows_below(mined: MinedClauses, n_rows: int) -> MinedClauses:
+    """The clauses with rows of the table as sources, where several methods explained its `n_rows` rows in turn."""
+    sources = tuple(tuple(dict.fromkeys(row % n_rows for row in rows)) for rows in mined.sources)
+    return replace(mined, sources=sources)
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,8 @@ def describe_work(
         "rows": _digest(np.array(x.shape, dtype="<i8"), x.astype("<f8", copy=False)),
         "domain": _digest(*(array.astype("<f8") for array in (domain.base, domain.lower, domain.upper)))
         + repr((domain.features, domain.immutable, domain.directions, domain.kinds))
-        + ("" if domain.table is None else _describe_table(domain.table)),
+        + ("" if domain.table is None else _describe_table(domain.table))
+        + ("" if domain.examples is None else _digest(domain.examples.rows, domain.examples.label)),
         "explainer": _identify(explainer) if name is None else name,
         "unit_rows": unit_rows,
         "answers": probabilities(black_box, few).tolist(),

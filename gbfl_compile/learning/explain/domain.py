@@ -10,7 +10,7 @@ import numpy as np
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.columns import Columns
-from gbfl_compile.learning.black_box.ask import Matrix
+from gbfl_compile.learning.black_box.ask import Ints, Matrix
 from gbfl_compile.learning.explain.table_values import TableValues, base_row, known_values
 
 Direction: TypeAlias = Literal["both", "up", "down"]
@@ -18,6 +18,14 @@ DIRECTIONS: tuple[Direction, ...] = ("both", "up", "down")
 
 Kind: TypeAlias = Literal["float", "integer"] | tuple[float, ...]
 """The values a feature has: any, whole numbers, or (a coded category) only these, ascending."""
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Training rows and the black box's class of each."""
+
+    rows: Matrix
+    label: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,8 @@ class Domain:
     """One per feature; () is "float" for all. A value that an explanation puts in place of x or b is of its kind."""
     table: TableValues | None = None
     """Where the table has words, dates or missing values: what it knows of them. The base may then be missing (NaN)."""
+    examples: Examples | None = None
+    """Training rows, for explainers that begin at one."""
 
 
 def domain_of(
@@ -99,10 +109,11 @@ def table_domain(
 ) -> Domain:
     """The domain of encoded training rows: medians and commonest values as base, missing where most values are.
 
-    `codes` are number columns whose values are codes: an explanation uses no others.
+    `codes` are number columns whose values are codes, beside those with few values: an explanation uses no others.
     """
     names = columns.features
-    table = known_values(x, columns, tuple(sorted({_place(feature, names) for feature in codes})))
+    few = {j for j, kind in enumerate(infer_kinds(x)) if columns.kinds[j] == "number" and isinstance(kind, tuple)}
+    table = known_values(x, columns, tuple(sorted(few | {_place(feature, names) for feature in codes})))
     ways = tuple(_by_feature(directions, names, "directions")) if directions else ()
     for name, kind, way in zip(names, columns.kinds, ways, strict=False):
         if kind in ("category", "boolean") and way != "both":
@@ -148,10 +159,27 @@ def nearest(kind: Kind, values: Matrix) -> Matrix:
     return np.where(values - low <= high - values, low, high)
 
 
+FEW_VALUES = 10
+"""A column of numbers with no more different values than this, each of them common, holds codes."""
+COMMON = 5
+"""Rows per value, on average, for the values to be common."""
+
+
 def infer_kinds(x: Matrix) -> tuple[Kind, ...]:
-    """The kind "integer" for each column that holds whole numbers only, "float" for the others."""
-    whole = (x == np.rint(x)).all(axis=0) & np.isfinite(x).all(axis=0)
-    return tuple("integer" if is_whole else "float" for is_whole in whole.tolist())
+    """Of each column: its values where they are few and common, "integer" where all are whole, else "float".
+
+    Missing values say nothing about the kind. A constant column is a whole or a broken number, not a code.
+    """
+    return tuple(_infer_kind(column[~np.isnan(column)]) for column in x.T)
+
+
+def _infer_kind(column: Matrix) -> Kind:
+    if not len(column) or not np.isfinite(column).all():
+        return "float"
+    values = np.unique(column)
+    if 1 < len(values) <= FEW_VALUES and len(column) >= COMMON * len(values):
+        return tuple((values + 0.0).tolist())
+    return "integer" if (column == np.rint(column)).all() else "float"
 
 
 def _by_feature(option: Any, features: tuple[str, ...], what: str) -> list[Any]:

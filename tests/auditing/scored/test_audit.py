@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from pyarrow import parquet
 
-from gbfl_compile.auditing.scored import audit_scored
+from gbfl_compile.auditing.scored import ScoredOptions, audit_scored
 from gbfl_compile.auditing.scored import compare as scored_answers
 from gbfl_compile.auditing.scored import source as scored_database
 from gbfl_compile.databases import availability, scratch
@@ -359,20 +359,22 @@ RULES = Program(PROGRAM.features, PROGRAM.classes, PROGRAM.clauses, Scorecard((0
 def test_probabilities_beside_the_labels_are_compared_where_that_is_asked(tmp_path, program, ending, drift):
     frame = with_probabilities(program, table_of(program, many(500).iloc[:, :3].to_numpy()))
     path = written(tmp_path, frame, ending)
-    found = audit_scored(program, path, with_probabilities=True, with_drift=drift)
+    found = audit_scored(program, path, options=ScoredOptions(drift, True))
     assert (found.verdict, found.compared) == ("equal", "labels, none different; probabilities, none different")
     frame.loc[7, "p_yes"] += 1e-9
     frame.loc[9, "p_no"] = np.nan
     path = written(tmp_path, frame, ending)
     assert audit_scored(program, path).verdict == "equal", "nobody asked"
-    found = audit_scored(program, path, with_probabilities=True, with_drift=drift)
+    found = audit_scored(program, path, options=ScoredOptions(drift, True))
     assert (found.verdict, found.different_rows, found.moves) == ("different", 2, None)
     assert found.compared == "labels, none different; probabilities, 2 different"
     assert found.reason.startswith("row 8: the probabilities [")
     assert "np." not in found.reason
     assert [row["row_number"] for row in found.first_different_rows] == [8, 10]
     with pytest.raises(BadInput, match="p_no"):
-        audit_scored(program, written(tmp_path, frame.drop(columns="p_no"), ending), with_probabilities=True)
+        audit_scored(
+            program, written(tmp_path, frame.drop(columns="p_no"), ending), options=ScoredOptions(probabilities=True)
+        )
 
 
 def test_probabilities_in_a_table_of_a_database_are_compared():
@@ -384,6 +386,6 @@ def test_probabilities_in_a_table_of_a_database_are_compared():
     yes = [*np.flatnonzero(frame["label"] == "yes").tolist(), -1]
     label = f"CASE WHEN gbfl_row IN ({', '.join(map(str, yes))}) THEN 'yes' ELSE 'no' END"
     database.execute(f"CREATE TABLE scored AS SELECT *, {label} AS label FROM numbers")
-    found = audit_scored(PROGRAM, (database, "scored"), with_probabilities=True)
+    found = audit_scored(PROGRAM, (database, "scored"), options=ScoredOptions(probabilities=True))
     assert (found.different_rows, found.compared) == (1, "labels, none different; probabilities, 1 different")
     database.close()

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gbfl_compile.auditing.scored import audit_scored
+from gbfl_compile.auditing.scored import ScoredOptions, audit_scored
 from gbfl_compile.auditing.scored.drift import FLOOR, drift, population_stability_index
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
@@ -142,7 +142,7 @@ def test_metadata_from_anywhere_does_no_harm(tmp_path, junk):
 def test_an_audit_counts_drift_in_the_same_pass(tmp_path):
     program = trained(TREE, normal(500, 0))
     path = scored(tmp_path, program, normal(500, 1))
-    found = audit_scored(program, path, with_drift=True)
+    found = audit_scored(program, path, options=ScoredOptions(drift=True))
     assert found.verdict == "equal"
     assert found.drift == drift(program, path)
     json.dumps(found.drift, allow_nan=False)

@@ -161,6 +161,22 @@ def test_what_names_no_scorer_is_refused(what):
         audit_callable(PROGRAM, what)
 
 
+def our_rows(body):
+    assert body["features"] == ["age", "log"]
+    return body["rows"]
+
+
+def of_records(records):
+    return [[record["age"], record["log"]] for record in records]
+
+
+OWN_FORMS = {
+    "records": of_records,
+    "instances": lambda body: of_records(body["instances"]),
+    "dataframe_split": lambda body: body["dataframe_split"]["data"],
+}
+
+
 def number(value):
     return None if value is None else float(value)
 
@@ -170,10 +186,17 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        assert body["features"] == ["age", "log"]
-        rows = [[number(value) for value in row] for row in body["rows"]]
-        labels = [evaluate(PROGRAM, row).label for row in rows]
         how = self.path.partition("?")[0].strip("/").replace("-", " ")
+        rows = [[number(value) for value in row] for row in OWN_FORMS.get(how, our_rows)(body)]
+        labels = [evaluate(PROGRAM, row).label for row in rows]
+        if how in OWN_FORMS:
+            self.send_response(200)
+            self.end_headers()
+            return self.wfile.write(json.dumps({"predictions": [{"class": label} for label in labels]}).encode())
+        if how == "bearer" and self.headers["Authorization"] != "Bearer s3cret":
+            return self.send_error(401)
+        if how == "small" and len(rows) == 7:
+            labels[3] = 1 - labels[3]
         if how == "wrong":
             labels = [1 if row[0] == 50.0 else label for row, label in zip(rows, labels, strict=True)]
         if how == "floats":
@@ -283,6 +306,37 @@ def test_credentials_are_used_and_never_told(server):
     wrong = audit_callable(PROGRAM, f"http://me:mistaken@{server}/secret?token=hidden")
     assert wrong.verdict == "different"
     assert "mistaken" not in repr(wrong)
+
+
+@pytest.mark.parametrize("form", OWN_FORMS)
+def test_a_service_with_a_form_of_its_own_is_asked_in_it(server, form):
+    answered = audit_callable(PROGRAM, f"http://{server}/{form}", request=form, answer="predictions[].class")
+    assert (answered.verdict, answered.reason) == ("equal", None)
+    elsewhere = audit_callable(PROGRAM, f"http://{server}/{form}", request=form, answer="predictions[].label")
+    assert elsewhere.verdict == "different"
+    assert "there is no 'label'" in elsewhere.reason
+
+
+def test_a_bearer_token_is_sent_and_never_printed(server, monkeypatch):
+    monkeypatch.setenv("GBFL_TOKEN", "s3cret")
+    answered = audit_callable(PROGRAM, f"http://{server}/bearer")
+    assert answered.verdict == "equal"
+    assert "s3cret" not in repr(answered)
+    assert "s3cret" not in repr(scorer_at(f"http://{server}/bearer"))
+    monkeypatch.setenv("GBFL_TOKEN", "wrong")
+    assert "HTTP 401" in audit_callable(PROGRAM, f"http://{server}/bearer").reason
+
+
+def test_a_service_whose_answers_depend_on_the_size_of_a_batch_is_different(server):
+    answered = audit_callable(PROGRAM, f"http://{server}/small")
+    assert answered.verdict == "different"
+    assert "in a batch of 7" in answered.reason
+
+
+@pytest.mark.parametrize(("request_form", "path"), [("soap", None), ("rows", "a..b"), ("rows", "")])
+def test_a_form_or_path_that_does_not_exist_is_refused(request_form, path):
+    with pytest.raises(BadInput, match=r"form of request|no path"):
+        scorer_at("http://127.0.0.1/", request_form, path)
 
 
 LYING = "def score(rows):\n    return ['no' if row['age'] == 123.25 else RIGHT(row) for row in rows]\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn, TypeAlias
@@ -12,6 +13,17 @@ from gbfl_compile.checking.strict.sql.lexer import Kind, Token, tokens_of
 from gbfl_compile.checking.strict.sql.lexis import Lexis
 from gbfl_compile.checking.strict.sql.logic import Asked
 from gbfl_compile.checking.strict.sql.values import Book, Value
+
+KEYWORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """select from with as case when then else end and or is not null cast true false create replace view table
+        cross join lateral offset limit where group order by having union values distinct all any some in on using
+        over default array user current_user session_user current_role current_catalog current_schema current_date
+        current_time current_timestamp localtime localtimestamp rowid""",
+    )
+)
+"""Words that are no names without quotes, or that mean something other than a column of that name."""
 
 MOST_NESTED = 150
 """Expressions inside expressions: emitted artifacts go about twenty deep."""
@@ -58,6 +70,8 @@ class Catalog:
     """Words that are no names, even without quotes, in lower case."""
     folds_names: bool = False
     """Whether an unquoted name may have capital letters and still be itself."""
+    casts_moments: bool = False
+    """Whether DATE '2024-02-29' is printed as CAST('2024-02-29' AS DATE)."""
     prints_as: bool = True
     """Whether AS is printed before the name of a LATERAL subselect."""
 
@@ -137,3 +151,16 @@ def need_phrase(at: Cursor, phrase: str) -> None:
     """Pass over a fixed piece of SQL, which must come next."""
     if not take_phrase(at, phrase):
         refuse(at, phrase)
+
+
+def is_name(at: Cursor) -> bool:
+    """Whether a name comes next: in quotes, or without them where a catalog leaves them out."""
+    token = peek(at)
+    if token.kind == "name":
+        return True
+    if token.kind != "word" or at.catalog is None or not at.lexis.bare_names:
+        return False
+    lowered = token.text.lower()
+    if lowered in KEYWORDS or lowered in at.catalog.keywords:
+        return False
+    return at.catalog.folds_names or lowered == token.text

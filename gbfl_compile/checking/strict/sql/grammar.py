@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
@@ -13,6 +12,7 @@ from gbfl_compile.checking.strict.sql.choices import by_number, choice
 from gbfl_compile.checking.strict.sql.cursor import (
     MOST_NESTED,
     Cursor,
+    is_name,
     need_sign,
     need_words,
     peek,
@@ -49,17 +49,6 @@ BINDS: Mapping[str, int] = {
     **dict.fromkeys(("+", "-", "||"), ADDED),  # no two engines agree on ||, and no text can be added to
     **dict.fromkeys(("*", "/"), TIMES),
 }
-
-KEYWORDS = frozenset(
-    re.findall(
-        r"\w+",
-        """select from with as case when then else end and or is not null cast true false create replace view table
-        cross join lateral offset limit where group order by having union values distinct all any some in on using
-        over default array user current_user session_user current_role current_catalog current_schema current_date
-        current_time current_timestamp localtime localtimestamp rowid""",
-    )
-)
-"""Words that are no names without quotes, or that mean something other than a column of that name."""
 
 T = TypeVar("T")
 
@@ -212,19 +201,6 @@ def _number(at: Cursor, negative: bool) -> Number | Numeric | Whole:
     if peek(at).kind == "whole":
         return numbers.whole(take(at, "whole", "an integer").text, negative)
     return numbers.decimal(at.lexis, take(at, "number", "a number").text, negative)
-
-
-def is_name(at: Cursor) -> bool:
-    """Whether a name comes next: in quotes, or without them where a catalog leaves them out."""
-    token = peek(at)
-    if token.kind == "name":
-        return True
-    if token.kind != "word" or at.catalog is None or not at.lexis.bare_names:
-        return False
-    lowered = token.text.lower()
-    if lowered in KEYWORDS or lowered in at.catalog.keywords:
-        return False
-    return at.catalog.folds_names or lowered == token.text
 
 
 def name(at: Cursor) -> str:

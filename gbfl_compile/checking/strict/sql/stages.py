@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.strict.sql.cursor import (
     Cursor,
+    is_name,
     is_word,
     need_sign,
     need_words,
@@ -21,7 +22,7 @@ from gbfl_compile.checking.strict.sql.cursor import (
     take_sign,
     take_words,
 )
-from gbfl_compile.checking.strict.sql.grammar import column, expression, is_name, name, value_of
+from gbfl_compile.checking.strict.sql.grammar import column, expression, name, value_of
 from gbfl_compile.checking.strict.sql.lexis import one_name
 from gbfl_compile.checking.strict.sql.values import Column, ExactFeature, Feature, Moment, Numeric, Value
 

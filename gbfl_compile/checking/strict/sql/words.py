@@ -13,7 +13,16 @@ from collections.abc import Iterable
 
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.strict.sql.conversions import CONVERSIONS, DOUBTFUL_NOT_IN, Conversion
-from gbfl_compile.checking.strict.sql.cursor import Cursor, need_phrase, need_sign, peek, take, take_phrase, take_sign
+from gbfl_compile.checking.strict.sql.cursor import (
+    Cursor,
+    is_name,
+    need_phrase,
+    need_sign,
+    peek,
+    take,
+    take_phrase,
+    take_sign,
+)
 from gbfl_compile.checking.strict.sql.logic import EVERY, Logic, Range, Span
 from gbfl_compile.checking.strict.sql.values import Book, Column, ExactFeature, Moment, Text, Truth, Value, Whole
 from gbfl_compile.ir.intervals import below
@@ -36,7 +45,7 @@ def converted_operand(at: Cursor) -> ExactFeature | Moment | None:
     for conversion in set(CONVERSIONS[at.lexis.name].values()):
         if take_phrase(at, conversion.before):
             token = peek(at)
-            column = at.scope.get(token.text) if token.kind == "name" else None
+            column = at.scope.get(token.text) if is_name(at) else None
             if isinstance(column, Column) and column.feature is not None:
                 kind = at.expected.kind(column.feature)
                 at.position += 1
@@ -56,6 +65,11 @@ def _literal(at: Cursor) -> Moment | None:
         if before and take_phrase(at, before) and peek(at).kind == "text":
             text = take(at, "text", "a moment").text
             if not after or take_phrase(at, after):
+                return Moment(kind, moment_of(kind, text, conversion))
+        at.position = start
+        if at.catalog is not None and at.catalog.casts_moments and take_phrase(at, "CAST(") and peek(at).kind == "text":
+            text = take(at, "text", "a moment").text
+            if take_phrase(at, f"AS {kind.upper()})"):
                 return Moment(kind, moment_of(kind, text, conversion))
         at.position = start
     return None
