@@ -35,7 +35,7 @@ ROOMS: dict[str, set[str] | None] = {
     "checking.general": LANGUAGE | {"checking.reading", "checking.strict"},
     "auditing": LANGUAGE | TRIPLETS | {"backends", "checking", "databases", "tables"},
     "why": LANGUAGE | TRIPLETS | {"tables"},
-    "reporting": LANGUAGE | TRIPLETS | {"backends", "tables", "why"},
+    "reporting": LANGUAGE | TRIPLETS | {"backends", "checking", "tables", "why"},
     "paper": LANGUAGE | {"learning", "lowering", "passes"},
     "cli": None,
     "__init__": None,

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gbfl_compile.backends import backend, folder_name, target_of_folder
 from gbfl_compile.backends.base import Artifact, Predictor, only_file
-from gbfl_compile.errors import BadInput
+from gbfl_compile.errors import BadInput, GbflError
 from gbfl_compile.files.atomic import refuse_leading_out
 from gbfl_compile.files.folders import files_together, one_writer
+from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.json import as_program
+from gbfl_compile.ir.nodes import Program
 
 if TYPE_CHECKING:
     from gbfl_compile.databases.base import Database
@@ -67,3 +70,20 @@ def load_artifact(folder: Path, name: str | None = None, *, database: Database |
     from gbfl_compile.backends.sql.run import load_in_database
 
     return load_in_database(path, target, database)
+
+
+MOST_BESIDE, LARGEST_BESIDE = 20, 2**24
+"""JSON files that are looked at beside an artifact, and the bytes of each."""
+
+
+def program_beside(folder: Path, digest_there: str) -> Program | None:
+    """The program of this digest beside an artifact's folder or one level up; None where there is none.
+
+    It says which columns are needed and which texts mean missing. The answers are the artifact's own.
+    """
+    above = folder.resolve().parent
+    for path in [path for place in (above, above.parent) for path in sorted(place.glob("*.json"))[:MOST_BESIDE]]:
+        with suppress(GbflError, OSError):
+            if path.stat().st_size <= LARGEST_BESIDE and digest(program := as_program(path)) == digest_there:
+                return program
+    return None

@@ -11,15 +11,17 @@ from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from dataclasses import replace as with_changes
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from gbfl_compile.backends.artifacts import program_beside
 from gbfl_compile.backends.base import Predictor
-from gbfl_compile.backends.score_words import answer_frame, as_frame, used_features
+from gbfl_compile.backends.score_words import answer_frame, as_frame
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files.atomic import clear_leftovers
-from gbfl_compile.ir.columns import recorded_marks
+from gbfl_compile.ir.columns import recorded_marks, used_features
 from gbfl_compile.ir.json import as_program
 from gbfl_compile.ir.kinds import codebook
 from gbfl_compile.ir.nodes import Program
@@ -32,6 +34,7 @@ from gbfl_compile.tables.batches import (
     rows_at_once,
     table_batches,
 )
+from gbfl_compile.tables.kinds import MARKS
 from gbfl_compile.tables.parallel_map import in_order
 from gbfl_compile.tables.read import feature_matrix, file_ending, refuse_absent, some_names
 from gbfl_compile.tables.write import CodedColumn, table_writer
@@ -117,14 +120,17 @@ def score(
         return _score_inside(source, table, out, keys, database, schema, columns, replace)
     if isinstance(source, str | os.PathLike) and Path(source).is_file() and name is None:
         source = as_program(source)
-    if na is None and isinstance(source, Program):
-        na = recorded_marks(source) or None
     is_file = isinstance(table, str | os.PathLike)
     if is_file and out is None:
         raise BadInput(f"{table}: name a file for its answers")
     if not is_file and not hasattr(table, "columns"):
         raise BadInput(f"a table is a file or a DataFrame, not {type(table).__name__}")
     predictor = _predictor(source, name)
+    program = source if isinstance(source, Program) else program_beside(Path(source), predictor.digest)
+    if program is not None:
+        if na is None and (own := recorded_marks(program)):
+            na = (*MARKS, *own)
+        predictor = with_changes(predictor, asks=used_features(program))
     if not is_file:
         return _score_frame(predictor, table, out, tuple(keys), na)
     path = Path(out or "")

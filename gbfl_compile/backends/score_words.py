@@ -15,13 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gbfl_compile.ir.evaluate import Answers
-    from gbfl_compile.ir.nodes import Kind, Program
-
-
-def used_features(program: Program) -> tuple[bool, ...]:
-    """Which features some clause asks about."""
-    mentioned = {atom.feature for clause in program.clauses for atom in clause.atoms}
-    return tuple(feature in mentioned for feature in range(len(program.features)))
+    from gbfl_compile.ir.nodes import Kind
 
 
 def as_frame(batch: Any, names: Sequence[str]) -> Any:

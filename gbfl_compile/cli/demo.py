@@ -123,7 +123,7 @@ def run_demo(out: Path, *, seed: int = 0, tell: Tell = lambda *_: None, quiet: b
         tell(*_database_chapter(decisions, different, out))
         forgery = _forge(mined.program, database, view, decisions)
     tell(*_forgery_chapter(forgery))
-    report(mined.program, out / REPORT, verdict=verdict, row=out / TABLE)
+    report(out / PROGRAM, out / REPORT, verdict=verdict, examples=out / TABLE)
     tell(*_report_chapter(out))
     return Demo(mined, verdict, not_emitted, different, forgery, out / REPORT)
 

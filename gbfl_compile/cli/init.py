@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 import random
 from pathlib import Path
@@ -25,6 +26,7 @@ def write_starter(folder: Path) -> tuple[Path, ...]:
         "README.md": (resource_folder("templates") / "starter" / "README.md").read_bytes(),
         "loans.csv": loans(LOANS, seed=1).encode("ascii"),
         "new.csv": new_loans(NEW, seed=2).encode("ascii"),
+        "loans_words.csv": word_loans(LOANS, seed=3).encode("ascii"),
     }
     for name in contents:
         if (folder / name).exists() or (folder / name).is_symlink():
@@ -53,6 +55,34 @@ def new_loans(rows: int, seed: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+WORD_FEATURES = ("loan", "opened", "purpose", "home", "job", "insured", *FEATURES)
+
+FIRST_DAY, DAYS = datetime.date(2019, 1, 1), 1800
+
+
+def word_loans(rows: int, seed: int) -> str:
+    """Such loans with a key, a date, words, a truth value and gaps: `?` for an unknown job, nothing for an income."""
+    draw = random.Random(seed)  # noqa: S311
+    lines = [",".join((*WORD_FEATURES, TARGET))]
+    for number in range(1, rows + 1):
+        loan = _loan(draw)
+        day = int(draw.random() * DAYS)
+        purpose = ("car", "home", "study", "business")[int(draw.random() * 4)]
+        home = ("own", "rent", "with family")[int(draw.random() * 3)]
+        job = ("clerk", "nurse", "builder", "none", "?")[int(draw.random() * 5)]
+        insured = draw.random() < 0.4
+        risk = _risk(loan, {"business": 0.7, "study": -0.4}.get(purpose, 0.0) + (0.6 if home == "rent" else 0.0)
+                     + {"none": 0.9, "nurse": -0.6}.get(job, 0.0) - (0.8 if insured else 0.0)
+                     + (0.6 if day < 600 else 0.0) - 0.3)  # fmt: skip
+        texts = _texts(loan)
+        if draw.random() < 0.06:
+            texts[FEATURES.index("income")] = ""
+        opened = (FIRST_DAY + datetime.timedelta(day)).isoformat()
+        words = (f"W{number:04d}", opened, purpose, home, job, str(insured).lower())
+        lines.append(",".join((*words, *texts, "yes" if draw.random() < risk else "no")))
+    return "\n".join(lines) + "\n"
+
+
 def _loan(draw: random.Random) -> dict[str, float]:
     """One made-up applicant. Only `random()` and whole-number arithmetic decide, so no library can move a digit."""
     age = 18 + int(draw.random() * 58)
@@ -75,12 +105,12 @@ def _texts(loan: dict[str, float]) -> list[str]:
     return [f"{loan[name]:g}" if name in ("rate", "debt_share") else f"{loan[name]:.0f}" for name in FEATURES]
 
 
-def _risk(loan: dict[str, float]) -> float:
+def _risk(loan: dict[str, float], words: float = 0.0) -> float:
     """The chance that an invented loan is not paid back: steep, so that there is something to find."""
     burden = loan["amount"] / loan["income"]
     logit = -4.2 + 4.0 * burden + 5.0 * loan["debt_share"] + 1.1 * loan["late_payments"]
     logit += 0.12 * (loan["rate"] - 10) - 0.06 * loan["years_employed"] + (0.8 if loan["age"] < 25 else 0.0)
-    return 1.0 / (1.0 + math.exp(-2.0 * logit))
+    return 1.0 / (1.0 + math.exp(-2.0 * (logit + words)))
 
 
 @click.command()
@@ -89,6 +119,8 @@ def _risk(loan: dict[str, float]) -> float:
 @quiet_option
 def init(folder: Path, as_json: bool) -> int:
     """Create a small example to start from: invented loans, new ones to score, and a README with the commands.
+
+    loans_words.csv has words, dates, truth values and gaps as well.
 
     Nothing is overwritten. FOLDER defaults to gbfl-start.
 

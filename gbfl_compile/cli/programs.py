@@ -156,12 +156,15 @@ def diff(old: Path, new: Path, data: Path | None, budget: float, as_json: bool) 
 )
 @click.option("--triplets", type=FILE, help="An NPZ file of x, PP and PN: show those of the row.")
 @click.option("--sizes", type=FILE, metavar="MODEL.c", help="An emitted C file: build it and report its size.")
+@click.option("--examples", type=FILE, help="A table (CSV or Parquet) whose first 200 rows can be tried in the page.")
+@click.option("--static", is_flag=True, help="Leave out the part that answers back, and with it the page's script.")
 @as_json
 @quiet_option
 def report(program: Path, out: Path, as_json: bool, **sections: Any) -> int:
     """Write a report on a program: verdict, rules, features, reasons, figures, and what is not known.
 
-    It is one file that needs no network and no scripts, readable on a phone, on paper and with a screen reader.
+    It is one file that needs no network, readable on a phone, on paper and with a screen reader. In a browser it
+    answers back: change a value or a rule and see what the program says. The examples become part of the page.
 
     Example: gbfl report loans.gbfl.json --verdict check.json -o report.html
     """
@@ -171,7 +174,7 @@ def report(program: Path, out: Path, as_json: bool, **sections: Any) -> int:
     from gbfl_compile.reporting.page import report as write_page
 
     source = load(program)
-    size = write_page(source, out, **sections)
+    size = write_page(program, out, **sections)
     if as_json:
         screen.print_json({"program": digest(source), "out": str(out), "bytes": size})
     else:

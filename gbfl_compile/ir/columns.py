@@ -56,3 +56,9 @@ def recorded_marks(program: Program) -> tuple[str, ...]:
     columns = mining.get("data", {}).get("columns", ()) if isinstance(mining, dict) else ()
     marks = [column.get("missing_texts", ()) for column in columns if isinstance(column, dict)]
     return tuple(sorted({str(mark) for each in marks for mark in each}))
+
+
+def used_features(program: Program) -> tuple[bool, ...]:
+    """Which features some clause asks about: a table need not have the others."""
+    mentioned = {atom.feature for clause in program.clauses for atom in clause.atoms}
+    return tuple(feature in mentioned for feature in range(len(program.features)))

@@ -30,11 +30,12 @@ from gbfl_compile.reporting.behaviour import behaviour
 from gbfl_compile.reporting.evidence import Banner, TargetLine, banner, target_lines
 from gbfl_compile.reporting.features import SHOWN_FIGURES, feature_section
 from gbfl_compile.reporting.figures import figures
+from gbfl_compile.reporting.panel import MOST_EXAMPLES, Example, Panel, panel, with_script
 from gbfl_compile.reporting.row import points_of, row_reasons
 from gbfl_compile.reporting.rules import SHOWN, rules
 from gbfl_compile.reporting.text import class_names, one_line, shorten
 from gbfl_compile.tables.read import feature_row
-from gbfl_compile.tables.values import one_value_row
+from gbfl_compile.tables.values import one_value_row, value_rows
 from gbfl_compile.version import GENERATOR
 
 LARGEST_JSON = 64 * 2**20
@@ -70,17 +71,23 @@ class ReportInputs:
     """Which of the triplets is explained, where no row is given."""
     sizes: Sequence[Mapping[str, Any]] = field(default=())
     """Bytes of C builds, as `gbfl sizes --json` gives them."""
+    examples: Sequence[Example] = ()
+    """Rows that can be tried out in the page."""
+    interactive: bool = False
+    """Whether the page has a script."""
 
 
 def render_page(program: Program, inputs: ReportInputs | None = None) -> str:
-    """The report as one HTML document without scripts, pictures or fonts from elsewhere."""
+    """The report as one HTML document; nothing is fetched from elsewhere, and no script but its own can run."""
     inputs = inputs or ReportInputs()
     source = digest(program)
     lines = None if inputs.verdict is None else target_lines(inputs.verdict, source)
     targets = BACKENDS if not lines else [line.target for line in lines]
     audited = audit_section(inputs.audit, source)
     points, note = points_of(inputs.row, inputs.triplets, inputs.row_number)
+    script = panel(program, _examples(inputs)) if inputs.interactive else Panel()
     text: str = _template().render(
+        panel=script,
         title=_title(program),
         generator=GENERATOR,
         facts=_facts(program),
@@ -99,7 +106,13 @@ def render_page(program: Program, inputs: ReportInputs | None = None) -> str:
         sizes=[_size_line(size) for size in inputs.sizes],
         origin=_origin(program),
     )
-    return text
+    return with_script(text, script.script)
+
+
+def _examples(inputs: ReportInputs) -> list[Example]:
+    """The row that is explained, and the examples."""
+    own = [] if inputs.row is None else [Example("the row of this report", inputs.row)]
+    return [*own, *inputs.examples][:MOST_EXAMPLES]
 
 
 def report(
@@ -112,12 +125,16 @@ def report(
     row_number: int = 1,
     triplets: Triplets | File | None = None,
     sizes: File | Sequence[Mapping[str, Any]] | None = None,
+    examples: Any = None,
+    static: bool = False,
 ) -> int:
     """Write the report on a program to `out`; its size in bytes.
 
     verdict, audit: what `check` and `audit` returned, or a file of their JSON.
     row, row_number: a row to explain, or a table and which of its rows; without one, which of the triplets.
     sizes: an emitted C file to build and measure, or the measurements.
+    examples: a table (file, DataFrame or rows) whose first 200 rows can be tried out in the page, which then has them.
+    static: leave the page's script out.
     """
     source = as_program(program)
     if triplets is not None:
@@ -129,6 +146,8 @@ def report(
         triplets=None if triplets is None else triplets_for(source.features, triplets),
         row_number=row_number - 1,
         sizes=_sizes(sizes),
+        examples=() if examples is None else _example_rows(examples, source),
+        interactive=not static,
     )
     html = render_page(source, inputs).encode("utf-8")
     write_whole(Path(out), html)
@@ -140,6 +159,17 @@ def _row(row: Any, program: Program, number: int) -> Sequence[Value]:
     if program.kinds:
         return one_value_row(row, program, number)[0]
     return feature_row(row, program.features, number)[0]
+
+
+def _example_rows(table: Any, program: Program) -> list[Example]:
+    """The first rows of a table, by their number."""
+    if not program.kinds:
+        from gbfl_compile.tables.read import feature_rows
+
+        rows: list[list[Value]] = [list(row) for row in feature_rows(table, program.features)[:MOST_EXAMPLES].tolist()]
+    else:
+        rows = value_rows(table, program)[:MOST_EXAMPLES]
+    return [Example(f"row {number}", row) for number, row in enumerate(rows, 1)]
 
 
 def _sizes(source: File | Sequence[Mapping[str, Any]] | None) -> Sequence[Mapping[str, Any]]:

@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.columns import recorded_marks
+from gbfl_compile.ir.columns import recorded_marks, used_features
 from gbfl_compile.ir.kinds import ANY_OTHER, Codebook, Value, codebook, is_missing, plain_value
 from gbfl_compile.ir.nodes import Kind, Program
+from gbfl_compile.tables.batches import column_names
 from gbfl_compile.tables.kinds import MARKS, is_mark
 from gbfl_compile.tables.read import feature_rows, read_table, refuse_absent
 
@@ -22,14 +23,23 @@ TRUE_TEXTS, FALSE_TEXTS = ("true", "1"), ("false", "0")
 """How a CSV file writes a boolean, in any letters."""
 
 
-def has_values(program: Program) -> bool:
-    """Whether rows are more than numbers: there are words or dates, or texts meant missing in the program's table."""
-    return bool(program.kinds or recorded_marks(program))
+def has_values(program: Program, source: Any) -> bool:
+    """Whether rows are more than numbers: there are words or dates, texts that mean missing, or columns not needed."""
+    return bool(program.kinds or recorded_marks(program)) or _lacks_unused(program, source)
+
+
+def _lacks_unused(program: Program, source: Any) -> bool:
+    """Whether a table has no column for a feature that no rule asks about."""
+    unused = [name for name, used in zip(program.features, used_features(program), strict=True) if not used]
+    if not unused or not (isinstance(source, str | os.PathLike) or hasattr(source, "columns")):
+        return False
+    there = column_names(Path(source)) if isinstance(source, str | os.PathLike) else [str(c) for c in source.columns]
+    return not set(unused) <= set(there)
 
 
 def encoded_rows(source: Any, program: Program) -> Matrix:
     """Rows of a table (a file, a DataFrame or a matrix of numbers) as float64, words and dates encoded."""
-    if not has_values(program):
+    if not has_values(program, source):
         return feature_rows(source, program.features)
     return encode_values(program, value_rows(source, program), codebook(program))
 
@@ -37,7 +47,7 @@ def encoded_rows(source: Any, program: Program) -> Matrix:
 def coded_rows(source: Any, program: Program) -> tuple[Matrix, Codebook]:
     """The same, with a code of its own for every text of the table, and the book of these codes."""
     book = codebook(program)
-    if not has_values(program):
+    if not has_values(program, source):
         return feature_rows(source, program.features), book
     texts = [dict.fromkeys(listed) for listed in book.texts]
     values = value_rows(source, program)
@@ -92,8 +102,8 @@ def value_row(source: Any, program: Program) -> list[Value]:
     """A mapping of names to values, or a sequence of one value per feature; None is missing."""
     if isinstance(source, Mapping) or hasattr(source, "to_dict"):
         named = dict(source.items())
-        refuse_absent([str(name) for name in named], program.features, "the row")
-        source = [named[name] for name in program.features]
+        refuse_absent([str(name) for name in named], _used_names(program), "the row")
+        source = [named.get(name) for name in program.features]
     if isinstance(source, str | bytes) or not hasattr(source, "__iter__"):
         raise BadInput("a row is a mapping of features to values, or a sequence of one value per feature")
     values = list(source)
@@ -105,11 +115,19 @@ def value_row(source: Any, program: Program) -> list[Value]:
     ]
 
 
+def _used_names(program: Program) -> tuple[str, ...]:
+    """The features that some rule asks about.."""
+    used = zip(program.features, used_features(program), strict=True)
+    return tuple(name for name, is_used in used if is_used)
+
+
 def _table_rows(table: Any, program: Program, where: str, from_file: bool) -> list[list[Value]]:
-    refuse_absent(list(table.columns), program.features, where)
+    refuse_absent(list(table.columns), _used_names(program), where)
     marks = {*MARKS, *recorded_marks(program)} if from_file else None
     columns = [
         _column(table[name].tolist(), program.kind(feature), name, where, marks)
+        if name in table.columns
+        else [None] * len(table)
         for feature, name in enumerate(program.features)
     ]
     return [list(row) for row in zip(*columns, strict=True)]

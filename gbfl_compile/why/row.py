@@ -87,7 +87,7 @@ def explain_row(
             require_numbers(source, "explaining a row with triplets")
         values, rows = one_value_row(row, source, row_number)
         return RowExplanation(account(source, values), row_number, rows)
-    if has_values(source) and (isinstance(row, str | os.PathLike) or hasattr(row, "columns")):
+    if (isinstance(row, str | os.PathLike) or hasattr(row, "columns")) and has_values(source, row):
         values, rows = one_value_row(row, source, row_number)
         numbers = encode_row(source, values)
     else:

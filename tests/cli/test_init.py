@@ -26,7 +26,7 @@ def test_the_session_of_its_readme_works_as_written(tmp_path, monkeypatch, capsy
     for command in commands():
         assert main(command) == 0, (command, capsys.readouterr().err)
         verbs.append(command[0])
-    assert verbs == ["mine", "show", "show", "compile", "check", "score", "audit", "report", "reasons"]
+    assert verbs == ["mine", "show", "show", "compile", "check", "score", "audit", "report", "reasons", "mine"]
     out = capsys.readouterr().out
     assert "verdict: equal" in out
     assert "Would change it" in out
@@ -39,10 +39,14 @@ def test_it_writes_the_same_bytes_every_time(tmp_path):
     assert main(["init", str(tmp_path / "a"), "--quiet"]) == 0
     found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:16] for path in (tmp_path / "a").iterdir()}
     assert found.pop("README.md")
-    assert found == {"loans.csv": "240be95fd2df270c", "new.csv": "fae7e631bceff45f"}
+    assert found == {
+        "loans.csv": "240be95fd2df270c",
+        "loans_words.csv": "340340ca1b4f44e9",
+        "new.csv": "fae7e631bceff45f",
+    }
 
 
-@pytest.mark.parametrize("name", ["README.md", "loans.csv", "new.csv"])
+@pytest.mark.parametrize("name", ["README.md", "loans.csv", "loans_words.csv", "new.csv"])
 def test_nothing_is_overwritten(tmp_path, capsys, name):
     (tmp_path / name).write_text("mine")
     assert main(["init", str(tmp_path)]) == 2
@@ -55,4 +59,4 @@ def test_json(tmp_path, capsys):
     assert main(["init", str(tmp_path / "x"), "--json"]) == 0
     form = json.loads(capsys.readouterr().out)
     assert list(form) == ["folder", "files"]
-    assert len(form["files"]) == 3
+    assert len(form["files"]) == 4

@@ -87,6 +87,9 @@ def changed(form, path, value):
     return made
 
 
+NULL_ALLOWED = ("rows", "digest", "metadata_digest")
+
+
 def broken(form):
     """Forms with a key too few, a key too many, or a value of another type, each with what was done to it."""
     for path in places(form):
@@ -102,7 +105,7 @@ def broken(form):
                     yield f"{path} lacks {key}", made
         for other in (None, True, "text", 1.5, [], {}, -1):
             same_kind = type(other) is type(here) or {type(other), type(here)} == {int, float}
-            if path and not same_kind and not (path[-1] == "rows" and other is None):
+            if path and not same_kind and not (path[-1] in NULL_ALLOWED and other is None):
                 yield f"{path} is {other!r}", changed(form, path, other)
 
 

@@ -12,14 +12,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from gbfl_compile import GBFLClassifier
+from gbfl_compile.backends import emit
+from gbfl_compile.backends.artifacts import write_artifact
 from gbfl_compile.backends.score import score
 from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.columns import used_features
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.lowering import lower
 from gbfl_compile.mining.choice import Choice
 from gbfl_compile.mining.pipeline import mine
 from gbfl_compile.mining.table import read_sample
 from gbfl_compile.tables.kinds import encode_table
+from gbfl_compile.why.row import explain_row
 from tests.bench.words import impossible
 
 TELCO = Path(__file__).parents[3] / "shared" / "data" / "telco.csv.gz"
@@ -95,6 +99,34 @@ def test_the_same_table_gives_the_same_program_from_every_kind_of_file(tmp_path)
     programs = [mine(tmp_path / name, "default", train="gbm", clauses=4, note=quiet).program for name in
                 ("t.csv", "t.parquet")]  # fmt: skip
     assert programs[0] == programs[1]
+
+
+@pytest.mark.parametrize("target", ["python", "c", "onnx", "sql:duckdb"])
+def test_an_artifact_knows_the_marks_and_the_needed_columns_of_its_program(tmp_path, target):
+    table = loans(300)
+    table["income"] = table.income.astype(object).where(table.income.notna(), "unknown")
+    table.to_csv(tmp_path / "all.csv", index=False)
+    program = mine(
+        tmp_path / "all.csv",
+        "default",
+        train="gbm",
+        na=["unknown", "?"],
+        clauses=2,
+        out=tmp_path / "m.json",
+        note=quiet,
+    ).program
+    used = [name for name, asked in zip(program.features, used_features(program), strict=True) if asked]
+    assert len(used) < len(program.features)
+    assert "income" in used
+    table[[*used, "default"]].to_csv(tmp_path / "some.csv", index=False)
+    write_artifact(emit(program, target), tmp_path / "build")
+    folder = tmp_path / "build" / target.replace(":", "-")
+    labels = []
+    for source, data in ((program, "all.csv"), (program, "some.csv"), (folder, "all.csv"), (folder, "some.csv")):
+        score(source, tmp_path / data, tmp_path / "scored.csv")
+        labels.append(pd.read_csv(tmp_path / "scored.csv").label.tolist())
+    assert labels[0] == labels[1] == labels[2] == labels[3]
+    assert explain_row(program, tmp_path / "some.csv", row_number=2).account.answer.label == labels[0][1]
 
 
 def test_kinds_are_inferred_with_a_reason_and_can_be_set():
