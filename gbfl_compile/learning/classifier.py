@@ -238,15 +238,9 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return take_table(self, table, X, y)
         x, y = validate_training(self, X, y)
         names = getattr(self, "feature_names_in_", None)
-        self.domain_ = domain_of(
-            x,
-            base=self.base,
-            bounds=self.bounds,
-            features=names,
-            immutable=self.immutable,
-            directions=self.directions,
-            kinds=kinds_of(self, x, names),
-        )
+        limits: dict[str, Any] = {"base": self.base, "bounds": self.bounds, "immutable": self.immutable}
+        kinds = kinds_of(self, x, names)
+        self.domain_ = domain_of(x, features=names, directions=self.directions, kinds=kinds, **limits)
         # without a black box there is a y: it was required above
         model = default_black_box(x, y, self.random_state) if self.black_box is None else self.black_box
         self.black_box_ = as_black_box(model, x, features=names, time_limit=self.black_box_timeout)
