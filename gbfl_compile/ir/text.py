@@ -159,7 +159,9 @@ def _rate_text(rate: Any) -> str:
     """`observed 40 %, black box 12 %, where it is the answer (52 rows)`."""
     form: Mapping[str, Any] = rate if isinstance(rate, Mapping) else {}
     observed, own = form.get("observed"), form.get("black_box")
-    if not isinstance(observed, float) or not isinstance(own, float):
+    if not (
+        isinstance(observed, int | float) and isinstance(own, int | float) and 0 <= observed <= 1 and 0 <= own <= 1
+    ):
         return "answered for none of them"
     rows = printable(str(form.get("rows")))
     return f"observed {100 * observed:.0f} %, black box {100 * own:.0f} %, where it is the answer ({rows} rows)"

@@ -250,8 +250,8 @@ def _size_line(size: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
 def _origin(program: Program) -> list[tuple[str, list[tuple[str, str]]]]:
     """Where the program came from, part by part, as recorded in the metadata."""
     parts = []
-    if said := probability_lines(program):
-        parts.append(("probabilities", [("", one_line(line.removeprefix("probabilities: "), 240)) for line in said]))
+    if texts := probability_lines(program):
+        parts.append(("probabilities", [("", one_line(line.removeprefix("probabilities: "), 240)) for line in texts]))
     for key, value in sorted(program.metadata.items()):
         if key in WITH_SECTION:
             continue
