@@ -45,6 +45,7 @@ from gbfl_compile.checking.general.sql.values import (
     describe,
     fold,
     kinds_of,
+    note_use,
     number_of_truth,
 )
 from gbfl_compile.checking.reading.conditions import MIRRORED, ON_NUMBERS, Comparison
@@ -78,6 +79,7 @@ def null_test(engine: Engine, value: Value) -> Truth:
     def of(end: Value) -> Truth:
         match end:
             case Column(feature):
+                note_use(end)
                 return is_null(engine.nan, feature)
             case Constant(content):
                 return constant(content is None)
@@ -103,10 +105,14 @@ def comparison_of(engine: Engine, left: Value, comparison: Comparison, right: Va
         case (Constant(None), _) | (_, Constant(None)):
             return UNKNOWN
         case Column(feature), Constant():
+            note_use(left)
             return compare(engine.nan, feature, comparison, _bound_of(engine, right))
         case Constant(), Column(feature):
+            note_use(right)
             return compare(engine.nan, feature, MIRRORED[comparison], _bound_of(engine, left))
         case Column(feature), Column(other) if feature == other:
+            note_use(left)
+            note_use(right)
             return compared_with_itself(engine.nan, feature, comparison)
         case Constant(), Constant():
             return constant(_constants_compared(engine, left, comparison, right))
