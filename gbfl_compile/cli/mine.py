@@ -98,7 +98,7 @@ from gbfl_compile.errors import BadInput
 @click.option(
     "--probabilities",
     type=click.Choice(["observed", "score"]),
-    default="observed",
+    default="score",
     show_default=True,
     help="What probabilities are: rates observed on rows held out, or the rules' own, of their score.",
 )

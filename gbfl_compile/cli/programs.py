@@ -44,11 +44,12 @@ def show(program: Path, table: Path | None, row_number: int, triplets: Path | No
 
     source = load(program)
     lines = probability_lines(source)
+    spaced = ["", *lines] if lines else []
     if as_json:
         form = {"digest": digest(source), "rules": readable(source).split("\n"), "probabilities": lines}
         screen.print_json(form)
     else:
-        screen.print_wrapped(*readable(source).split("\n"), *lines, "", f"digest {digest(source)}")
+        screen.print_wrapped(*readable(source).split("\n"), *spaced, "", f"digest {digest(source)}")
     return EQUAL
 
 

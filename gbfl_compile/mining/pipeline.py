@@ -94,7 +94,7 @@ class Options:
     codes: tuple[str, ...] = ()
     immutable: tuple[str, ...] = ()
     baselines: bool = True
-    probabilities: Probabilities = "observed"
+    probabilities: Probabilities = "score"
 
 
 def _warn(note: str) -> None:
@@ -131,7 +131,7 @@ def mine(
     memory: str | int | None = None,
     black_box_timeout: float | None = None,
     baselines: bool = True,
-    probabilities: Probabilities = "observed",
+    probabilities: Probabilities = "score",
     out: str | os.PathLike[str] | None = None,
     triplets: str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,

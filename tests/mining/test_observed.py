@@ -1,4 +1,4 @@
-"""Observed rates are what `mine` gives by default; where it cannot, it says so, and it never claims more than it knows."""
+"""`mine` with observed rates: where it cannot observe any, it says so, and it never claims more than it knows."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from gbfl_compile.mining.unseen import UNSEEN_SHARE
 from gbfl_compile.reporting.page import render_page
 
 ENOUGH = int(FEWEST_ROWS / UNSEEN_SHARE / TEST_SHARE)
-QUICK = {"clauses": 2, "explainer": "greedy", "baselines": False, "note": str}
+QUICK = {"clauses": 2, "explainer": "greedy", "baselines": False, "note": str, "probabilities": "observed"}
 
 
 def noisy_table(rows):
@@ -33,7 +33,7 @@ def observed():
     return mine(noisy_table(ENOUGH), "y", train="gbm", **QUICK)
 
 
-def test_probabilities_are_observed_by_default_and_everything_says_so(observed):
+def test_probabilities_are_observed_and_everything_says_so(observed):
     facts = observed.program.metadata["probabilities"]
     assert (facts["emitted"], facts["rows"], facts["unseen"]) == ("observed", FEWEST_ROWS, True)
     assert sum(rate["rows"] for rate in facts["by_class"]) == FEWEST_ROWS
@@ -53,7 +53,7 @@ def test_the_rows_observed_are_not_those_that_figures_are_of(observed):
 
 
 def test_the_choice_of_probabilities_changes_no_label(observed):
-    score = mine(noisy_table(ENOUGH), "y", train="gbm", probabilities="score", **QUICK).program
+    score = mine(noisy_table(ENOUGH), "y", train="gbm", **{**QUICK, "probabilities": "score"}).program
     rows = np.random.default_rng(1).normal(size=(500, 2))
     assert (evaluate_many(score, rows).labels == evaluate_many(observed.program, rows).labels).all()
     assert isinstance(score.decision, Scorecard)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -52,6 +53,9 @@ from gbfl_compile.checking.reading.conditions import MIRRORED, ON_NUMBERS, Compa
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.reading.work_limit import pay
 from gbfl_compile.ir.intervals import above, below
+
+WORD = re.compile(r"[A-Za-z0-9_]+")
+"""Texts that are equal to every engine or, where they differ in more than case, to none."""
 
 
 def truth_of(engine: Engine, value: Value) -> Truth:
@@ -140,7 +144,9 @@ def _bound_of(engine: Engine, constant_: Constant) -> float:
 def _constants_compared(engine: Engine, left: Constant, comparison: Comparison, right: Constant) -> bool:
     a, b = left.value, right.value
     if isinstance(a, str) and isinstance(b, str) and comparison in ("==", "!="):
-        if not engine.exact_texts:
+        if not engine.exact_texts and not (
+            WORD.fullmatch(a) and WORD.fullmatch(b) and (a == b or a.lower() != b.lower())
+        ):
             raise Unread(f"texts compared: {engine.name} may take different ones for equal")
         return (a == b) == (comparison == "==")
     if isinstance(a, bool) and isinstance(b, bool) and comparison in ("==", "!="):

@@ -19,10 +19,12 @@ from gbfl_compile.checking.reading.work_limit import pay
 from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.intervals import values_of
 from gbfl_compile.ir.kinds import intervals_in
-from gbfl_compile.ir.nodes import Label, Leaf, Program, Split
+from gbfl_compile.ir.nodes import Label, Leaf, Program, Scorecard, Split
 from gbfl_compile.ir.nodes import Tree as ApprovedTree
 
 MOST_STEPS = 200_000
+MOST_CLAUSES = 10
+"""Of a scorecard that is written out as choices."""
 MOST_ORDERED = 5
 """Up to so many classes every order of their scores is tried (541 of them, ties included)."""
 
@@ -79,7 +81,7 @@ def decision(engine: Engine, answers: Answers, classes: tuple[Label, ...]) -> Tr
 
 def where_it_answers(holds: Formula, answers: Answers, approved: Program) -> Answers:
     """The answers where a row comes out; elsewhere what was approved, so that only rows that come out are compared."""
-    if not isinstance(approved.decision, ApprovedTree):
+    if is_scored([answers.label]) or (answers.probabilities and not isinstance(approved.decision, ApprovedTree)):
         raise Unread("a filter on features beside points")
     if answers.scores or answers.leaf is not None or answers.reason is not None:
         raise Unread("a leaf, a reason or scores of rows of which some are left out")
@@ -94,7 +96,8 @@ def where_it_answers(holds: Formula, answers: Answers, approved: Program) -> Ans
     ]
 
     def value(end: Callable[[tuple[float, ...]], Constant]) -> Value:
-        assert isinstance(approved.decision, ApprovedTree)  # noqa: S101 - asked above
+        if not isinstance(approved.decision, ApprovedTree):
+            return _by_points(conditions, approved.decision, end)
         known: dict[int, Value] = {}
         for place in range(len(approved.decision.nodes) - 1, -1, -1):
             match approved.decision.nodes[place]:
@@ -110,6 +113,20 @@ def where_it_answers(holds: Formula, answers: Answers, approved: Program) -> Ans
         for place, each in enumerate(answers.probabilities)
     )
     return Answers(pick(holds, answers.label, label), probabilities)
+
+
+def _by_points(conditions: Sequence[Formula], card: Scorecard, end: Callable[[tuple[float, ...]], Constant]) -> Value:
+    """A scorecard as a choice by each of its clauses in turn."""
+    if len(conditions) > MOST_CLAUSES:
+        raise Unread(f"a filter on features beside more than {MOST_CLAUSES} clauses with points")
+
+    def value(place: int, scores: tuple[int, ...]) -> Value:
+        if place == len(conditions):
+            return end(tuple(map(float, scores)))
+        more = tuple(a + b for a, b in zip(scores, card.points[place], strict=True))
+        return pick(conditions[place], value(place + 1, more), value(place + 1, scores))
+
+    return value(0, tuple(card.bias))
 
 
 def _winner(engine: Engine, classes: tuple[Label, ...]) -> Callable[[Value], int]:
