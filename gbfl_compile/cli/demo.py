@@ -249,7 +249,7 @@ def _black_box_chapter(mined: MiningResult) -> Sequence[str]:
     return (
         "",
         "2  A BLACK BOX",
-        f"   Gradient boosting learned from {rows['training']:,} of the loans. On {rows['test']} others, which it",
+        f"   Gradient boosting learned from {rows['training']:,} of the loans. On the other {rows['test']}, which it",
         f"   never saw, it is right {_percent(mined.black_box_accuracy)} of the time. Always saying",
         f'   "paid back" would be right {_percent(max(counts) / sum(counts))} of the time. Nobody can read it.',
     )

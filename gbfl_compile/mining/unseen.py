@@ -34,6 +34,6 @@ def split_unseen(sample: Sample, seed: int) -> Sample:
 def reason_for_score(sample: Sample, probabilities: Probabilities) -> dict[str, Any]:
     """What is recorded where no rates were observed: which probabilities the program has instead, and why."""
     if probabilities == "score":
-        return {"emitted": "score", "why": "--probabilities score"}
+        return {"emitted": "score", "why": "--probabilities observed makes them rates"}
     held_out, needed = len(sample.split.x_test), int(np.ceil(FEWEST_ROWS / UNSEEN_SHARE))
     return {"emitted": "score", "why": f"{held_out} rows are held out, and {needed} are needed to observe rates"}

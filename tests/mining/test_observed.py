@@ -58,7 +58,9 @@ def test_the_choice_of_probabilities_changes_no_label(observed):
     assert (evaluate_many(score, rows).labels == evaluate_many(observed.program, rows).labels).all()
     assert isinstance(score.decision, Scorecard)
     assert score.decision == replace(observed.program.decision, bands=())
-    assert probability_lines(score) == ["probabilities: the rules' own, not observed (--probabilities score)"]
+    assert probability_lines(score) == [
+        "probabilities: the rules' own, not observed (--probabilities observed makes them rates)"
+    ]
 
 
 def test_too_few_rows_leave_the_score_and_all_rows_to_measure_on():
