@@ -11,6 +11,7 @@ from typing import Any, assert_never
 
 from gbfl_compile.checking.reading.nodes import And, Ask, Condition, Not, PointDecision, Reading, StepDecision, Test
 from gbfl_compile.checking.reading.nodes import Or as AnyOf
+from gbfl_compile.ir.nodes import Leaf, OneOf, Program, Scorecard
 
 
 def rows_that_differ(a: Reading, b: Reading, budget_seconds: float = 60.0) -> list[float] | bool | None:
@@ -32,6 +33,98 @@ def rows_that_differ(a: Reading, b: Reading, budget_seconds: float = 60.0) -> li
         return None
     model = solver.model()
     return [_number(z3, model.eval(value, model_completion=True)) for value in row]
+
+
+def programs_differ(a: Program, b: Program, budget_seconds: float = 60.0) -> bool | None:
+    """Whether some row of values gets different labels; None where z3 gives up.
+
+    Straight from the programs, without codes: texts are of a sort of their own, of which z3 knows nothing but that those
+    which are written differ. Days and microseconds are integers of the calendar, and missing is a truth of its own.
+    """
+    z3: Any = importlib.import_module("z3")
+    text = z3.DeclareSort("Text")
+    written = {
+        value
+        for clause in (*a.clauses, *b.clauses)
+        for atom in clause.atoms
+        if isinstance(atom, OneOf)
+        for value in atom.values
+    }
+    texts = {value: z3.Const(f"t{place}", text) for place, value in enumerate(sorted(written))}
+    solver = z3.Solver()
+    solver.set("timeout", max(1, int(budget_seconds * 1000)))
+    if len(texts) > 1:
+        solver.add(z3.Distinct(list(texts.values())))
+    row = []
+    for feature in range(len(a.features)):
+        kind, missing = a.kind(feature), z3.Bool(f"missing{feature}")
+        if kind == "number":
+            value = z3.FP(f"x{feature}", z3.FPSort(11, 53))
+            solver.add(missing == z3.fpIsNaN(value))
+        elif kind in ("date", "timestamp"):
+            value = z3.Int(f"x{feature}")
+            ends = (-719162, 2932896) if kind == "date" else (-(2**53), 2**53)
+            solver.add(value >= ends[0], value <= ends[1])
+        else:
+            value = z3.Const(f"x{feature}", text)
+        row.append((value, missing))
+    solver.add(_label(z3, a, row, texts) != _label(z3, b, row, texts))
+    answer = solver.check()
+    return True if answer == z3.sat else False if answer == z3.unsat else None
+
+
+def _label(z3: Any, program: Program, row: list[Any], texts: dict[str, Any]) -> Any:
+    holds = [z3.And([_atom(z3, program, atom, row, texts) for atom in clause.atoms]) for clause in program.clauses]
+    if isinstance(program.decision, Scorecard):
+        terms = tuple(zip(holds, program.decision.points, strict=True))
+        return _winner_of_points(z3, program.decision.bias, terms)
+    found: dict[int, Any] = {}
+    for index in reversed(range(len(program.decision.nodes))):
+        node = program.decision.nodes[index]
+        if isinstance(node, Leaf):
+            found[index] = z3.IntVal(node.winner)
+        else:
+            found[index] = z3.If(holds[node.clause], found[node.then], found[node.otherwise])
+    return found[0]
+
+
+def _winner_of_points(z3: Any, bias: tuple[int, ...], terms: tuple[Any, ...]) -> Any:
+    best, winner = None, None
+    for c, start in enumerate(bias):
+        score = z3.IntVal(start) + z3.Sum([z3.If(h, z3.IntVal(points[c]), z3.IntVal(0)) for h, points in terms])
+        ahead = z3.BoolVal(True) if best is None else score > best
+        best, winner = (
+            (score, z3.IntVal(c)) if best is None else (z3.If(ahead, score, best), z3.If(ahead, z3.IntVal(c), winner))
+        )
+    return winner
+
+
+def _atom(z3: Any, program: Program, atom: Any, row: list[Any], texts: dict[str, Any]) -> Any:
+    value, missing = row[atom.feature]
+    if isinstance(atom, OneOf):
+        listed = z3.Or([value == texts[each] for each in atom.values])
+        inside = z3.Not(listed) if atom.negated else listed
+    else:
+        is_number = program.kind(atom.feature) == "number"
+        parts = []
+        for bound, closed, is_low in ((atom.lo, atom.lo_closed, True), (atom.hi, atom.hi_closed, False)):
+            if bound is None:
+                continue
+            if is_number:
+                end = z3.FPVal(bound, value.sort())
+                sign = {
+                    (True, True): z3.fpGEQ,
+                    (True, False): z3.fpGT,
+                    (False, True): z3.fpLEQ,
+                    (False, False): z3.fpLT,
+                }
+                parts.append(sign[is_low, closed](value, end))
+            else:
+                end = z3.IntVal(int(bound))  # days and microseconds are whole
+                near = value >= end if is_low else value <= end
+                parts.append(near if closed else z3.And(near, value != end))
+        inside = z3.And(parts)
+    return z3.If(missing, z3.BoolVal(atom.if_missing), inside)
 
 
 def _winner(z3: Any, reading: Reading, row: list[Any]) -> Any:
