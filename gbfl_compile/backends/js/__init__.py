@@ -286,7 +286,7 @@ def _refuse_labels(classes: tuple[Label, ...]) -> None:
 
 
 def _refuse_leads(program: Program) -> None:
-    """Points are below 2^53, their difference need not be: a lead is rounded there, and so is what it is held against."""
+    """Points are below 2^53 and their difference need not be: past it the lead is rounded, and so is a band's bound."""
     bands = program.decision.bands if isinstance(program.decision, Scorecard) else ()
     for band in (band for own in bands for band in own if band.least > EXACT):
         raise BadInput(f"target js: a band from a lead of {band.least} points on: JavaScript has doubles, at most 2^53")
