@@ -70,7 +70,8 @@ def audit(
         from, and whether it reads float32 rows.
     database, view: a URL or an open database, and a view there, or several.
     scored: a table of rows and predictions: a file, or a table of the database.
-    label, columns: the column of labels of a view or scored table; feature -> column, where names differ.
+    label, columns: the column of labels of a view, scored table or hand-written .sql file; feature -> column, where
+        names differ.
     classes: class -> label, where deployed labels are not the names of the classes: {"yes": 1, "no": 0}. 1, True and
         "1" are three labels.
     probabilities, tolerance, drift: compare the scored table's probabilities, how far each may be off where they were
@@ -112,7 +113,7 @@ def audit(
     inputs = AuditInput(approved, rows, points, budget_seconds, dict(columns or {}), time_limit, book=book)
     if classes is not None:
         inputs = _with_labels(inputs, classes)
-    verdicts = [audit_file(inputs, Path(path), dialect) for path in files]
+    verdicts = [audit_file(inputs, Path(path), dialect, label) for path in files]
     if library is not None:
         verdicts.append(_audit_library(inputs, Path(library), name, source, float32))
     in_database = scored is not None and database is not None and not Path(scored).exists()

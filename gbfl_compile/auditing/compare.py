@@ -56,6 +56,8 @@ class AuditInput:
     """Feature -> column, where a table has other names."""
     time_limit: float = 60.0
     """Seconds that running a deployed thing may take."""
+    holds_nan: bool = True
+    """Whether columns of doubles may hold NaN, as far as their engine lets them."""
     names: tuple[Label, ...] | None = None
     """The approved program's own names of the classes, where labels are deployed otherwise."""
     book: Codebook | None = None

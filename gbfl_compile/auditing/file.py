@@ -27,10 +27,11 @@ from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files.atomic import read_whole
 
 TARGETS = {".py": "python", ".c": "c", ".onnx": "onnx", ".js": "js"}
+OPENING = "-- gbfl ["
 HEADER_TARGET = '["target", "sql:'
 
 
-def audit_file(inputs: AuditInput, path: Path, dialect: str | None = None) -> DeployedVerdict:
+def audit_file(inputs: AuditInput, path: Path, dialect: str | None = None, label: str | None = None) -> DeployedVerdict:
     """The verdict on one file. A graph and SQL are run on witnesses too; Python, C and JavaScript are only read."""
     content = read_whole(path, LARGEST)
     target = _target(path, content, dialect)
@@ -45,6 +46,8 @@ def audit_file(inputs: AuditInput, path: Path, dialect: str | None = None) -> De
             _refuse_other_classes(inputs, content)
         artifact = read_artifact(target, files, approved, options, labels)
     except Unread as error:
+        if target.startswith("sql:") and OPENING.encode() not in content and not approved.kinds:
+            return _audit_by_hand(inputs, deployed, content, target.removeprefix("sql:"), label)
         return replace(deployed, verdict="unread", reason=str(error), proof=ArtifactProof("unread", str(error)))
     except CannotRun as error:
         return replace(deployed, reason=str(error))
@@ -54,6 +57,22 @@ def audit_file(inputs: AuditInput, path: Path, dialect: str | None = None) -> De
     if target.startswith("sql:"):
         verdict = _use_header(verdict, inputs, content)
     return weaker_without_run(_run(verdict, inputs, target, path, files))
+
+
+def _audit_by_hand(
+    inputs: AuditInput, deployed: DeployedVerdict, content: bytes, dialect: str, label: str | None
+) -> DeployedVerdict:
+    """SQL without our header, as people write it."""
+    from gbfl_compile.auditing.plain_sql import audit_plain_sql
+
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return replace(deployed, verdict="unread", reason="is not UTF-8", proof=ArtifactProof("unread", "is not UTF-8"))
+    try:
+        return audit_plain_sql(inputs, deployed, text, dialect, label or "label")
+    except CannotRun as error:
+        return replace(deployed, reason=str(error))
 
 
 def _target(path: Path, content: bytes, dialect: str | None) -> str:

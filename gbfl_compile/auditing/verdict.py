@@ -104,6 +104,8 @@ class DeployedVerdict:
     """Features that are read from a column of another name, with that column."""
     class_labels: Mapping[str, Any] = field(default_factory=dict)
     """How each class is deployed, where the auditor said so."""
+    row_effects: tuple[str, ...] = ()
+    """What a view or query does to rows (WHERE, joins, DISTINCT): the verdict is about the rows that come out."""
     executed: str | None = None
     """What exactly was run."""
     not_executed: str | None = None
@@ -241,6 +243,7 @@ OPTIONAL = (
     "column_types",
     "feature_columns",
     "class_labels",
+    "row_effects",
     "executed",
     "not_executed",
     "arithmetic",
@@ -315,6 +318,10 @@ def _notes(one: DeployedVerdict) -> Iterator[tuple[str, str | None]]:
     yield "columns", ", ".join(f"{feature} is read from {name}" for feature, name in one.feature_columns.items())
     yield "column types", ", ".join(f"{name} is {kind}" for name, kind in one.column_types.items())
     yield "the proof assumes", one.proof_assumes
+    yield (
+        "rows",
+        "; ".join(one.row_effects) and f"the verdict is about the rows that come out: {'; '.join(one.row_effects)}",
+    )
     yield "executed", one.executed
     yield "not executed", one.not_executed
     yield "arithmetic", one.arithmetic

@@ -90,8 +90,10 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     max_depth : for the tree; "cv" lets held-out rows choose for the paper's trees, and is 5 for "joint"
     min_samples_leaf : how many rows of X every leaf of the joint tree holds at least; None is 5, or one in 30 rows of a
         small table. For the paper's trees how many points, and None is 1
-    max_clauses : how many clauses a rule set or rule list may have
+    max_clauses : how many clauses a rule set or rule list may have; held-out rows may choose fewer for a rule set
     max_atoms : how many bounds each clause may have, except those of the paper's trees
+    points : the most points a clause of a rule set gives or takes (5, 10, 100); bounds that do not matter are dropped
+        then. None rounds its weights to points of 2**-10 logit and drops nothing
     C : inverse strength of the L2 penalty on a rule set's weights
     fit_on : "triplets" (x, PP and PN, each with the black box's class) or "x" (the paper's)
     labels : "black_box" or "true": the label of x in the fit; PP and PN have no true label
@@ -129,6 +131,7 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         min_samples_leaf: int | None = None,
         max_clauses: int = 32,
         max_atoms: int = 4,
+        points: int | None = 10,
         C: float = 1.0,
         fit_on: str = "triplets",
         labels: str = "black_box",
@@ -161,6 +164,7 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.min_samples_leaf = min_samples_leaf
         self.max_clauses = max_clauses
         self.max_atoms = max_atoms
+        self.points = points
         self.C = C
         self.fit_on = fit_on
         self.labels = labels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -18,6 +19,7 @@ from gbfl_compile.learning.heads.grids import Grid
 from gbfl_compile.learning.heads.joint_tree import TreeSettings, fit_joint_tree
 from gbfl_compile.learning.heads.points import Head, fitting_points, triplet_rows, triplets_side_by_side
 from gbfl_compile.learning.heads.refit import SEARCHED_ROWS, fit_to_all_rows, searched_rows
+from gbfl_compile.learning.heads.rounding import round_thresholds
 from gbfl_compile.learning.heads.rule_list import fit_rule_list
 from gbfl_compile.learning.heads.rules import PathPoint, RuleSettings, fit_rules
 from gbfl_compile.learning.heads.tree import MAX_DEPTH, fit_tree
@@ -28,6 +30,10 @@ HEADS: tuple[str, ...] = get_args(HeadKind)
 TreeMode: TypeAlias = Literal["joint"] | Mode
 """A tree fitted to whole triplets, or one of the paper's: CART over clauses mined from single rows."""
 TREE_MODES: tuple[TreeMode, ...] = ("joint", *MODES)
+ENOUGH_ROWS: Mapping[HeadKind, int] = {"tree": 5_000, "rules": 10_000, "rule_list": 20_000}
+"""A head that searches its own clauses does so on this many rows; more of them change little and take long."""
+CHOOSING_ROWS, FEWEST_CHOOSING, HELD_OUT = 2_000, 40, 4
+"""Rows that choose the number of clauses: at most, at least, and one in how many is held out."""
 LEAF_ROWS, ROWS_PER_LEAF = 5, 30
 """A leaf holds this many of the user's rows; of a small table, one in so many of them."""
 
@@ -49,6 +55,7 @@ class Recipe:
     max_clauses: int
     max_atoms: int
     ridge: float
+    points: int | None
     methods: int = 1
     """How many methods explained each row: so often it is among the rows to fit."""
 
@@ -76,12 +83,13 @@ def fit_head(
 ) -> FittedHead:
     """Fit one head. `own` labels x in the fit; `truth`, where known, only measures; `extra` rows help it.
 
-    With more than SEARCHED_ROWS rows the head is searched on some of them, and its numbers are fitted to all.
+    With more rows than enough the head is searched on some of them, and its numbers are fitted to all.
     """
     clauses = _mine(recipe, e, domain) if recipe.head == "tree" and recipe.mode != "joint" else None
-    if len(e.x) <= SEARCHED_ROWS:
+    most = SEARCHED_ROWS if clauses is not None else min(SEARCHED_ROWS, ENOUGH_ROWS[recipe.head])
+    if len(e.x) <= most:
         return _search(recipe, clauses, e, own, domain, n_classes, truth, extra, None)
-    rows, weight = searched_rows(e.label, SEARCHED_ROWS)
+    rows, weight = searched_rows(e.label, most)
     some_truth = None if truth is None else truth[rows]
     fitted = _search(recipe, clauses, some_rows(e, rows), own[rows], domain, n_classes, some_truth, extra, weight)
     book = None if domain.table is None else domain.table.columns.book
@@ -97,7 +105,8 @@ def _mine(recipe: Recipe, e: Explanations, domain: Domain) -> tuple[MinedClauses
 
 
 def _rule_settings(recipe: Recipe) -> RuleSettings:
-    return RuleSettings(search=SearchSettings(max_atoms=recipe.max_atoms, ridge=recipe.ridge))
+    search = SearchSettings(max_atoms=recipe.max_atoms, ridge=recipe.ridge)
+    return RuleSettings(search=search, points=recipe.points)
 
 
 def _search(
@@ -113,25 +122,52 @@ def _search(
 ) -> FittedHead:
     """The head that fits these rows."""
     settings = _rule_settings(recipe)
+    columns = None if domain.table is None else domain.table.columns
+    triplets = triplets_side_by_side(e, own, n_classes, recipe.role_weights, extra, row_weight)
     explained = e if extra is None else concatenate([e, extra])
     if recipe.head == "rules":
         rows = triplet_rows(e, own, n_classes, recipe.role_weights, truth, extra, row_weight)
         mine = np.bincount(rows.x[: rows.measured], minlength=len(rows.points)) / recipe.methods
         grid = _grid(rows.points, mine, explained, domain, settings)
-        (rule_set,) = fit_rules(rows, grid, (recipe.max_clauses,), settings)
-        return FittedHead(rule_set.head, None, None, rule_set.path)
+        (rule_set,) = fit_rules(rows, grid, (_enough_clauses(recipe, e, domain, n_classes, extra),), settings)
+        return FittedHead(round_thresholds(rule_set.head, triplets, 0, columns), None, None, rule_set.path)
     if recipe.head == "tree" and clauses is None:
-        triplets = triplets_side_by_side(e, own, n_classes, recipe.role_weights, extra, row_weight)
         grid = _grid(triplets.x, triplets.own / recipe.methods, explained, domain, settings)
-        return FittedHead(fit_joint_tree(triplets, grid, _tree_settings(recipe, len(e.x))), None, None, ())
+        tree = _tree_settings(recipe, len(e.x))
+        head = round_thresholds(fit_joint_tree(triplets, grid, tree), triplets, tree.least_rows, columns)
+        return FittedHead(head, None, None, ())
     points = fitting_points(e, own, recipe.role_weights, n_classes, row_weight)
     if clauses is None:
         mine = (np.arange(len(points.x)) < len(e.x)) / recipe.methods
         grid = _grid(points.x, mine, e, domain, settings)
-        return FittedHead(fit_rule_list(points, grid, recipe.max_clauses, settings.search), None, None, ())
+        rule_list = fit_rule_list(points, grid, recipe.max_clauses, settings.search)
+        return FittedHead(round_thresholds(rule_list, triplets, 0, columns), None, None, ())
     mined, steps = clauses
     candidates = _candidates(mined, recipe.single_bounds)
     return FittedHead(fit_tree(candidates, points, recipe.max_depth, recipe.min_samples_leaf or 1), mined, steps, ())
+
+
+def _enough_clauses(recipe: Recipe, e: Explanations, domain: Domain, n_classes: int, extra: Explanations | None) -> int:
+    """How many clauses a rule set needs, by held-out rows: the fewest after which more are no better on average."""
+    row = np.arange(len(e.x)) % -(-len(e.x) // recipe.methods)  # however many methods explained it
+    step = -(-len(e.x) // CHOOSING_ROWS)
+    if len(row) < FEWEST_CHOOSING or recipe.max_clauses < 2:
+        return recipe.max_clauses
+    is_held_out = row // step % HELD_OUT == 0
+    held_out, others = (some_rows(e, np.flatnonzero((row % step == 0) & side)) for side in (is_held_out, ~is_held_out))
+    if extra is not None:
+        others = concatenate([others, some_rows(extra, np.arange(0, len(extra.x), 2))])
+    settings = replace(_rule_settings(recipe), swaps=0, points=None)
+    # rows without weight are measured and not fitted
+    unseen = np.zeros(len(held_out.x))
+    rows = triplet_rows(held_out, held_out.label, n_classes, recipe.role_weights, None, others, unseen)
+    mine = np.bincount(rows.x, minlength=len(rows.points)).astype(np.float64)
+    (grown,) = fit_rules(rows, _grid(rows.points, mine, others, domain, settings), (recipe.max_clauses,), settings)
+    shares = np.array([point.c_tb_all for point in grown.path], dtype=np.float64)
+    for count, share in enumerate(shares[:-1].tolist()):
+        if share >= shares[count + 1 :].mean() and share >= shares.max() - 1.0:
+            return count
+    return recipe.max_clauses
 
 
 def _tree_settings(recipe: Recipe, rows: int) -> TreeSettings:

@@ -47,6 +47,8 @@ def check_parameters(model: Any) -> None:
             continue
         if not _is_whole(getattr(model, name)) or getattr(model, name) < 1:
             raise BadInput(f"{name}={getattr(model, name)!r}: a whole number, at least 1")
+    if model.points is not None and (not _is_whole(model.points) or model.points < 1):
+        raise BadInput(f"points={model.points!r}: a whole number, at least 1, or None for points of 2**-10 logit")
     if model.n_jobs is not None and (not _is_whole(model.n_jobs) or model.n_jobs == 0):
         raise BadInput(f"n_jobs={model.n_jobs!r}: a whole number but 0 (-1 is all processors), or None")
     if model.extra_rows is not None and (not _is_whole(model.extra_rows) or model.extra_rows < 0):
@@ -88,6 +90,7 @@ def recipe_of(model: Any) -> Recipe:
         max_clauses=model.max_clauses,
         max_atoms=model.max_atoms,
         ridge=1.0 / model.C,
+        points=model.points,
     )
 
 

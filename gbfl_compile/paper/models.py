@@ -14,16 +14,33 @@ from gbfl_compile.ir.batch import clause_column
 from gbfl_compile.ir.kinds import intervals_in
 from gbfl_compile.ir.nodes import Clause, Interval, Program
 from gbfl_compile.ir.text import printable
-from gbfl_compile.learning.baselines import AugmentedTree, DistilledTree, StandardTree, deal_folds
+from gbfl_compile.learning.baselines import AugmentedTree, DistilledTree, StandardTree
 from gbfl_compile.learning.black_box.ask import as_black_box
 from gbfl_compile.learning.classifier import GBFLClassifier
 from gbfl_compile.learning.clauses.mine import MinedClauses
 from gbfl_compile.learning.consistency import consistency_on
-from gbfl_compile.learning.explain.explanations import Explanations, concatenate, domain_of, some_rows, triplets_of
+from gbfl_compile.learning.explain.explanations import (
+    Explanations,
+    concatenate,
+    domain_of,
+    infer_kinds,
+    some_rows,
+    triplets_of,
+)
 from gbfl_compile.learning.explain.greedy import Greedy, explain_greedily
+from gbfl_compile.learning.explain.nearest import Nearest, explain_by_nearest, with_examples
+from gbfl_compile.learning.explain.spheres import Spheres, explain_by_spheres
 from gbfl_compile.learning.rule_table import rule_table
 from gbfl_compile.lowering import lower
 from gbfl_compile.paper.datasets import KAPPA, Dataset, Split, network_of, split_of
+from gbfl_compile.paper.study import (
+    STUDIED,
+    RoundedRules,
+    fit_regression,
+    foreign_figures,
+    ranking_study,
+    round_points,
+)
 from gbfl_compile.passes.drop_unused_clauses import drop_unused_clauses
 
 TOP = 5
@@ -103,15 +120,19 @@ MODELS = (
     "augmentation",
     "gbfl-literal",
     "gbfl-faithful",
+    "tree",
     "ours-32",
+    "ours-32-points",
     "ours-100",
-    "ours",
     "black-box",
 )
 BESIDE = ("augmentation-more", "ours-32-plain")
 """Two more models where ours uses made-up rows: Augmentation with the same rows, and ours without them."""
-BUDGETS: Mapping[str, int] = {"ours-32": 32, "ours-100": 100, "ours without a budget": 200}
-"""The budgets `ours` chooses from. Growth must end somewhere: without a budget it ends at 200 clauses."""
+BUDGETS: Mapping[str, int] = {"ours-32": 32, "ours-100": 100}
+FOREIGN_ROWS = 300
+"""Test rows that are explained by methods other than greedy."""
+FOREIGN = ("standard", "distillation", "augmentation", "gbfl-faithful", "tree", "ours-32", "ours-32-points", "ours-100")
+"""Models that are measured under foreign explainers, beside those of BESIDE and ours fitted to greedy alone."""
 MINED = ("gbfl-literal", "gbfl-faithful")
 """Models whose clauses are mined from single rows."""
 LISTED = ("gbfl-faithful", "ours-32")
@@ -128,7 +149,12 @@ class _Scene:
     split: Split
     network: Any
     training: Explanations
+    """By the greedy method, for the paper's own models and baselines."""
+    methods: dict[str, Explanations]
+    """By each default method, for ours."""
     test: Explanations
+    others: dict[str, Explanations]
+    """Some test rows by other methods."""
     seed: int
 
 
@@ -152,36 +178,62 @@ def measure_models(dataset: Dataset, seed: int, rows: int) -> dict[str, Any]:
 def _explain(dataset: Dataset, seed: int, rows: int) -> _Scene:
     split = split_of(dataset, rows, seed)
     network = network_of(dataset, split, seed)
-    black_box, domain = as_black_box(network, split.x), domain_of(split.x)
+    black_box = as_black_box(network, split.x)
+    domain = with_examples(domain_of(split.x, kinds=infer_kinds(split.x)), black_box, split.x)
     training, test = (
         explain_greedily(black_box, points, domain, Greedy(kappa=KAPPA)) for points in (split.x, split.x_test)
     )
-    return _Scene(dataset, split, network, training, test, seed)
+    nearest, some = Nearest(kappa=KAPPA), split.x_test[:FOREIGN_ROWS]
+    methods = {"greedy": training, "nearest": explain_by_nearest(black_box, split.x, domain, nearest)}
+    others = {
+        "nearest": explain_by_nearest(black_box, some, domain, nearest),
+        "spheres": explain_by_spheres(black_box, some, domain, Spheres(kappa=KAPPA, seed=seed)),
+    }
+    return _Scene(dataset, split, network, training, methods, test, others, seed)
 
 
 def _fit_and_measure(scene: _Scene) -> dict[str, Any]:
     models: dict[str, dict[str, Any]] = {}
     listings: dict[str, list[str]] = {}
     mining_counts: dict[str, dict[str, Any]] = {}
-    extra = None
-    for name, fit in _fittings(scene).items():
-        fitted, models[name] = _fit_and_time(scene, fit)
+    fitted: dict[str, Any] = {}
+    for name, fit in _fittings(scene, fitted).items():
+        fitted[name], models[name] = _fit_and_time(scene, fit)
         if name in LISTED:
-            listings[name] = listing(lower(fitted), scene.training, scene.dataset.features)
+            listings[name] = listing(lower(fitted[name]), scene.training, scene.dataset.features)
         if name in MINED:
-            mining_counts[name] = mining(fitted.mined_, scene.training)
-        if name == "ours-32":
-            extra = fitted.extra_explanations_
-    begun = time.perf_counter()
-    budget = _choose_budget(scene)
-    models["ours"] = (
-        dict(models[budget]) if budget in models else _fit_and_time(scene, _fitting(scene, BUDGETS[budget]))[1]
-    )
-    models["ours"]["seconds"] = time.perf_counter() - begun
+            mining_counts[name] = mining(fitted[name].mined_, scene.training)
+    extra = fitted["ours-32"].extra_explanations_
     models["black-box"] = _measure(scene, scene.network)
-    for name, fit in ({} if extra is None else _fittings_beside(scene, extra)).items():
-        models[name] = _fit_and_time(scene, fit)[1]
-    return {"models": models, "listings": listings, "mining": mining_counts, "chosen": budget}
+    beside = {} if extra is None else _fittings_beside(scene, extra)
+    beside["ours-32-greedy"] = lambda: _ours(scene, BUDGETS["ours-32"]).fit(
+        scene.split.x, scene.split.y, explanations={"greedy": scene.training}
+    )
+    for name, fit in beside.items():
+        fitted[name], models[name] = _fit_and_time(scene, fit)
+    measured = {name: model for name, model in fitted.items() if name in FOREIGN or name in beside}
+    methods = {"greedy": some_rows(scene.test, np.arange(min(FOREIGN_ROWS, len(scene.test.x)))), **scene.others}
+    triplets = {method: triplets_of(e, scene.network.classes_) for method, e in methods.items()}
+    return {
+        "models": models,
+        "listings": listings,
+        "mining": mining_counts,
+        "foreign": foreign_figures(measured, triplets),
+        "ranking": ranking_study(scene.dataset, scene.split, scene.network, scene.seed)
+        if scene.dataset.name in STUDIED
+        else [],
+        "regression": _regression(scene, fitted["gbfl-faithful"].mined_.clauses)
+        if scene.dataset.name == "skyserver"
+        else None,
+    }
+
+
+def _regression(scene: _Scene, clauses: tuple[Clause, ...]) -> dict[str, Any]:
+    """The paper's L1 logistic regression on its clauses, its figures and its five heaviest clauses."""
+    fitted, figures = _fit_and_time(scene, lambda: fit_regression(clauses, scene.split.x, scene.split.y))
+    heaviest = np.argsort(-fitted.weights, kind="stable")[:TOP]
+    lines = [clause_line(clauses[index], scene.dataset.features) for index in heaviest.tolist()]
+    return {**figures, "clauses": int((fitted.weights > 0).sum()), "listing": lines}
 
 
 def _fit_and_time(scene: _Scene, fit: Fitting) -> tuple[Any, dict[str, Any]]:
@@ -192,30 +244,34 @@ def _fit_and_time(scene: _Scene, fit: Fitting) -> tuple[Any, dict[str, Any]]:
 
 
 def _fitting(scene: _Scene, clauses: int) -> Fitting:
-    return lambda: _ours(scene, clauses).fit(scene.split.x, scene.split.y, explanations=scene.training)
+    return lambda: _ours(scene, clauses).fit(scene.split.x, scene.split.y, explanations=scene.methods)
 
 
 def _fittings_beside(scene: _Scene, extra: Explanations) -> dict[str, Fitting]:
-    more = concatenate([scene.training, extra])
+    more = concatenate([*scene.methods.values(), extra])
     plain = _ours(scene, BUDGETS["ours-32"]).set_params(extra_rows=0)
     return {
         "augmentation-more": lambda: AugmentedTree(scene.network, random_state=scene.seed).fit(
             more.x, explanations=more
         ),
-        "ours-32-plain": lambda: plain.fit(scene.split.x, scene.split.y, explanations=scene.training),
+        "ours-32-plain": lambda: plain.fit(scene.split.x, scene.split.y, explanations=scene.methods),
     }
 
 
-def _fittings(scene: _Scene) -> dict[str, Fitting]:
+def _fittings(scene: _Scene, fitted: Mapping[str, Any]) -> dict[str, Fitting]:
+    """Each model by name; rounded points take the rule set that is among `fitted` by then."""
     x, y = scene.split.x, scene.split.y
     e, network, seed = scene.training, scene.network, scene.seed
+    stack = concatenate(list(scene.methods.values()))
     return {
         "standard": lambda: StandardTree(random_state=seed).fit(x, y),
         "distillation": lambda: DistilledTree(network, random_state=seed).fit(x, y, explanations=e),
         "augmentation": lambda: AugmentedTree(network, random_state=seed).fit(x, y, explanations=e),
         "gbfl-literal": lambda: _papers(scene, "literal").fit(x, y, explanations=e),
         "gbfl-faithful": lambda: _papers(scene, "faithful").fit(x, y, explanations=e),
+        "tree": lambda: GBFLClassifier(network, head="tree", random_state=seed).fit(x, y, explanations=scene.methods),
         "ours-32": _fitting(scene, BUDGETS["ours-32"]),
+        "ours-32-points": lambda: round_points(lower(fitted["ours-32"]), triplets_of(stack, network.classes_)),
         "ours-100": _fitting(scene, BUDGETS["ours-100"]),
     }
 
@@ -240,18 +296,6 @@ def _ours(scene: _Scene, clauses: int) -> GBFLClassifier:
     return GBFLClassifier(scene.network, head="rules", max_clauses=clauses, random_state=scene.seed)
 
 
-def _choose_budget(scene: _Scene) -> str:
-    """The budget most consistent on a held-out quarter of the training rows, the smallest of equals."""
-    held_out = deal_folds(scene.training.label, folds=4, seed=scene.seed) == 0
-    inside, outside = (some_rows(scene.training, np.flatnonzero(rows)) for rows in (~held_out, held_out))
-    triplets = triplets_of(outside, scene.network.classes_)
-    right = {}
-    for name, clauses in BUDGETS.items():
-        model = _ours(scene, clauses).fit(inside.x, explanations=inside)
-        right[name] = consistency_on(triplets, model.predict).c_tb_all_right
-    return max(right, key=lambda name: right[name])
-
-
 def _measure(scene: _Scene, model: Any) -> dict[str, Any]:
     """Consistency, accuracy and size of one model, percentages on the test rows."""
     agreement = consistency_on(triplets_of(scene.test, scene.network.classes_), model.predict)
@@ -267,6 +311,8 @@ def rules_in(model: Any) -> int | None:
     """The number of rules to read: leaves of a raw-feature tree, else the distinct clauses in use."""
     if isinstance(model, StandardTree | DistilledTree | AugmentedTree):
         return int(model.tree_.get_n_leaves())
+    if isinstance(model, RoundedRules):
+        return len(drop_unused_clauses(model.program).clauses)
     if isinstance(model, GBFLClassifier):
         return len(drop_unused_clauses(lower(model)).clauses)
     return None

@@ -7,24 +7,31 @@ runs on the copy.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
-from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict, Region
+from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict
 from gbfl_compile.auditing.view.domains import holds_kind, prove_on_columns
+from gbfl_compile.auditing.view.layered import audit_layers, with_first_difference
 from gbfl_compile.auditing.view.run import (
-    MissingFeature,
     OtherRowCount,
     Outputs,
     ViewRun,
-    feature_columns,
     is_refused,
     outputs_of,
     run_view,
 )
-from gbfl_compile.auditing.view.view import View, own_names, read_view, uncast_columns, without_exact_casts
+from gbfl_compile.auditing.view.view import (
+    MissingFeature,
+    View,
+    compares_as_double,
+    feature_columns,
+    own_names,
+    read_view,
+    uncast_columns,
+    without_exact_casts,
+)
 from gbfl_compile.checking.artifact import ArtifactProof
 from gbfl_compile.checking.general.sql import TextLayout, other_columns, read_sql
 from gbfl_compile.checking.readers import ReadArtifact
@@ -34,8 +41,7 @@ from gbfl_compile.checking.strict.sql import ExpectedText, read_strict_view, ref
 from gbfl_compile.databases.base import Database
 from gbfl_compile.databases.catalog import Column
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
-from gbfl_compile.ir.kinds import Value, require_numbers
-from gbfl_compile.ir.nodes import Interval
+from gbfl_compile.ir.kinds import require_numbers
 from gbfl_compile.ir.text import printable
 
 LABEL = "label"
@@ -68,10 +74,10 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
     5. Column types: `equal` needs the columns to compare as doubles do, or a run over their own types.
     6. Functions, operators, types or casts that users added under built-in names: `equal` or `not run` becomes
        `unread`.
-    7. A view that reads a view: `equal` or `not run` becomes `unread`.
-    8. The view itself is queried: where it fails, `equal` becomes `not run`.
+    7. The view itself is queried: where it fails, `equal` becomes `not run`.
 
-    No step turns another verdict into `equal`.
+    No step turns another verdict into `equal`. A view that reads other views or several tables, or whose text leaves
+    rows out, is read and run through its layers instead (`layered`).
     """
     if database.dialect not in WORD_DIALECTS:
         require_numbers(inputs.program, f"an audit of a view in {database.version}")
@@ -85,10 +91,39 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
             f"it is a materialized view and answers from stored rows: compare those with --scored {printable(name)}"
         )
         return replace(verdict, verdict="unread", reason=reason)
-    audit = _run_first(inputs, view, label)
+    if view.query is not None and (view.views_below or view.table is None or not inputs.holds_nan):
+        return _through_layers(inputs, view, label, verdict)
+    audit, first = _run_first(inputs, view, label), verdict
     for step in STEPS:
         verdict = step(audit, verdict)
+    was_read = verdict.proof is not None and verdict.proof.answer != "unread"
+    if verdict.verdict in ("unread", "not run") and view.query is not None and not was_read:
+        layered = _through_layers(inputs, view, label, first)
+        if layered.verdict != "unread" or verdict.execution is None:
+            return layered if layered.verdict != "unread" else replace(layered, not_executed=verdict.not_executed)
     return verdict
+
+
+def _through_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVerdict) -> DeployedVerdict:
+    """The verdict on a view that reads other views or several tables, or leaves rows out."""
+    try:
+        layered = audit_layers(inputs, view, label, verdict)
+    except Unread as error:
+        return replace(verdict, verdict="unread", reason=str(error), proof=ArtifactProof("unread", str(error)))
+    except CannotRun as error:
+        return replace(verdict, reason=str(error))
+    verdict = layered.verdict
+    if verdict.execution is not None and verdict.execution.different:
+        verdict = with_first_difference(inputs, verdict)
+    audit = ViewAudit(inputs, view, label, None, None)
+    columns = [column for column in layered.columns if column is not None]
+    uncast = {
+        column.name
+        for feature, column in enumerate(layered.columns)
+        if column is not None and feature in layered.text.uses.uncast
+    }
+    verdict = _with_types(audit, verdict, columns, uncast)
+    return _query_itself(audit, _refuse_own_names(audit, verdict))
 
 
 def _run_first(inputs: AuditInput, view: View, label: str) -> ViewAudit:
@@ -225,7 +260,7 @@ def _read_generally(
     view, program = audit.view, audit.inputs.program
     if program.kinds:
         raise Unread("a view with words or dates is read only as it was emitted")
-    text = without_exact_casts(view)
+    text = view.definition if view.query is None else without_exact_casts(view.query, view.column)
 
     def read(outputs: Outputs) -> tuple[tuple[Reading, ...], tuple[str, ...], Outputs]:
         refuse_conversions(view.statement or "", view.database.dialect, _expected_text(audit.inputs, view, outputs))
@@ -260,7 +295,7 @@ def _use_run(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
     assert audit.run is not None  # noqa: S101 - it was run, or there is a reason
     others = tuple(dict.fromkeys((*verdict.other_columns, *audit.run.own_columns)))
     verdict = replace(verdict, execution=audit.run.execution, executed=audit.run.words, other_columns=others)
-    return _with_first_difference(audit, verdict) if audit.run.execution.different else verdict
+    return with_first_difference(audit.inputs, verdict) if audit.run.execution.different else verdict
 
 
 def _require_run(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
@@ -275,30 +310,6 @@ def _not_run(verdict: DeployedVerdict, why: str) -> DeployedVerdict:
     if verdict.verdict != "equal":
         return verdict
     return replace(verdict, verdict="not run", reason=f"its database did not run it: {why}")
-
-
-def _value(audit: ViewAudit, name: str, value: Any) -> Value:
-    """A value of the row that was run."""
-    program = audit.inputs.program
-    is_number = program.kind(program.features.index(name)) == "number"
-    native: Value = float(value) if is_number and value is not None else value
-    return native
-
-
-def _with_first_difference(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
-    """Where the text was proved, or not read, the first differing answer is what the report shows."""
-    first = None if verdict.execution is None else verdict.execution.first
-    if first is None or verdict.region is not None:
-        return replace(verdict, verdict="different")
-    approved, deployed = first["source"], first["target"]
-    label = next(iter(approved))
-    column = next((name for name in approved if approved[name] != deployed[name]), label)
-    reason = f"run on a witness, it answers {column} {deployed[column]!r} where {approved[column]!r} was approved"
-    row = {name: _value(audit, name, value) for name, value in first["row"].items()}
-    beside = None if column == label else (column, approved[column], deployed[column])
-    region = Region("the row is this witness", row, approved[label], deployed[label], beside)
-    reason = "; ".join(filter(None, (verdict.reason, reason)))
-    return replace(verdict, verdict="different", reason=reason, region=region)
 
 
 def _respect_constraints(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
@@ -324,10 +335,20 @@ def _check_types(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
         uncast = uncast_columns(audit.view)
     except Unread:
         return verdict
-    other = {column.name: column.declared for column in columns if not _is_double(audit, column)}
+    return _with_types(audit, verdict, columns, {column.name for column in columns if column.name.casefold() in uncast})
+
+
+def _with_types(
+    audit: ViewAudit, verdict: DeployedVerdict, columns: Sequence[Column], uncast: Collection[str]
+) -> DeployedVerdict:
+    other = {
+        column.name: column.declared
+        for column in columns
+        if not compares_as_double(audit.inputs.program, audit.view, column)
+    }
     verdict = replace(verdict, column_types=other)
     is_strict = verdict.proof is not None and verdict.proof.answer == "proved"
-    open_ones = [] if is_strict else [name for name in other if name.casefold() in uncast]
+    open_ones = [] if is_strict else [name for name in other if name in uncast]
     if verdict.verdict != "equal" or not open_ones:
         return verdict
     words = ", ".join(f"{printable(name)} ({other[name]})" for name in open_ones)
@@ -336,14 +357,6 @@ def _check_types(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
         reason = f"{words} may not compare as a double does: write CAST(… AS DOUBLE) around it"
         return replace(verdict, verdict="unread", reason=reason)
     return replace(verdict, proof_assumes=f"that {words} compares as a double does")
-
-
-def _is_double(audit: ViewAudit, column: Column) -> bool:
-    """Whether the engine compares the column as a double. Exact comparison of integers is the same below 2**53."""
-    if column.type.kind != "integer":
-        return column.type.kind in audit.view.catalog.double_kinds
-    atoms = [atom for clause in audit.inputs.program.clauses for atom in clause.atoms if isinstance(atom, Interval)]
-    return all(abs(cut) < 2.0**53 for atom in atoms for cut in (atom.lo, atom.hi) if cut is not None)
 
 
 def _refuse_own_names(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
@@ -361,18 +374,8 @@ def _refuse_own_names(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVer
     return replace(verdict, verdict="unread", reason=reason)
 
 
-def _refuse_views_below(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
-    """Step 7."""
-    views = audit.view.views_below
-    if not views:
-        return verdict
-    reason = f"it reads {printable(views[0])}, which is a view itself and was not read: audit a view on the table"
-    word: AuditVerdict = "unread" if verdict.verdict in ("equal", "not run") else verdict.verdict
-    return replace(verdict, verdict=word, reason=reason)
-
-
 def _query_itself(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
-    """Step 8. The view is queried once, for no rows: one whose table or column is gone answers nobody."""
+    """Step 7. The view is queried once, for no rows: one whose table or column is gone answers nobody."""
     view, database = audit.view, audit.view.database
     as_given = database.dialect == "postgres" and ('"' in view.name or "." in view.name)  # as the catalog took it
     name = view.name if as_given else database.quote(view.name)
@@ -392,7 +395,6 @@ STEPS: tuple[Callable[[ViewAudit, DeployedVerdict], DeployedVerdict], ...] = (
     _respect_constraints,
     _check_types,
     _refuse_own_names,
-    _refuse_views_below,
     _query_itself,
 )
 """In this order; see `audit_view`."""

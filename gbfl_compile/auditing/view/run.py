@@ -14,8 +14,15 @@ from numpy.typing import NDArray
 from gbfl_compile.auditing.answers import clauses_held, json_number
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.verdict import value_form
-from gbfl_compile.auditing.view.table_copy import COPY, StagedRows, TableCopy, copied_table, witness_rows
-from gbfl_compile.auditing.view.view import View, other_inputs, query_over, stored_answer
+from gbfl_compile.auditing.view.table_copy import (
+    StagedRows,
+    TableCopies,
+    TableCopy,
+    copied_tables,
+    one_copy,
+    witness_rows,
+)
+from gbfl_compile.auditing.view.view import View, feature_columns, other_inputs, query_over, stored_answer
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.backends.sql.options import class_names
 from gbfl_compile.checking.prove.findings import Counterexample
@@ -188,7 +195,7 @@ def run_view(inputs: AuditInput, view: View, outputs: Outputs, are_answers: bool
     others = other_inputs(view, [inputs.columns.get(name, name) for name in program.features])
     with (
         time_limit(view.database, view.catalog, inputs.time_limit) as database,
-        copied_table(database, view, features, program) as copy,
+        copied_tables(database, features, one_copy(view, features, program), program) as copy,
     ):
         tally = _Tally(list(outputs), [] if are_answers else None)
         for batch in _witness_batches(inputs, view, copy) if not others else ():
@@ -210,6 +217,33 @@ def run_view(inputs: AuditInput, view: View, outputs: Outputs, are_answers: bool
     return ViewRun(execution, tally.outputs, tuple(tally.own_columns or ()), words)
 
 
+def run_copies(
+    inputs: AuditInput, view: View, outputs: Outputs, features: Sequence[Column | None], copies: Sequence[TableCopy]
+) -> ViewRun:
+    """Run a view that reads several tables or other views, or leaves rows out, on copies of its tables."""
+    with (
+        time_limit(view.database, view.catalog, inputs.time_limit) as database,
+        copied_tables(database, features, copies, inputs.program) as copy,
+    ):
+        tally = _Tally(list(outputs), may_drop=True)
+        for batch in _witness_batches(inputs, view, copy):
+            _run_batch(inputs, view, copy, batch, tally)
+        witnesses = tally.rows
+        if len(copies) == 1:
+            _run_batch(inputs, view, copy, copy.stage_own_rows(), tally)
+    if not tally.rows:
+        raise Unread(f"no row could be run: {tally.refusal or 'the tables accept none'}")
+    if not tally.answers:
+        raise Unread(f"none of {tally.rows:,} witnesses passed its filters and joins")
+    words = (
+        f"the view's query on {witnesses:,} witnesses in copies of {len(copies)} table{'s' if len(copies) > 1 else ''}"
+    )
+    if tally.rows > witnesses:
+        words += f" and {tally.rows - witnesses:,} of its table's own rows"
+    execution = Execution(view.database.version, tally.rows, tally.different, tally.first)
+    return ViewRun(execution, tally.outputs, tuple(tally.own_columns or ()), words)
+
+
 def _as_held(program: Program, view: View) -> Program:
     """The program with truth values as 1 and 0, where the database has no truth values."""
     has_truths = DIALECTS[view.database.dialect].booleans
@@ -227,6 +261,10 @@ class _Tally:
     different: int = 0
     first: dict[str, Any] | None = None
     refusal: str | None = None
+    may_drop: bool = False
+    """Whether the view's text says that it leaves out rows, or may give several."""
+    answers: int = 0
+    """That came back, over all questions."""
 
 
 def _why_no_rows(view: View, others: Sequence[str], tally: _Tally) -> str:
@@ -235,7 +273,7 @@ def _why_no_rows(view: View, others: Sequence[str], tally: _Tally) -> str:
     return tally.refusal or "the table accepts none"
 
 
-def _witness_batches(inputs: AuditInput, view: View, copy: TableCopy) -> Iterator[StagedRows]:
+def _witness_batches(inputs: AuditInput, view: View, copy: TableCopies) -> Iterator[StagedRows]:
     """The witnesses with missing values as NULL, and where a column can hold it as NaN."""
     rows, book = witness_rows(inputs, view)
     if not copy.database.holds_infinity:
@@ -246,7 +284,7 @@ def _witness_batches(inputs: AuditInput, view: View, copy: TableCopy) -> Iterato
         yield copy.stage_witnesses(rows[np.isnan(rows).any(axis=1)], missing, book)
 
 
-def _run_batch(inputs: AuditInput, view: View, copy: TableCopy, staged: StagedRows, tally: _Tally) -> None:
+def _run_batch(inputs: AuditInput, view: View, copy: TableCopies, staged: StagedRows, tally: _Tally) -> None:
     program = _as_held(inputs.program, view)
     tally.refusal = staged.refusal or tally.refusal
     if not len(staged.numbers):
@@ -254,8 +292,9 @@ def _run_batch(inputs: AuditInput, view: View, copy: TableCopy, staged: StagedRo
 
     def answers(part: ExpectedAnswers) -> list[tuple[Any, ...]]:
         copy.fill(staged, part.places)
-        listed = copy.database.fetch(query_over(view, COPY, part.outputs))
-        if len(listed) != len(part.places):
+        listed = copy.database.fetch(query_over(view, copy.names(), part.outputs))
+        tally.answers += len(listed)
+        if len(listed) != len(part.places) and not tally.may_drop:
             raise OtherRowCount(f"the view gives {len(listed)} answers for {len(part.places)} rows")
         return listed
 
@@ -344,6 +383,7 @@ def _as_json(names: list[str], answer: tuple[Any, ...]) -> dict[str, Any]:
 def is_refused(inputs: AuditInput, view: View, shown: Counterexample) -> bool:
     """Whether the table cannot hold a row, however its missing values are written."""
     features = feature_columns(inputs, view)
+    copies = one_copy(view, features, inputs.program)
     book = codebook(inputs.program)
     rows = np.array([shown.row], dtype=np.float64)
     if shown.values is not None:
@@ -352,31 +392,7 @@ def is_refused(inputs: AuditInput, view: View, shown: Counterexample) -> bool:
         rows = encode_values(inputs.program, [shown.values], book)
     with (
         time_limit(view.database, view.catalog, inputs.time_limit) as database,
-        copied_table(database, view, features, inputs.program) as copy,
+        copied_tables(database, features, copies, inputs.program) as copy,
     ):
         ways: tuple[Missing, ...] = ("null", "nan") if database.holds_nan else ("null",)
         return not any(len(copy.stage_witnesses(rows, way, book).numbers) for way in ways)
-
-
-def feature_columns(inputs: AuditInput, view: View) -> list[Column | None]:
-    """The column of each feature; one that the program asks for and the table does not have is refused, by name."""
-    program = inputs.program
-    used = {atom.feature for clause in program.clauses for atom in clause.atoms}
-    columns = []
-    for place, name in enumerate(program.features):
-        column = view.column(inputs.columns.get(name, name))
-        if column is None and place in used and view.table_columns:
-            table = "its table" if view.table is None else printable(view.table.name)
-            known = ", ".join(printable(each.name) for each in view.table_columns[:10])
-            raise MissingFeature(
-                f"{table} has no column {inputs.columns.get(name, name)!r}, only {known}: name the feature's column "
-                "with --column FEATURE=COLUMN, or compare the rows it gives with --scored"
-            )
-        if column is not None and column.generated and place in used:
-            raise Unread(f"the column {column.name!r} is computed by the database and cannot be filled in")
-        columns.append(column)
-    return columns
-
-
-class MissingFeature(Unread):
-    """The table has no column for a feature that the program asks for."""

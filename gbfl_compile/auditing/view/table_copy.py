@@ -7,9 +7,9 @@ under NOT NULL, a value outside a CHECK) is a row the view never sees, and is no
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from gbfl_compile.backends.sql.text import string
 from gbfl_compile.backends.sql.words import moment_text
 from gbfl_compile.checking.witnesses.rows import rows_to_run
 from gbfl_compile.databases.base import ROW, Database, Missing
-from gbfl_compile.databases.catalog import Column
+from gbfl_compile.databases.catalog import Catalog, Column, TableName
 from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost, TimeLimitReached
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.kinds import Codebook, Value, codebook, decode_rows, decode_value, plain_value
@@ -53,19 +53,28 @@ class StagedRows:
     """The features as Python has them, where some are words or dates."""
     refusal: str | None = None
     """Why the last refused row was refused."""
+    by_copy: tuple[tuple[Column, ...], ...] = ()
+    """The columns by the copy they belong to."""
     unreadable: int = 0
     """Rows left out because a value is none that the program takes: a text among numbers, a date no calendar has."""
 
 
 @dataclass(frozen=True, slots=True)
-class TableCopy:
-    """The copy. Rows are staged first, and then put into it in any selection."""
+class TableCopies:
+    """A copy of each table. Rows are staged first, one of each table per witness, and then put in in any selection."""
 
     database: Database
-    view: View
     features: tuple[Column | None, ...]
-    """The column of each feature of the program, None where the table has none and the program does not ask for it."""
+    """The column of each feature of the program, None where no table has one and the program does not ask for it."""
+    copies: tuple[TableCopy, ...]
     program: Program
+
+    def _kind(self, feature: int) -> Kind:
+        return self.program.kind(feature)
+
+    def names(self) -> dict[TableName, str]:
+        """What goes in the place of each table."""
+        return {name: copy.name for copy in self.copies for name in copy.named}
 
     def stage_witnesses(self, rows: Matrix, missing: Missing, book: Codebook) -> StagedRows:
         """Stage rows of doubles, each rounded to what the columns hold, and try them; texts are by their codes."""
@@ -73,13 +82,67 @@ class TableCopy:
         rows = around(numbers, _with_short_texts(numbers, rows))
         rows = _below_the_last_decimal(numbers, rows[_can_hold(self.features, rows, missing)])
         self.database.insert(DOUBLES, [f"f{place}" for place in range(rows.shape[1])], rows, missing=missing)
+        return self._together([copy.stage_witnesses(rows, book) for copy in self.copies])
+
+    def stage_own_rows(self) -> StagedRows:
+        """Stage some rows of the one table itself."""
+        (copy,) = self.copies
+        return self._together([copy.stage_own_rows()])
+
+    def _together(self, staged: Sequence[StagedRows]) -> StagedRows:
+        """The rows that every copy accepts."""
+        numbers = staged[0].numbers
+        for each in staged[1:]:
+            numbers = np.intersect1d(numbers, each.numbers)
+        rows = np.zeros((len(numbers), len(self.features)))
+        for each, copy in zip(staged, self.copies, strict=True):
+            places = np.searchsorted(each.numbers, numbers)
+            for feature, column in enumerate(copy.features):
+                if column is not None:
+                    rows[:, feature] = each.rows[places, feature]
+        columns = tuple(column for each in staged for column in each.columns)
+        by_copy = tuple(each.columns for each in staged)
+        refusal = next((each.refusal for each in staged if each.refusal), None)
+        values, unreadable = staged[0].values if len(staged) == 1 else (), sum(each.unreadable for each in staged)
+        return StagedRows(numbers, rows, columns, values, refusal, by_copy, unreadable)
+
+    def fill(self, staged: StagedRows, places: Sequence[int]) -> None:
+        """Put a selection of the staged rows into the copies, in place of what they hold."""
+        self.database.insert(PART, ["number"], staged.numbers[list(places)].astype(np.float64).reshape(-1, 1))
+        for copy, columns in zip(self.copies, staged.by_copy, strict=True):
+            copy.fill(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class TableCopy:
+    """The copy of one table."""
+
+    database: Database
+    catalog: Catalog
+    table: TableName
+    columns: tuple[Column, ...]
+    """Of the table."""
+    features: tuple[Column | None, ...]
+    """The column of each feature that this table has."""
+    program: Program
+    name: str = COPY
+    staged: str = STAGED
+    fillers: Mapping[str, str] = field(default_factory=dict)
+    """Values for columns that are no features, by their names in lower case."""
+    keys: frozenset[str] = frozenset()
+    """Columns that get the row's number whatever their type, in lower case."""
+    named: tuple[TableName, ...] = ()
+    """The names under which queries read it."""
+
+    def stage_witnesses(self, rows: Matrix, book: Codebook) -> StagedRows:
+        """Stage what was inserted as doubles, and try it."""
         chosen = [
             (column, self._value(f"f{place}", column))
             if self._kind(place) == "number"
             else (column, self._word(f"f{place}", column, place, rows[:, place], book))
             for place, column in self._feature_columns()
         ]
-        for column in self.view.table_columns:
+        for column in self.columns:
             if not column.generated and column.name not in {own.name for own, _ in chosen}:
                 filler = self._filler(column)
                 chosen += [] if filler is None else [(column, filler)]
@@ -88,21 +151,16 @@ class TableCopy:
 
     def stage_own_rows(self) -> StagedRows:
         """Stage some rows of the table itself."""
-        chosen = [
-            (column, self.database.quote(column.name)) for column in self.view.table_columns if not column.generated
-        ]
-        table = self.view.table
-        assert table is not None  # noqa: S101 - a copy is of one table
+        chosen = [(column, self.database.quote(column.name)) for column in self.columns if not column.generated]
         self._stage(
-            chosen, f"{table.in_quotes(self.database)} gbfl_source LIMIT {OWN_ROWS}", "ROW_NUMBER() OVER () - 1"
+            chosen, f"{self.table.in_quotes(self.database)} gbfl_source LIMIT {OWN_ROWS}", "ROW_NUMBER() OVER () - 1"
         )
         return self._try_all([column for column, _ in chosen])
 
-    def fill(self, staged: StagedRows, places: Sequence[int]) -> None:
-        """Put a selection of the staged rows into the copy, in place of what it holds."""
-        self.database.insert(PART, ["number"], staged.numbers[list(places)].astype(np.float64).reshape(-1, 1))
-        self.database.execute(self.view.catalog.empty.format(name=COPY))
-        self._put(staged.columns, f"{NUMBER} IN (SELECT number FROM {PART})")  # noqa: S608 - our own table
+    def fill(self, columns: Sequence[Column]) -> None:
+        """Put the rows whose numbers are in PART into the copy, in place of what it holds."""
+        self.database.execute(self.catalog.empty.format(name=self.name))
+        self._put(columns, f"{NUMBER} IN (SELECT number FROM {PART})")  # noqa: S608 - our own table
 
     def _kind(self, feature: int) -> Kind:
         return self.program.kind(feature)
@@ -132,7 +190,7 @@ class TableCopy:
                 yield place, column
 
     def _value(self, value: str, column: Column) -> str:
-        catalog = self.view.catalog
+        catalog = self.catalog
         if column.type.kind == "boolean" and "{type}" in catalog.value:
             return f"CAST({catalog.not_nan.format(value=value, type='INTEGER')} AS {column.declared})"
         if column.type.kind == "text":
@@ -142,29 +200,31 @@ class TableCopy:
 
     def _filler(self, column: Column) -> str | None:
         """A value for a column that is no feature: the row's number, or what some row of the table has there."""
-        row, catalog = self.database.quote(ROW), self.view.catalog
+        row, catalog, key = self.database.quote(ROW), self.catalog, column.name.casefold()
+        if key in self.fillers:
+            return catalog.value.format(value=self.fillers[key], type=column.declared)
+        if key in self.keys and column.type.kind == "text":
+            return catalog.text.format(value=row, type=column.declared)
         if column.type.most >= 2.0**31 - 1 and column.type.kind in ("integer", "double", "float32", "decimal"):
             return catalog.value.format(value=row, type=column.declared)
         if column.nullable:
             return None
-        table = self.view.table
-        assert table is not None  # noqa: S101 - a copy is of one table
-        return f"(SELECT {self.database.quote(column.name)} FROM {table.in_quotes(self.database)} LIMIT 1)"  # noqa: S608
+        return f"(SELECT {self.database.quote(column.name)} FROM {self.table.in_quotes(self.database)} LIMIT 1)"  # noqa: S608
 
     def _stage(self, chosen: Sequence[tuple[Column, str]], source: str, number: str) -> None:
-        quote, catalog = self.database.quote, self.view.catalog
+        quote, catalog = self.database.quote, self.catalog
         columns = ", ".join([f"{number} AS {NUMBER}", *(f"{value} AS {quote(c.name)}" for c, value in chosen)])
-        self.database.execute(catalog.drop.format(name=STAGED))
-        self.database.execute(catalog.staging.format(name=STAGED, query=f"SELECT {columns} FROM {source}"))  # noqa: S608
+        self.database.execute(catalog.drop.format(name=self.staged))
+        self.database.execute(catalog.staging.format(name=self.staged, query=f"SELECT {columns} FROM {source}"))  # noqa: S608
 
     def _put(self, columns: Sequence[Column], where: str) -> None:
         names = ", ".join(self.database.quote(column.name) for column in columns)
-        self.database.execute(f"INSERT INTO {COPY} ({names}) SELECT {names} FROM {STAGED} WHERE {where}")  # noqa: S608
+        self.database.execute(f"INSERT INTO {self.name} ({names}) SELECT {names} FROM {self.staged} WHERE {where}")  # noqa: S608
 
     def _try_all(self, columns: Sequence[Column]) -> StagedRows:
         """The staged rows that the copy accepts. One that it refuses is found by halving."""
-        self.database.execute(self.view.catalog.empty.format(name=COPY))
-        ((count,),) = self.database.fetch(f"SELECT COUNT(*) FROM {STAGED}")  # noqa: S608 - our own table
+        self.database.execute(self.catalog.empty.format(name=self.name))
+        ((count,),) = self.database.fetch(f"SELECT COUNT(*) FROM {self.staged}")  # noqa: S608 - our own table
         accepted = np.zeros(int(count), dtype=bool)
         waiting, statements, refusal = [(0, int(count))] if count else [], 0, None
         while waiting:
@@ -187,11 +247,13 @@ class TableCopy:
         )
         kept = keep & readable
         native = tuple(each for each, is_kept in zip(values, kept, strict=True) if is_kept) if values else ()
-        return StagedRows(numbers[kept], rows[kept], tuple(columns), native, refusal, int((keep & ~readable).sum()))
+        return StagedRows(
+            numbers[kept], rows[kept], tuple(columns), native, refusal, unreadable=int((keep & ~readable).sum())
+        )
 
     def _read_back(self) -> tuple[NDArray[np.int64], Matrix, list[tuple[Value, ...]], NDArray[np.bool_]]:
         """The features of the staged rows as the table holds them, and which rows have nothing but such values."""
-        catalog, quote = self.view.catalog, self.database.quote
+        catalog, quote = self.catalog, self.database.quote
         chosen = []
         for feature, column in self._feature_columns():
             template = {"text": "{value}", "boolean": catalog.truth_as_double}.get(column.type.kind, catalog.as_double)
@@ -199,7 +261,7 @@ class TableCopy:
                 template = "{value}"
             chosen.append(template.format(value=quote(column.name)))
         listed = ", ".join([NUMBER, *chosen])
-        answers = self.database.fetch(f"SELECT {listed} FROM {STAGED} ORDER BY {NUMBER}")  # noqa: S608
+        answers = self.database.fetch(f"SELECT {listed} FROM {self.staged} ORDER BY {NUMBER}")  # noqa: S608
         rows, readable = np.zeros((len(answers), len(self.features))), np.ones(len(answers), dtype=bool)
         native: list[list[Value]] = [[None] * len(self.features) for _ in answers] if self.program.kinds else []
         book = codebook(self.program)
@@ -284,20 +346,27 @@ def _below_the_last_decimal(features: Sequence[Column | None], rows: Matrix) -> 
 
 
 @contextmanager
-def copied_table(
-    database: Database, view: View, features: Sequence[Column | None], program: Program
-) -> Iterator[TableCopy]:
-    """The copy, while it is needed."""
-    assert view.table is not None  # noqa: S101 - the caller has looked
-    catalog = view.catalog
-    database.execute(catalog.drop.format(name=COPY))
-    catalog.copy(database, view.table, COPY)
+def copied_tables(
+    database: Database, features: Sequence[Column | None], copies: Sequence[TableCopy], program: Program
+) -> Iterator[TableCopies]:
+    """The copies, while they are needed."""
+    made, catalog = [replace(copy, database=database) for copy in copies], copies[0].catalog
+    for copy in made:
+        database.execute(catalog.drop.format(name=copy.name))
+        catalog.copy(database, copy.table, copy.name)
     try:
-        yield TableCopy(database, view, tuple(features), program)
+        yield TableCopies(database, tuple(features), tuple(made), program)
     finally:
-        for name in (COPY, STAGED):
+        for name in (name for copy in made for name in (copy.name, copy.staged)):
             with suppress(CannotRun):  # temporary tables end with the connection in any case
-                view.database.execute(catalog.drop.format(name=name))
+                database.execute(catalog.drop.format(name=name))
+
+
+def one_copy(view: View, features: Sequence[Column | None], program: Program) -> list[TableCopy]:
+    """The copy of the table of a view that reads one table."""
+    assert view.table is not None  # noqa: S101 - the caller has looked
+    columns, named = view.table_columns, (view.table,)
+    return [TableCopy(view.database, view.catalog, view.table, columns, tuple(features), program, named=named)]
 
 
 MOST_TEXTS = 60

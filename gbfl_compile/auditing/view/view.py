@@ -7,36 +7,22 @@ type of the user's own, and `DOUBLE` never is.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gbfl_compile.auditing.compare import AuditInput
+from gbfl_compile.auditing.view.layers import Layers, Query, read_layers, whole_text
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.databases import catalog_of, look_up_view
 from gbfl_compile.databases.base import Database
 from gbfl_compile.databases.catalog import Catalog, Column, TableName
 from gbfl_compile.errors import CannotRun
+from gbfl_compile.ir.nodes import Interval, Program
+from gbfl_compile.ir.text import printable
 
 AS_DOUBLES = {"postgres": "CAST({} AS DOUBLE PRECISION)", "mariadb": "CAST({} AS DOUBLE)"}
 """Where a client gives the short decimal of a float32, which reads like the double it was rounded from."""
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A view's text as sqlglot parsed it."""
-
-    tree: Any
-    tokens: tuple[Any, ...]
-    """Of the whole definition."""
-    names: tuple[str, ...]
-    """What its columns are called, where the view says so apart from its query."""
-    tables: tuple[Any, ...]
-    """The places where it names a table that is no CTE of its own."""
-    begins: int
-    """Where in the definition the query begins, and just after its end."""
-    ends: int
-    dialect: str
-    """As sqlglot calls it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +48,8 @@ class View:
     table_columns: tuple[Column, ...]
     views_below: tuple[str, ...]
     """Those of the names it selects from that are views themselves."""
+    layers: Layers | None
+    """The views and tables below it."""
 
     def column(self, name: str) -> Column | None:
         """The column of its table with this name, as the engine compares names."""
@@ -87,7 +75,7 @@ def read_view(database: Database, name: str) -> View:
     stored, catalog = look_up_view(database, name), catalog_of(database)
     query, problem = None, None
     try:
-        query = _parse(database, stored.definition)
+        query = parse_query(database, stored.definition)
     except (Unread, CannotRun) as error:
         problem = str(error)
     reads, table = _tables(query)
@@ -96,10 +84,12 @@ def read_view(database: Database, name: str) -> View:
     return View(
         *(database, catalog, name, stored.definition, stored.statement, stored.materialized, stored.columns),
         *(query, problem, reads, table, known, views),
+        None if query is None else read_layers(database, query, parse_query),
     )
 
 
-def _parse(database: Database, definition: str) -> Query:
+def parse_query(database: Database, definition: str) -> Query:
+    """A view's text, parsed."""
     try:
         import sqlglot
         from sqlglot import exp
@@ -120,7 +110,7 @@ def _parse(database: Database, definition: str) -> Query:
     ctes = {cte.alias for cte in query.find_all(exp.CTE)}
     tables = tuple(table for table in query.find_all(exp.Table) if table.db or table.name not in ctes)
     begins, ends = _bounds(tokens, isinstance(tree, exp.Create))
-    return Query(query, tokens, names, tables, begins, ends, dialect)
+    return Query(definition, query, tokens, names, tables, begins, ends, dialect)
 
 
 def _bounds(tokens: Sequence[Any], is_create: bool) -> tuple[int, int]:
@@ -195,18 +185,13 @@ def uncast_columns(view: View) -> set[str]:
     return {node.name.casefold() for node in columns if not is_cast(node) and not _is_passed_on(view, node)}
 
 
-def query_over(view: View, table: str, outputs: Sequence[tuple[str, str]]) -> str:
-    """The view's own query with its one table replaced by another, giving these (kind, column) alone."""
-    query, database = view.require_query(), view.database
-    text = view.definition[: query.ends]
-    for begins, ends, name in sorted((_place(view, each, table) for each in query.tables), reverse=True):
-        text = f"{text[:begins]}{name}{text[ends:]}"
-    text = text[query.begins :]
+def query_over(view: View, copies: Mapping[TableName, str], outputs: Sequence[tuple[str, str]]) -> str:
+    """The view's own query with its tables replaced by others, giving these (kind, column) alone."""
+    database = view.database
+    assert view.layers is not None  # noqa: S101 - there is a query
+    text = whole_text(view.require_query(), view.layers, copies, database.quote)
     chosen = ", ".join(_output_expression(database, kind, name) for kind, name in outputs)
-    if not query.names:
-        return f"SELECT {chosen} FROM ({text}\n) gbfl_view"  # noqa: S608 - the view's own text
-    names = ", ".join(database.quote(name) for name in query.names)
-    return f"WITH gbfl_view ({names}) AS ({text}\n) SELECT {chosen} FROM gbfl_view"  # noqa: S608 - its own text
+    return f"SELECT {chosen} FROM ({text}\n) gbfl_view"  # noqa: S608 - the view's own text
 
 
 def _output_expression(database: Database, kind: str, name: str) -> str:
@@ -214,25 +199,26 @@ def _output_expression(database: Database, kind: str, name: str) -> str:
     return AS_DOUBLES.get(database.dialect, "{}").format(column) if kind == "probabilities" else column
 
 
-def _place(view: View, table: Any, replacement: str) -> tuple[int, int, str]:
-    """Where the text names a table, and what goes there instead; the query still calls it by its own name."""
-    import sqlglot
-    from sqlglot import exp
+def own_names(view: View) -> list[tuple[str, str]]:
+    """(function, type or cast; its name) of what users added and the view may use. Casts have no name in a text."""
+    if view.catalog.own_names is None:
+        return []
+    from sqlglot import TokenType
 
-    definition = view.definition
-    parts = [part for part in (table.args.get("catalog"), table.args.get("db"), table.this) if part is not None]
-    places = [(part.meta.get("start"), part.meta.get("end")) for part in parts]
-    if any(begins is None or ends is None for begins, ends in places):
-        raise Unread("where its text names its table is not known")
-    begins, ends = places[0][0], places[-1][1] + 1
-    try:
-        again = sqlglot.parse_one(definition[begins:ends], read=view.require_query().dialect, into=exp.Table)
-    except sqlglot.errors.SqlglotError:
-        again = None
-    if again is None or [part.name for part in again.parts] != [part.name for part in parts]:
-        raise Unread("where its text names its table is not known")
-    own = "" if table.args.get("alias") else f" AS {definition[places[-1][0] : ends]}"
-    return begins, ends, f"{replacement}{own}"
+    named: set[tuple[str, str]] = set()
+    below = () if view.layers is None else view.layers.views.values()
+    for query in (view.require_query(), *below):
+        tokens = query.tokens
+        for place, token in enumerate(tokens):
+            text = token.text.casefold()
+            is_called = place + 1 < len(tokens) and tokens[place + 1].token_type == TokenType.L_PAREN
+            if is_called or not text.isidentifier():
+                named.add(("function", text))
+            if place and tokens[place - 1].token_type in (TokenType.DCOLON, TokenType.ALIAS):
+                named.add(("type", text))
+    rows: list[tuple[Any, ...]] = view.database.fetch(view.catalog.own_names)
+    own = sorted({(str(kind), str(name)) for kind, name in rows})
+    return [(kind, name) for kind, name in own if kind == "cast" or (kind, name.casefold()) in named]
 
 
 COMPARISONS = ("<", "<=", ">", ">=", "=", "<>", "!=")
@@ -240,19 +226,18 @@ ARITHMETIC = ("+", "-", "*", "/", "%", "^", "::", "||")
 SHORT_NUMBER = re.compile(r"\d{1,14}(\.\d{1,14})?")
 
 
-def without_exact_casts(view: View) -> str:
+def without_exact_casts(query: Query, column_of: Callable[[str], Column | None]) -> str:
     """The text for the reader, which knows no column types: `age::numeric < 65.5` as `age::double precision < 65.5`.
 
     PostgreSQL writes the first for an integer column. The cast is exact, and so is the comparison with a number of at
     most 15 digits, whether as decimals or as doubles. Nothing but such a comparison is touched.
     """
-    text, query = view.definition, view.query
-    if view.database.dialect != "postgres" or query is None:
+    text, words = query.definition, query.tokens
+    if query.dialect != "postgres":
         return text
-    words = query.tokens
     for place in range(len(words) - 5, 0, -1):
         name, colons, kind, sign, number = (token.text for token in words[place : place + 5])
-        column = view.column(name)
+        column = column_of(name)
         if (colons, kind.casefold(), sign in COMPARISONS) != ("::", "numeric", True) or column is None:
             continue
         start = place - 2 if words[place - 1].text == "." else place
@@ -265,21 +250,33 @@ def without_exact_casts(view: View) -> str:
     return text
 
 
-def own_names(view: View) -> list[tuple[str, str]]:
-    """(function, type or cast; its name) of what users added and the view may use. Casts have no name in a text."""
-    if view.catalog.own_names is None:
-        return []
-    from sqlglot import TokenType
+def feature_columns(inputs: AuditInput, view: View) -> list[Column | None]:
+    """The column of each feature; one that the program asks for and the table does not have is refused, by name."""
+    program = inputs.program
+    used = {atom.feature for clause in program.clauses for atom in clause.atoms}
+    columns = []
+    for place, name in enumerate(program.features):
+        column = view.column(inputs.columns.get(name, name))
+        if column is None and place in used and view.table_columns:
+            table = "its table" if view.table is None else printable(view.table.name)
+            known = ", ".join(printable(each.name) for each in view.table_columns[:10])
+            raise MissingFeature(
+                f"{table} has no column {inputs.columns.get(name, name)!r}, only {known}: name the feature's column "
+                "with --column FEATURE=COLUMN, or compare the rows it gives with --scored"
+            )
+        if column is not None and column.generated and place in used:
+            raise Unread(f"the column {column.name!r} is computed by the database and cannot be filled in")
+        columns.append(column)
+    return columns
 
-    tokens = view.require_query().tokens
-    named: set[tuple[str, str]] = set()
-    for place, token in enumerate(tokens):
-        text = token.text.casefold()
-        is_called = place + 1 < len(tokens) and tokens[place + 1].token_type == TokenType.L_PAREN
-        if is_called or not text.isidentifier():
-            named.add(("function", text))
-        if place and tokens[place - 1].token_type in (TokenType.DCOLON, TokenType.ALIAS):
-            named.add(("type", text))
-    rows: list[tuple[Any, ...]] = view.database.fetch(view.catalog.own_names)
-    own = sorted({(str(kind), str(name)) for kind, name in rows})
-    return [(kind, name) for kind, name in own if kind == "cast" or (kind, name.casefold()) in named]
+
+class MissingFeature(Unread):
+    """The table has no column for a feature that the program asks for."""
+
+
+def compares_as_double(program: Program, view: View, column: Column) -> bool:
+    """Whether the engine compares the column as a double. Exact comparison of integers is the same below 2**53."""
+    if column.type.kind != "integer":
+        return column.type.kind in view.catalog.double_kinds
+    atoms = [atom for clause in program.clauses for atom in clause.atoms if isinstance(atom, Interval)]
+    return all(abs(cut) < 2.0**53 for atom in atoms for cut in (atom.lo, atom.hi) if cut is not None)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
@@ -49,11 +50,13 @@ class TreeSettings:
     max_atoms: int = 4
     credit: float = 0.3
     """What a triplet counts whose points are right but for one: a third of this for each."""
+    own_credit: float = 0.5
+    """What a row of the user's own counts beside that, where it is right."""
     price: float = 0.001
     """What a condition costs, in shares of the triplets."""
     max_bounds: int = 30
     """The price is raised until the tree asks at most this many conditions."""
-    dearer: float = 1.5
+    dearer: float = 1.3
     hopeless: float = 0.15
     """How much a point of a triplet that is lost anyway counts in the search."""
     sweeps: int = 8
@@ -93,10 +96,12 @@ class _Fit:
     """[classes, points]: whether the class is right for the point."""
     own: Ints
     """The user's own rows, as points."""
-    worth_of: Matrix
-    """What each triplet counts."""
+    credit: Matrix
+    """What each point counts beside its triplet."""
     price: float
     right: Bools
+    idle: set[int]
+    """Searches that found nothing better, by what they were given."""
 
 
 def fit_joint_tree(triplets: Triplets, grid: Grid, settings: TreeSettings) -> Head:
@@ -109,21 +114,22 @@ def fit_joint_tree(triplets: Triplets, grid: Grid, settings: TreeSettings) -> He
         settings,
         by_class,
         np.flatnonzero(triplets.own),
-        triplets.weight,
+        (settings.credit / 3) * triplets.counts + settings.own_credit * np.repeat(triplets.weight, 3) * triplets.own,
         settings.price * float(triplets.weight.sum()),
         np.ones(len(triplets.exists), dtype=bool),
+        set(),
     )
     everywhere = np.flatnonzero(triplets.exists)
-    roots = []
-    for atoms in sorted({1, settings.max_atoms}, reverse=True):
-        root, fit = _improve(start, _grow(start, everywhere, settings.max_depth, atoms)), start
+    atoms = sorted({1, settings.max_atoms}, reverse=True)
+    roots = [_improve(start, _grow(start, everywhere, settings.max_depth, most)) for most in atoms]
+    root, fit = max(roots, key=lambda root: _objective(start, root)), start
+    while root.bounds > settings.max_bounds:
+        start.right[everywhere] = root.right[everywhere]
         while root.bounds > settings.max_bounds:
-            while root.bounds > settings.max_bounds:
-                fit = replace(fit, price=settings.dearer * fit.price)
-                root = _sweep(fit, root, everywhere, 0, downwards=False)
-            root = _improve(fit, root)
-        roots.append(root)
-    return _head(start, max(roots, key=lambda root: _objective(start, root)))
+            fit = replace(fit, price=settings.dearer * fit.price)
+            root = _sweep(fit, root, everywhere, 0, downwards=False)
+        root = _improve(fit, root)
+    return _head(start, root)
 
 
 def _objective(fit: _Fit, root: _Node) -> float:
@@ -141,8 +147,8 @@ def _worth(fit: _Fit, at: Ints, right: Bools) -> Matrix:
     first = np.flatnonzero(np.diff(triplet, prepend=-1))
     mine = triplet[first]
     whole = np.logical_and.reduceat(right, first, axis=0)
-    can_be_whole = fit.worth_of[mine] * now.reshape(-1, 3)[mine].all(axis=1)
-    return np.asarray(can_be_whole @ whole + (fit.settings.credit / 3) * (fit.triplets.counts[at] @ right))
+    can_be_whole = fit.triplets.weight[mine] * now.reshape(-1, 3)[mine].all(axis=1)
+    return np.asarray(can_be_whole @ whole + fit.credit[at] @ right)
 
 
 def _leaf(fit: _Fit, label: int) -> _Node:
@@ -157,8 +163,7 @@ def _split(fit: _Fit, box: Conjunction, then: _Node, otherwise: _Node) -> _Node:
 
 def _grow(fit: _Fit, at: Ints, depth: int, atoms: int) -> _Node:
     """A tree by the purity of its leaves alone."""
-    mass = np.zeros((len(at), fit.triplets.n_classes))
-    mass[np.arange(len(at)), fit.triplets.goal[at]] = fit.triplets.counts[at]
+    mass = _mass(fit, at)
     total = mass.sum(axis=0)
     box = _purest(fit, at, mass, atoms) if depth and np.count_nonzero(total) > 1 else None
     if box is None:
@@ -166,6 +171,13 @@ def _grow(fit: _Fit, at: Ints, depth: int, atoms: int) -> _Node:
     holds = holds_on(part_of(fit.grid, at), box)
     then, otherwise = (_grow(fit, side, depth - 1, atoms) for side in (at[holds], at[~holds]))
     return _split(fit, box, then, otherwise)
+
+
+def _mass(fit: _Fit, at: Ints) -> Matrix:
+    """[points, classes]: what each point counts, under its class."""
+    mass = np.zeros((len(at), fit.triplets.n_classes))
+    mass[np.arange(len(at)), fit.triplets.goal[at]] = fit.triplets.counts[at]
+    return mass
 
 
 def _purest(fit: _Fit, at: Ints, mass: Matrix, atoms: int) -> Conjunction | None:
@@ -219,8 +231,15 @@ def _better(fit: _Fit, node: _Node, at: Ints, depth: int) -> _Node:
         node = _best_leaf(fit, at, node.label)
         candidates = _openings(fit, node, at) if depth > 0 else iter(())
     else:
-        candidates = _questions(fit, at, *node.below) if depth > 0 else iter(())
-    node = _first_better(fit, node, at, candidates)
+        candidates = chain(_questions(fit, at, *node.below), _restarts(fit, node, at)) if depth > 0 else iter(())
+    triplets = np.unique(at // 3)
+    state = (at, fit.right.reshape(-1, 3)[triplets], *(side.right[at] for side in node.below))
+    question = hash((fit.price, node.label, node.box, *(part.tobytes() for part in state)))
+    if question not in fit.idle:
+        other = _first_better(fit, node, at, candidates)
+        if other is node:
+            fit.idle.add(question)
+        node = other
     while (shorter := _first_better(fit, node, at, _shorter(fit, node, at))) is not node:
         node = shorter
     fit.right[at] = node.right[at]
@@ -252,6 +271,16 @@ def _openings(fit: _Fit, node: _Node, at: Ints) -> Iterator[_Node]:
         yield from _questions(fit, at, _leaf(fit, label), node)
 
 
+def _restarts(fit: _Fit, node: _Node, at: Ints) -> Iterator[_Node]:
+    """One question in place of several that ask little together."""
+    if 0 < node.bounds - count_bounds(fit.grid, node.box) <= fit.settings.max_atoms:
+        mass = _mass(fit, at)
+        if np.count_nonzero(mass.sum(axis=0)) > 1 and (box := _purest(fit, at, mass, fit.settings.max_atoms)):
+            holds = holds_on(part_of(fit.grid, at), box)
+            then, otherwise = (_leaf(fit, int(mass[side].sum(axis=0).argmax())) for side in (holds, ~holds))
+            yield _split(fit, box, then, otherwise)
+
+
 def _questions(fit: _Fit, at: Ints, then: _Node, otherwise: _Node) -> Iterator[_Node]:
     """The most valuable question between two subtrees, either way round, that leaves the leaves their rows."""
     own = at[fit.triplets.own[at]]
@@ -265,7 +294,8 @@ def _questions(fit: _Fit, at: Ints, then: _Node, otherwise: _Node) -> Iterator[_
     now[at] = then.right[at] | otherwise.right[at]
     can_be_whole = np.asarray(now.reshape(-1, 3).all(axis=1))[searched // 3]
     pull = then.right[searched].astype(np.float64) - otherwise.right[searched]
-    pull *= fit.triplets.counts[searched] * np.where(can_be_whole, 1.0, fit.settings.hopeless)
+    hope = np.where(can_be_whole, 1.0, fit.settings.hopeless)
+    pull *= fit.triplets.counts[searched] * hope + fit.settings.own_credit * fit.triplets.own[searched]
     columns, boxes = [], []
     for sign in (1.0, -1.0):
         gains = promising(
@@ -307,7 +337,7 @@ def _fewest_rows(node: _Node, own: Ints) -> int:
 
 
 def _shorter(fit: _Fit, node: _Node, at: Ints) -> Iterator[_Node]:
-    """What asks less: one side alone, one class, or the same question with a condition less."""
+    """What asks less: one class, one side alone, or the same question with a condition less."""
     if node.holds is None:
         return
     yield _best_leaf(fit, at, 0)

@@ -64,6 +64,8 @@ def fit_to_all_rows(
     match head.decision:
         case Tree():
             return replace(head, decision=_recount(head, head.decision, e, own, n_classes, role_weights, book))
+        case Scorecard() if settings.points is not None:
+            return head  # small points do not change with more rows
         case Scorecard():
             patterns, targets = _patterns(head, e, own, n_classes, role_weights, book)
             return replace(head, decision=_reweigh(head, head.decision, patterns, targets, settings))

@@ -11,37 +11,71 @@ from collections.abc import Iterator
 import numpy as np
 
 from gbfl_compile.ir.nodes import Leaf, Split, Tree
-from gbfl_compile.learning.black_box.ask import Bools, Matrix
+from gbfl_compile.learning.black_box.ask import Bools, Ints, Matrix
 from gbfl_compile.learning.heads.box_search import SearchSettings
-from gbfl_compile.learning.heads.grids import Conjunction, Grid, clause_from, holds_on, promising, sum_of_pull
+from gbfl_compile.learning.heads.grids import (
+    Conjunction,
+    Grid,
+    clause_from,
+    count_bounds,
+    holds_on,
+    part_of,
+    promising,
+    sum_of_pull,
+)
 from gbfl_compile.learning.heads.points import Head, Points, deal_rows
 
-SCHEDULES = ((8.0, 4.0, 2.0, 1.0), (4.0, 2.0, 1.0), (2.5, 1.0))
+SCHEDULES: tuple[tuple[float, ...], ...] = ((8.0, 4.0, 2.0, 1.0), (4.0, 2.0, 1.0), (2.5, 1.0))
 """What a wrong point costs, in right ones, from the first rules to the last. Held-out points choose which."""
 FOLDS = 3
+CHOOSING_ROWS = 4_000
+"""About so many rows choose the schedule."""
 
 
 def fit_rule_list(points: Points, grid: Grid, max_clauses: int, settings: SearchSettings) -> Head:
     """The rule list with at most this many rules; the grid has the points."""
     mass = np.zeros((len(points.x), points.n_classes))
     mass[np.arange(len(points.x)), points.label] = points.weight
-    prices = max(SCHEDULES, key=lambda schedule: _held_out_right(grid, mass, points, max_clauses, schedule, settings))
-    boxes = _rules(grid, mass, max_clauses, prices, settings)
+    some = points.row % max(1, -(-int(points.row.max()) // CHOOSING_ROWS)) == 0
+    part, few, row = part_of(grid, some), mass[some], points.row[some]
+    lists = {prices: _rules(grid, mass, max_clauses, prices, settings) for prices in SCHEDULES}
+
+    def shares(prices: tuple[float, ...]) -> float:
+        """Held-out points choose; a list that is unlucky on all points is not chosen either."""
+        held_out = _held_out_right(part, few, row, max_clauses, prices, settings) / few.sum()
+        return float(held_out + _right(grid, mass, lists[prices]) / mass.sum())
+
+    prices = max(SCHEDULES, key=shares)
+    boxes = lists[prices]
+    if points.n_classes == 2:  # a list that names the rows of one class may be shorter
+        for only in (0, 1):
+            others = _rules(grid, mass, len(boxes), prices, settings, only)
+            if _size(grid, others) < _size(grid, boxes) and _right(grid, mass, others) >= _right(grid, mass, boxes):
+                boxes = others
     return _head(grid, mass, boxes)
+
+
+def _size(grid: Grid, boxes: list[Conjunction]) -> tuple[int, int]:
+    return sum(count_bounds(grid, box) for box in boxes), len(boxes)
+
+
+def _right(grid: Grid, mass: Matrix, boxes: list[Conjunction]) -> float:
+    """The weight of the points whose rule has their class."""
+    return sum(float(mass[here].sum(axis=0).max()) for here in _decisions(grid, boxes))
 
 
 def _held_out_right(
     grid: Grid,
     mass: Matrix,
-    points: Points,
+    row: Ints,
     max_clauses: int,
     prices: tuple[float, ...],
     settings: SearchSettings,
 ) -> float:
     """The weight of held-out points that rules found on the others get right."""
     right = 0.0
-    for fold in deal_rows(points.row, FOLDS):
-        held_out = np.isin(points.row, fold)
+    for fold in deal_rows(row, FOLDS):
+        held_out = np.isin(row, fold)
         train = mass * ~held_out[:, None]
         boxes = _rules(grid, train, max_clauses, prices, settings)
         for here in _decisions(grid, boxes):
@@ -50,27 +84,38 @@ def _held_out_right(
 
 
 def _rules(
-    grid: Grid, mass: Matrix, max_clauses: int, prices: tuple[float, ...], settings: SearchSettings
+    grid: Grid,
+    mass: Matrix,
+    max_clauses: int,
+    prices: tuple[float, ...],
+    settings: SearchSettings,
+    only: int | None = None,
 ) -> list[Conjunction]:
-    """The rules in order. A price is kept until no rule pays at it."""
-    left = mass.copy()
+    """The rules in order, for every class or `only` one. A price is kept until no rule pays at it."""
+    there = np.flatnonzero(mass.any(axis=1))
+    left, part = mass[there], part_of(grid, there)
     boxes: list[Conjunction] = []
     price = 0
     while len(boxes) < max_clauses and price < len(prices):
-        box = _best_rule(grid, left, prices[price], settings)
+        box = _best_rule(part, left, prices[price], settings, only)
         if box is None:
             price += 1
         else:
             boxes.append(box)
-            left[holds_on(grid, box)] = 0.0
+            undecided = ~holds_on(part, box)
+            left, part = left[undecided], part_of(part, undecided)
     return boxes
 
 
-def _best_rule(grid: Grid, left: Matrix, price: float, settings: SearchSettings) -> Conjunction | None:
+def _best_rule(
+    grid: Grid, left: Matrix, price: float, settings: SearchSettings, only: int | None
+) -> Conjunction | None:
     """The conjunction worth most at this price: for some class, right minus `price` times wrong."""
     present = np.flatnonzero(left.sum(axis=0))
     best: tuple[float, Conjunction] = (0.0, ())
     for label in present if len(present) > 1 else ():
+        if only not in (None, label):
+            continue
         worth = (left[:, label] - price * (left.sum(axis=1) - left[:, label]))[:, None]
         boxes = promising(grid, worth, np.zeros_like(worth), settings, sum_of_pull)
         best = max(best, next(((gain, box) for box, gain in boxes.items()), best), key=lambda pair: pair[0])

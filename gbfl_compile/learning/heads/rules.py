@@ -2,8 +2,9 @@
 
 Forward and fully corrective. Each round takes what the model still gets wrong (the residual of a multinomial
 logistic model), searches the conjunction of a few intervals that explains most of it beside the clauses chosen
-already, adds it, and refits all weights. At the end the least useful clauses are replaced where that helps, and
-the weights are rounded to integer points: the rounded model is the model. There is no randomness.
+already, adds it, and refits all weights, until nothing is gained. At the end the least useful clauses are replaced
+where that helps, bounds that do not matter are dropped, and the weights become small integer points: the rounded model
+is the model. There is no randomness.
 """
 
 from __future__ import annotations
@@ -19,10 +20,23 @@ from gbfl_compile.ir.nodes import Scorecard
 from gbfl_compile.learning.black_box.ask import Matrix
 from gbfl_compile.learning.consistency import consistency
 from gbfl_compile.learning.heads.box_search import SearchSettings
-from gbfl_compile.learning.heads.grids import Conjunction, Grid, clause_from, holds_on, promising
-from gbfl_compile.learning.heads.logistic import loss_of, refit
+from gbfl_compile.learning.heads.grids import (
+    Conjunction,
+    Grid,
+    clause_from,
+    count_bounds,
+    holds_on,
+    promising,
+    without_a_bound,
+)
+from gbfl_compile.learning.heads.logistic import Targets, loss_of, refit
 from gbfl_compile.learning.heads.points import Head, TripletRows
+from gbfl_compile.learning.heads.small_points import small_card
 
+SHORT = 3
+"""The most bounds of a clause that replaces another once bounds have been dropped."""
+LEAST_GAIN = 8.0
+"""A clause that lowers twice the loss by less is noise: a search over many always finds something."""
 SCALE = 10
 """A point is 2**-10 of a logit: rounding moves no weight by more than half a thousandth."""
 
@@ -34,10 +48,18 @@ class RuleSettings:
     cuts: int = 32
     """Cuts per feature and role (x, PP, PN), at quantiles."""
     search: SearchSettings = field(default_factory=SearchSettings)
-    swaps: int = 16
+    swaps: int = 10
     """How often, at each budget, the best new clause is tried in place of the least useful one."""
     refit_steps: int = 10
     """Quasi-Newton steps after each added clause; the last refit takes up to ten times as many."""
+    late_swaps: int = 6
+    """The same once bounds have been dropped, with short clauses."""
+    points: int | None = 10
+    """The most points a clause gives or takes; None is as many as its weight says, in points of 2**-10 logit."""
+    bound_price: float = 1e-4
+    """A bound is dropped where the loss rises by less than this share of the points."""
+    bounds_per_clause: float = 2.85
+    """Bounds are dropped until there are at most this many on average."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +111,64 @@ def _fitted_to(rows: TripletRows, grid: Grid, budgets: Sequence[int], settings: 
             growth = grown
             path.append(_path_point(growth, rows))
         growth = _swap(growth, grid, rows, settings)
-        done = _refit(growth, rows, settings, 10 * settings.refit_steps)
+        done = growth
+        if settings.points is not None:
+            few = replace(settings.search, max_atoms=min(SHORT, settings.search.max_atoms))
+            done = _drop_bounds(growth, grid, rows, settings)
+            done = _swap(done, grid, rows, replace(settings, search=few, swaps=settings.late_swaps))
+            done = _drop_bounds(done, grid, rows, settings)
+        done = _refit(done, rows, settings, 10 * settings.refit_steps)
         path[-1] = _path_point(done, rows)
-        head = Head(tuple(clause_from(grid, box) for box in done.boxes), rounded_card(done.weights))
-        answers.append(RuleSet(head, tuple(path)))
+        answers.append(RuleSet(_head(done, grid, rows, settings), tuple(path)))
     return tuple(answers)
+
+
+def _head(growth: _Growth, grid: Grid, rows: TripletRows, settings: RuleSettings) -> Head:
+    """The clauses and their points; a clause without any is left out."""
+    clauses = tuple(clause_from(grid, box) for box in growth.boxes)
+    if settings.points is None or not clauses:
+        return Head(clauses, rounded_card(growth.weights))
+    card = small_card(growth.weights, growth.columns, rows, settings.points)
+    used = [number for number, points in enumerate(card.points) if any(points)]
+    points = tuple(card.points[number] for number in used)
+    return Head(tuple(clauses[number] for number in used), replace(card, points=points))
+
+
+def _drop_bounds(growth: _Growth, grid: Grid, rows: TripletRows, settings: RuleSettings) -> _Growth:
+    """The rule set without the bounds that matter least, all weights refitted after every few."""
+    price = settings.bound_price * float(rows.target.sum() + rows.avoid.sum())
+    while growth.boxes:
+        costs = _costs_of_bounds(growth, grid, rows)
+        spare = sum(count_bounds(grid, box) for box in growth.boxes) - settings.bounds_per_clause * len(growth.boxes)
+        batch = max(1, len(growth.boxes) // 8)
+        chosen: dict[int, Conjunction] = {}
+        for cost, at, box in costs:
+            if (
+                len(chosen) < batch
+                and (cost <= price or len(chosen) < spare)
+                and box not in (*growth.boxes, *chosen.values())
+            ):
+                chosen.setdefault(at, box)
+        if not chosen:
+            break
+        boxes, columns = list(growth.boxes), growth.columns.copy()
+        for at, box in chosen.items():
+            boxes[at] = box
+            columns[:, at] = holds_on(grid, box)
+        growth = _refit(_Growth(tuple(boxes), columns, growth.weights), rows, settings, settings.refit_steps)
+    return growth
+
+
+def _costs_of_bounds(growth: _Growth, grid: Grid, rows: TripletRows) -> list[tuple[float, int, Conjunction]]:
+    """What the loss rises by without each bound, least first: its clause, and the box without it."""
+    scores, costs = _scores(growth), []
+    for at, old in enumerate(growth.boxes):
+        for box in without_a_bound(grid, old):
+            more = np.flatnonzero(holds_on(grid, box) & (growth.columns[:, at] == 0))
+            targets = Targets(rows.target[more], rows.avoid[more])
+            before, after = loss_of(scores[more], targets)[0], loss_of(scores[more] + growth.weights[at], targets)[0]
+            costs.append((after - before, at, box))
+    return sorted(costs, key=lambda cost: (cost[0], cost[1], cost[2]))
 
 
 def rounded_card(weights: Matrix) -> Scorecard:
@@ -137,7 +212,10 @@ def _grow(
     if not boxes:
         return None
     columns = np.column_stack([holds_on(grid, box) for box in boxes]).astype(np.float32)
-    best = int(_gains_beside(growth, columns, gradient, curvature, settings.search.ridge).argmax())
+    gains = _gains_beside(growth, columns, gradient, curvature, settings.search.ridge)
+    best = int(gains.argmax())
+    if gains[best] < LEAST_GAIN:
+        return None
     longer = _Growth(
         (*growth.boxes, boxes[best]),
         np.insert(growth.columns, -1, columns[:, best], axis=1),

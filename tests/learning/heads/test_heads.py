@@ -13,6 +13,7 @@ from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Sp
 from gbfl_compile.ir.trees import paths
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.learning.classifier import GBFLClassifier
+from gbfl_compile.learning.consistency import consistency
 from gbfl_compile.learning.heads.box_search import (
     SearchSettings,
     box_holds,
@@ -22,7 +23,8 @@ from gbfl_compile.learning.heads.box_search import (
     promising_boxes,
 )
 from gbfl_compile.learning.heads.grids import count_bounds, holds_on, without_a_bound
-from gbfl_compile.learning.heads.points import Points, deal_rows, leaf_of, triplet_rows
+from gbfl_compile.learning.heads.points import Head, Points, deal_rows, leaf_of, triplet_rows, triplets_side_by_side
+from gbfl_compile.learning.heads.rounding import round_thresholds
 from gbfl_compile.learning.heads.rule_list import fit_rule_list
 from gbfl_compile.learning.heads.rules import RuleSettings, fit_rules
 from gbfl_compile.learning.heads.tree import fit_tree
@@ -157,7 +159,7 @@ def test_more_clauses_are_never_worse_on_the_loss_and_the_path_is_kept(cancer):
     x, y, _, e = cancer
     rows = triplet_rows(e, e.label, 2, truth=y)
     sets = fit_rules(
-        rows, cut_grid(rows.points, explained_cuts(e, np.median(x, axis=0), 32)), (4, 8, 16), RuleSettings()
+        rows, cut_grid(rows.points, explained_cuts(e, np.median(x, axis=0), 32)), (4, 8, 16), RuleSettings(points=None)
     )
     assert [len(rule_set.head.clauses) for rule_set in sets] == [4, 8, 16]
     assert [point.clauses for point in sets[-1].path] == list(range(17))
@@ -248,6 +250,87 @@ def test_a_leaf_answers_its_class_whatever_most_of_its_points_have():
             assert leaf.winner == label
             assert leaf.answer is None
             assert sum(leaf.probabilities) == pytest.approx(1.0, abs=1e-12)
+
+
+def members(rows):
+    """`income > 30000 AND member`, as a black box that is sure of it."""
+    yes = (rows[:, 0] > 30_000) & (rows[:, 1] >= 0.5)
+    return np.where(yes, 0.95, 0.05)
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_every_head_finds_a_plain_rule_exactly(head, seed):
+    rng = np.random.default_rng(seed)
+    ages = rng.integers(18, 80, 400)
+    x = np.column_stack([np.round(rng.lognormal(10.3, 0.6, 400)), rng.random(400) < 0.5, ages]).astype(float)
+    model = GBFLClassifier(members, head=head, random_state=0).fit(x)
+    incomes = np.concatenate([np.arange(0, 100_000, 250), [29_990, 29_999, 30_001, 30_010]]).astype(float)
+    every = np.array([(income, member, age) for income in incomes for member in (0.0, 1.0) for age in (18.0, 50.0)])
+    every = every[every[:, 0] != 30_000]  # whether the bound itself is inside, no row says
+    assert model.predict(every).tolist() == (members(every) > 0.5).astype(int).tolist()
+    atoms = [atom for clause in model.clauses_ for atom in clause.atoms]
+    assert {bound for atom in atoms if atom.feature == 0 for bound in (atom.lo, atom.hi)} == {30_000.0, None}
+    assert len(atoms) <= 3
+    assert all(atom.feature < 2 for atom in atoms)
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_a_constant_black_box_needs_no_rule(head):
+    model = GBFLClassifier(lambda rows: np.full(len(rows), 0.9), head=head, extra_rows=0).fit(X)
+    assert model.clauses_ == ()
+    assert (model.predict(X) == 1).all()
+
+
+@pytest.mark.parametrize("most", [5, 10, 100])
+def test_points_stay_within_what_was_asked(cancer, most):
+    x, y, box, e = cancer
+    card = GBFLClassifier(box, points=most, max_clauses=8, extra_rows=0).fit(x, y, explanations=e).head_.decision
+    given = [abs(points) for row in card.points for points in row]
+    assert max(given) <= most
+    assert max(given) > most // 3
+
+
+def test_small_points_and_fewer_bounds_cost_little(cancer):
+    x, y, box, e = cancer
+    small, fine = (
+        GBFLClassifier(box, points=points, max_clauses=16, extra_rows=0).fit(x, y, explanations=e)
+        for points in (10, None)
+    )
+    bounds = [
+        sum((a.lo is not None) + (a.hi is not None) for clause in model.clauses_ for a in clause.atoms)
+        for model in (small, fine)
+    ]
+    assert bounds[0] <= 46
+    assert bounds[0] < bounds[1]
+    assert small.consistency_.c_tb_all > fine.consistency_.c_tb_all - 3
+
+
+def test_a_rounder_threshold_has_fewer_digits_and_costs_no_triplet(cancer):
+    x, _, _, e = cancer
+    grid = cut_grid(e.x, explained_cuts(e, np.median(x, axis=0), 32))
+    triplets = triplets_side_by_side(e, e.label, 2, (1.0, 1.0, 1.0))
+    boxes = list(promising_boxes(grid, (e.label - e.label.mean())[:, None], np.ones((len(x), 1)), SearchSettings()))[:3]
+    clauses = tuple(clause_of(grid, box) for box in boxes)
+    head = Head(clauses, Scorecard((2, 0), ((0, 3), (0, 1), (0, 1))))
+    rounder = round_thresholds(head, triplets)
+
+    def whole(head):
+        answers = [right(head, points_of(points, e.label)).labels for points in (e.x, e.pp, e.pn)]
+        return consistency(e.label, *answers, e.has_pp, e.has_pn).c_tb_all_right
+
+    def digits(head):
+        return [
+            len(repr(bound).replace(".", "").strip("0"))
+            for clause in head.clauses
+            for atom in clause.atoms
+            for bound in (atom.lo, atom.hi)
+            if bound is not None
+        ]
+
+    assert whole(rounder) >= whole(head)
+    assert all(new <= old for new, old in zip(digits(rounder), digits(head), strict=True))
+    assert sum(digits(rounder)) < sum(digits(head))
 
 
 def test_a_rule_list_is_flat(cancer):

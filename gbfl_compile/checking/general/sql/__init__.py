@@ -10,17 +10,22 @@ column of another type may mean something else, and that is for whoever knows th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from gbfl_compile.checking.general.sql.decisions import Answers, decision
+from gbfl_compile.checking.general.sql.decisions import Answers, decision, where_it_answers
 from gbfl_compile.checking.general.sql.engines import ENGINES, Engine
+from gbfl_compile.checking.general.sql.frames import Reader, canonical
 from gbfl_compile.checking.general.sql.header import TextLayout as TextLayout
 from gbfl_compile.checking.general.sql.header import layout_in_header as layout_in_header
+from gbfl_compile.checking.general.sql.logic import TRUE, opposite
 from gbfl_compile.checking.general.sql.missing import decisions
-from gbfl_compile.checking.general.sql.parsing import folded_name, refuse_unclear_lines
-from gbfl_compile.checking.general.sql.queries import UNNAMED
-from gbfl_compile.checking.general.sql.statements import Answer, answer_columns
-from gbfl_compile.checking.general.sql.values import Column, Other, Value
+from gbfl_compile.checking.general.sql.parsing import folded_name, parse, refuse_unclear_lines
+from gbfl_compile.checking.general.sql.queries import UNNAMED, query_relation
+from gbfl_compile.checking.general.sql.relations import KnownTable as KnownTable
+from gbfl_compile.checking.general.sql.relations import Tables as Tables
+from gbfl_compile.checking.general.sql.relations import can_hold
+from gbfl_compile.checking.general.sql.statements import Answer, answer_relation, answers_of
+from gbfl_compile.checking.general.sql.values import USES, Column, Constant, Other, Uses, Value
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.checking.reading.tables import one_file
 from gbfl_compile.checking.reading.work_limit import limit_work
@@ -74,6 +79,81 @@ def read_sql_files(
         raise Unread(f"{name}: {error}") from error.__cause__
 
 
+@dataclass(frozen=True, slots=True)
+class DeployedText:
+    """What was read of a deployed query, and what it does to rows."""
+
+    readings: tuple[Reading, ...]
+    others: tuple[str, ...]
+    """What comes out beside the answers, and is not a column of a table passed on."""
+    notes: tuple[str, ...]
+    """What drops, doubles or merges rows."""
+    unclear: bool
+    """Whether a filter that is not understood may leave out rows by their features."""
+    passes: bool
+    """Whether every row of features gets an answer, as far as filters on features go."""
+    uses: Uses
+
+
+def read_deployed(text: str, dialect: str, layout: TextLayout) -> DeployedText:
+    """A view or query as it is deployed: it may read other views, join tables, and leave rows out."""
+    engine = ENGINES[dialect]
+    _check_for_sqlglot()
+    try:
+        return _read_once(engine, text, layout, constants=True)
+    except Unread as error:
+        first = error
+    try:
+        return _read_once(engine, text, layout, constants=False)
+    except Unread:
+        raise first from None
+
+
+def _read_once(engine: Engine, text: str, layout: TextLayout, constants: bool) -> DeployedText:
+    uses = Uses()
+    token = USES.set(uses)
+    try:
+        with limit_work():
+            return _read_deployed(engine, text, layout, constants, uses)
+    except RecursionError:
+        raise Unread("nested too deeply") from None
+    except (GbflError, Unread):
+        raise
+    except Exception as error:  # whatever it trips over, it did not read it
+        raise Unread(f"the reader gave up on it: {type(error).__name__}") from error
+    finally:
+        USES.reset(token)
+
+
+def _read_deployed(engine: Engine, text: str, layout: TextLayout, constants: bool, uses: Uses) -> DeployedText:
+    stated = {_canonical(engine, each): feature for feature, each in layout.expressions}
+    reader = Reader(
+        engine, _table(engine, layout), query_relation, layout.tables, expressions=stated, constants=constants
+    )
+    relation = answer_relation(engine, _without_header(text), _names(layout), reader)
+    found = answers_of(relation)
+    answers = _answers(engine, found, layout)
+    wanted = {folded_name(engine, name, quoted=True) for _, name in layout.outputs}
+    others = tuple(
+        name for name, value in found if name not in wanted and not isinstance(value, Other | Column | Constant)
+    )
+    holds = relation.holds()
+    if can_hold(opposite(holds)) and layout.approved is not None:
+        answers = where_it_answers(holds, answers, layout.approved)
+    else:
+        holds = TRUE
+    readings = _as_readings(engine, answers, layout)
+    return DeployedText(
+        readings, others, (*relation.notes, *uses.constants.values()), relation.unclear, holds is TRUE, uses
+    )
+
+
+def _canonical(engine: Engine, text: str) -> str:
+    from sqlglot import parse_one
+
+    return canonical(parse(lambda: parse_one(text, read=engine.parsed_as)), engine)
+
+
 def _readings(
     engine: Engine, text: str, stated: TextLayout | None, labels: tuple[Label, ...] | None
 ) -> tuple[Reading, ...]:
@@ -83,10 +163,15 @@ def _readings(
     if layout.form not in (None, "select", "view", "table"):
         raise Unread(f"the form {layout.form!r}, which is read in its strict form alone")
     table = _table(engine, layout)
-    found = answer_columns(engine, _without_header(text), _names(layout), table)
+    found = answers_of(
+        answer_relation(engine, _without_header(text), _names(layout), Reader(engine, table, query_relation))
+    )
     if stated is None:
         _refuse_other_columns(engine, found, layout, table)
-    answers = _answers(engine, found, layout)
+    return _as_readings(engine, _answers(engine, found, layout), layout)
+
+
+def _as_readings(engine: Engine, answers: Answers, layout: TextLayout) -> tuple[Reading, ...]:
     place = ", ".join(name for _, name in layout.outputs)
     return tuple(
         Reading(
@@ -110,7 +195,9 @@ def other_columns(text: str, dialect: str, layout: TextLayout) -> tuple[str, ...
     engine = ENGINES[dialect]
     table = _table(engine, layout)
     answers = {folded_name(engine, name, quoted=True) for _, name in layout.outputs}
-    found = answer_columns(engine, _without_header(text), _names(layout), table)
+    found = answers_of(
+        answer_relation(engine, _without_header(text), _names(layout), Reader(engine, table, query_relation))
+    )
     return tuple(name for name, value in found if name not in answers and value != table(name))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any
@@ -45,12 +46,16 @@ from gbfl_compile.checking.general.sql.values import (
     describe,
     fold,
     kinds_of,
+    note_use,
     number_of_truth,
 )
 from gbfl_compile.checking.reading.conditions import MIRRORED, ON_NUMBERS, Comparison
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.reading.work_limit import pay
 from gbfl_compile.ir.intervals import above, below
+
+WORD = re.compile(r"[A-Za-z0-9_]+")
+"""Texts that are equal to every engine or, where they differ in more than case, to none."""
 
 
 def truth_of(engine: Engine, value: Value) -> Truth:
@@ -78,6 +83,7 @@ def null_test(engine: Engine, value: Value) -> Truth:
     def of(end: Value) -> Truth:
         match end:
             case Column(feature):
+                note_use(end)
                 return is_null(engine.nan, feature)
             case Constant(content):
                 return constant(content is None)
@@ -103,10 +109,14 @@ def comparison_of(engine: Engine, left: Value, comparison: Comparison, right: Va
         case (Constant(None), _) | (_, Constant(None)):
             return UNKNOWN
         case Column(feature), Constant():
+            note_use(left)
             return compare(engine.nan, feature, comparison, _bound_of(engine, right))
         case Constant(), Column(feature):
+            note_use(right)
             return compare(engine.nan, feature, MIRRORED[comparison], _bound_of(engine, left))
         case Column(feature), Column(other) if feature == other:
+            note_use(left)
+            note_use(right)
             return compared_with_itself(engine.nan, feature, comparison)
         case Constant(), Constant():
             return constant(_constants_compared(engine, left, comparison, right))
@@ -134,7 +144,9 @@ def _bound_of(engine: Engine, constant_: Constant) -> float:
 def _constants_compared(engine: Engine, left: Constant, comparison: Comparison, right: Constant) -> bool:
     a, b = left.value, right.value
     if isinstance(a, str) and isinstance(b, str) and comparison in ("==", "!="):
-        if not engine.exact_texts:
+        if not engine.exact_texts and not (
+            WORD.fullmatch(a) and WORD.fullmatch(b) and (a == b or a.lower() != b.lower())
+        ):
             raise Unread(f"texts compared: {engine.name} may take different ones for equal")
         return (a == b) == (comparison == "==")
     if isinstance(a, bool) and isinstance(b, bool) and comparison in ("==", "!="):

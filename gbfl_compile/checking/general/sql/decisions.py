@@ -11,14 +11,20 @@ from typing import Literal, TypeAlias
 
 from gbfl_compile.checking.general.sql.arithmetic import total_of
 from gbfl_compile.checking.general.sql.engines import Engine, as_double
-from gbfl_compile.checking.general.sql.logic import Among, Both, Either, Formula, Points, Sign
-from gbfl_compile.checking.general.sql.values import Constant, Pick, Total, Value, describe, ends, kinds_of, picks
+from gbfl_compile.checking.general.sql.logic import Among, Both, Either, Formula, Points, Sign, among, both
+from gbfl_compile.checking.general.sql.values import Constant, Pick, Total, Value, describe, ends, kinds_of, pick, picks
 from gbfl_compile.checking.reading.conditions import ON_NUMBERS
 from gbfl_compile.checking.reading.nodes import Outcome, Unread
 from gbfl_compile.checking.reading.work_limit import pay
-from gbfl_compile.ir.nodes import Label
+from gbfl_compile.ir.evaluate import winner
+from gbfl_compile.ir.intervals import values_of
+from gbfl_compile.ir.kinds import intervals_in
+from gbfl_compile.ir.nodes import Label, Leaf, Program, Scorecard, Split
+from gbfl_compile.ir.nodes import Tree as ApprovedTree
 
 MOST_STEPS = 200_000
+MOST_CLAUSES = 10
+"""Of a scorecard that is written out as choices."""
 MOST_ORDERED = 5
 """Up to so many classes every order of their scores is tried (541 of them, ties included)."""
 
@@ -71,6 +77,56 @@ def decision(engine: Engine, answers: Answers, classes: tuple[Label, ...]) -> Tr
     if answers.scores or is_scored(answer_values):
         return _rule_set(engine, answers, classes, winner)
     return _tree(engine, answers, len(classes), winner)
+
+
+def where_it_answers(holds: Formula, answers: Answers, approved: Program) -> Answers:
+    """The answers where a row comes out; elsewhere what was approved, so that only rows that come out are compared."""
+    if is_scored([answers.label]) or (answers.probabilities and not isinstance(approved.decision, ApprovedTree)):
+        raise Unread("a filter on features beside points")
+    if answers.scores or answers.leaf is not None or answers.reason is not None:
+        raise Unread("a leaf, a reason or scores of rows of which some are left out")
+    conditions = [
+        both(
+            among(
+                atom.feature, [(each.least, each.most) for each in (values_of(atom),)], atom.if_missing, atom.if_missing
+            )
+            for atom in intervals_in(clause)
+        )
+        for clause in approved.clauses
+    ]
+
+    def value(end: Callable[[tuple[float, ...]], Constant]) -> Value:
+        if not isinstance(approved.decision, ApprovedTree):
+            return _by_points(conditions, approved.decision, end)
+        known: dict[int, Value] = {}
+        for place in range(len(approved.decision.nodes) - 1, -1, -1):
+            match approved.decision.nodes[place]:
+                case Split(clause, then, otherwise):
+                    known[place] = pick(conditions[clause], known[then], known[otherwise])
+                case Leaf(probabilities):
+                    known[place] = end(probabilities)
+        return known[0]
+
+    label = value(lambda shares: Constant(approved.classes[winner(shares)]))
+    probabilities = tuple(
+        pick(holds, each, value(lambda shares, place=place: Constant(shares[place])))  # type: ignore[misc]
+        for place, each in enumerate(answers.probabilities)
+    )
+    return Answers(pick(holds, answers.label, label), probabilities)
+
+
+def _by_points(conditions: Sequence[Formula], card: Scorecard, end: Callable[[tuple[float, ...]], Constant]) -> Value:
+    """A scorecard as a choice by each of its clauses in turn."""
+    if len(conditions) > MOST_CLAUSES:
+        raise Unread(f"a filter on features beside more than {MOST_CLAUSES} clauses with points")
+
+    def value(place: int, scores: tuple[int, ...]) -> Value:
+        if place == len(conditions):
+            return end(tuple(map(float, scores)))
+        more = tuple(a + b for a, b in zip(scores, card.points[place], strict=True))
+        return pick(conditions[place], value(place + 1, more), value(place + 1, scores))
+
+    return value(0, tuple(card.bias))
 
 
 def _winner(engine: Engine, classes: tuple[Label, ...]) -> Callable[[Value], int]:

@@ -38,6 +38,8 @@ def expression(node: Any, scope: Scope) -> Value:
     while kind(node) == "Paren":
         only(node, "this")
         node = node.this
+    if (feature := scope.known(node, scope)) is not None:
+        return feature
     reader = READERS.get(kind(node))
     if reader is None:
         refuse(node, f"{kind(node)} is not understood")
@@ -250,6 +252,13 @@ def _look_up(node: Any, scope: Scope) -> Value:
     return map_ends(expression(place.this, scope), item_at)
 
 
+def _subquery(node: Any, scope: Scope) -> Value:
+    """(SELECT cut FROM params)."""
+    if scope.query is None:
+        refuse(node, "a query within an expression")
+    return scope.query(node)
+
+
 READERS: Mapping[str, Callable[[Any, Scope], Value]] = {
     "Literal": _literal,
     "National": _text,
@@ -276,4 +285,5 @@ READERS: Mapping[str, Callable[[Any, Scope], Value]] = {
     "Concat": _join_texts,
     "Anonymous": _call,
     "Bracket": _look_up,
+    "Subquery": _subquery,
 }

@@ -10,10 +10,11 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from gbfl_compile.checking.general.sql.relations import Tables
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.reading.tables import class_labels, feature_names
 from gbfl_compile.checking.strict.sql.expected import class_columns
-from gbfl_compile.ir.nodes import Label
+from gbfl_compile.ir.nodes import Label, Program
 
 OPENING = "-- gbfl ["
 PREFIXES = {"probabilities": "p", "score": "score"}
@@ -32,6 +33,12 @@ class TextLayout:
     form: str | None = None
     """What the header calls the text; an expression, functions and a dbt model are for the strict reader alone."""
     digest: str | None = None
+    tables: Tables | None = None
+    """What the tables are, where several may be read, and rows left out: that is then said beside the readings."""
+    approved: Program | None = None
+    """What rows that the text leaves out are taken to be answered with."""
+    expressions: tuple[tuple[int, str], ...] = ()
+    """Features that are expressions."""
 
 
 def layout_in_header(text: str) -> TextLayout:

@@ -26,6 +26,10 @@ class Scope:
     look_up: Callable[[Any], Value]
     follow: Callable[[Any, Scope], Value]
     """What an expression within this one is."""
+    known: Callable[[Any, Scope], Value | None] = lambda node, scope: None
+    """What an expression is said to be, whatever it is made of."""
+    query: Callable[[Any], Value] | None = None
+    """What a query within an expression comes to."""
 
 
 class ParsedNode(Unread):
@@ -152,7 +156,10 @@ def nodes_of(engine: Engine, tokens: list[Any], text: str) -> Any:
 
 COMPARES = {"=", "==", "<", ">", "<=", ">=", "<>", "!=", "<=>", "IS", "IN", "BETWEEN", "LIKE", "ISNULL", "NOTNULL"}
 
-BEGINS = {"AND", "OR", "XOR", "&&", "||", "WHEN", "THEN", "ELSE", "AS", "SELECT", "FROM", "WITH", "RETURN", ","}
+BEGINS = {
+    *("AND", "OR", "XOR", "&&", "||", "WHEN", "THEN", "ELSE", "AS", "SELECT", "FROM", "WITH", "RETURN", ","),
+    *("WHERE", "ON", "JOIN", "HAVING", "QUALIFY", "GROUP BY", "ORDER BY", "UNION"),
+}
 """Words after which another condition begins, or none."""
 
 

@@ -1,242 +1,244 @@
 """Queries as stages: each SELECT gives its columns a meaning in terms of the one before, down to the table's columns.
 
 Every column of every stage is read, wanted or not. One that is not understood is passed over only where each of its
-nodes is known to keep rows as they are. A query that could drop, double or mix rows (WHERE, joins, DISTINCT, a true
-LIMIT, a function that returns rows) is refused.
+nodes is known to give one value for one row. What could drop, double or merge rows (WHERE, joins, DISTINCT, LIMIT) is
+refused in a text that should answer every row, and noted where the caller states it beside the verdict (`tables`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from dataclasses import replace
+from typing import Any
 
 from gbfl_compile.checking.general.sql.engines import Engine
 from gbfl_compile.checking.general.sql.expressions import expression
-from gbfl_compile.checking.general.sql.parsing import Scope, folded_name, kind, only, refuse
-from gbfl_compile.checking.general.sql.types import is_known_type
-from gbfl_compile.checking.general.sql.values import Other, Value
+from gbfl_compile.checking.general.sql.frames import (
+    Frame,
+    Reader,
+    Stages,
+    alias_of,
+    canonical,
+    clause_of,
+    name_key,
+    rename_columns,
+    scope_of,
+    with_notes,
+)
+from gbfl_compile.checking.general.sql.harmless import OfFeatures, has_rows_of_its_own, is_harmless
+from gbfl_compile.checking.general.sql.joins import filter_frames, frames_of, limits_of, refuse_limits, values_of_rows
+from gbfl_compile.checking.general.sql.parsing import Scope, kind, only, refuse, snippet
+from gbfl_compile.checking.general.sql.relations import (
+    MOST_BRANCHES,
+    Branch,
+    Columns,
+    Relation,
+    side_by_side,
+)
+from gbfl_compile.checking.general.sql.values import Column, Other, Value
 from gbfl_compile.checking.reading.nodes import Unread
 
-UNLIMITED = {"sqlite": "-1", "mariadb": "18446744073709551615", "mysql": "18446744073709551615"}
-"""The LIMIT that limits nothing: it keeps an engine from merging a stage into the next."""
-
-CASE_OF_TABLES = {"mysql", "tsql"}
-"""Engines that tell `data` from `DATA` where they are tables, and the server or its collation says so."""
+ALIASES_WITHIN = {"duckdb", "clickhouse", "snowflake", "redshift", "databricks", "spark"}
+"""Engines in which an item of a SELECT list may name an alias before it in the same list."""
 
 UNNAMED = "\0 column"
 """What a column without a name is called here; no engine takes such a name."""
 
-HARMLESS = {
-    *("Column", "Identifier", "Literal", "National", "Null", "Boolean", "Paren"),
-    *("Case", "If", "Coalesce", "Nullif", "Cast", "TryCast", "DataType", "DataTypeParam"),
-    *("And", "Or", "Not", "EQ", "NEQ", "GT", "GTE", "LT", "LTE", "Between", "In", "Is"),
-    *("Add", "Sub", "Mul", "Div", "Neg", "DPipe", "Concat", "Upper", "Lower", "Abs", "Round"),
-}
-"""Nodes that give one value for one row, whatever they are made of."""
-
-HARMLESS_PARTS = {
-    *("this", "expression", "expressions", "ifs", "default", "true", "low", "high", "to", "table", "quoted"),
-    *("is_string", "is_nvl", "safe", "coalesce", "typed", "negate", "decimals", "nested", "nullable", "_type"),
-}
-"""What such a node may carry."""
-
-Columns: TypeAlias = Mapping[str, Value | Unread]
-"""The columns of a stage: what each one is or, of one that is harmless and not understood, why not."""
+KEEPING_ROWS = ("expressions", "from_", "from", "with_", "with", "limit", "offset")
+CHANGING_ROWS = ("joins", "where", "group", "having", "qualify", "distinct", "order", "windows", "kind", "hint")
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Something to select from: its name, and what its columns are."""
-
-    name: str | None
-    columns: Columns
-    table: Callable[[str], Value] | None = None
-    """The table itself: any column of it."""
-    spelled: str = ""
-    """The name of a stage as it is written."""
-
-    def column(self, key: str) -> Value | Unread | None:
-        """The column of this name, or None."""
-        if key in self.columns:
-            return self.columns[key]
-        return None if self.table is None else self.table(key)
-
-
-Stages: TypeAlias = Mapping[str, Source | None]
-"""The stages that a FROM may name; None for one that is defined further on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """What all stages of a query share."""
-
-    engine: Engine
-    table: Callable[[str], Value]
-    """What a column of the table is, by its folded name."""
-
-
-def _key(engine: Engine, identifier: Any) -> str:
-    if kind(identifier) != "Identifier":
-        refuse(identifier, "is not a name")
-    return folded_name(engine, str(identifier.this), bool(identifier.args.get("quoted")))
-
-
-def _clause(node: Any, name: str) -> Any:
-    """FROM and WITH were called otherwise in older versions of sqlglot."""
-    return node.args.get(f"{name}_") or node.args.get(name)
-
-
-def query_columns(node: Any, reader: Reader, known: Stages) -> Columns:
-    """The columns of a query, each of them read."""
+def query_relation(node: Any, reader: Reader, known: Stages, outer: Frame | None = None) -> Relation:
+    """What a query gives, each of its columns read."""
     while kind(node) in ("Subquery", "Paren"):
         only(node, "this", "alias")
         node = node.this
+    if kind(node) == "Union" and reader.tables is not None:
+        return _union(node, reader, known, outer)
+    if kind(node) == "Values" and reader.tables is not None:
+        return values_of_rows(node, reader)
     if kind(node) != "Select":
         refuse(node, f"{kind(node)} is not understood")
-    only(node, "expressions", "from_", "from", "with_", "with", "limit", "offset")
-    _refuse_limits(node, reader.engine)
-    start = _clause(node, "from")
-    if start is None:
-        refuse(node, "a query without a table")
-    only(start, "this")
-    source = _source(start.this, reader, _with_stages(node, reader, known))
-    columns: dict[str, Value | Unread] = {}
-    for number, item in enumerate(node.expressions):
-        brought = _star(item, source) if kind(item) == "Star" else dict([_item(item, number, reader, source)])
-        if repeated := brought.keys() & columns.keys():
-            refuse(item, f"brings the column {min(repeated)!r}, which is there already")
-        columns.update(brought)
-    _refuse_shadows(node, reader.engine, columns, source)
-    return columns
+    if reader.tables is None:
+        only(node, *KEEPING_ROWS)
+        refuse_limits(node, reader.engine)
+    only(node, *KEEPING_ROWS, *CHANGING_ROWS)
+    known = _with_stages(node, reader, known)
+    frames, below = frames_of(node, reader, known, outer)
+    frames, below = filter_frames(node, reader, known, frames, below)
+    branches = []
+    for frame in frames:
+        columns, rest = _select(node, reader, known, frame)
+        branches.append(Branch(frame.holds, columns))
+        below = replace(below, rest=rest)
+    if not branches:
+        refuse(node, "gives no rows at all")
+    return replace(below, branches=tuple(branches), spelled="")
 
 
-def _refuse_limits(node: Any, engine: Engine) -> None:
-    limit, offset = node.args.get("limit"), node.args.get("offset")
-    if limit is not None:
-        only(limit, "expression")
-        if limit.args["expression"].sql() != UNLIMITED.get(engine.name):
-            refuse(limit, "rows may be left out")
-    if offset is not None:
-        only(offset, "expression")
-        if offset.args["expression"].sql() != "0":
-            refuse(offset, "rows may be left out")
+def _union(node: Any, reader: Reader, known: Stages, outer: Frame | None) -> Relation:
+    only(node, "this", "expression", "distinct", "order", "limit", "offset", "with_", "with")
+    known = _with_stages(node, reader, known)
+    left = query_relation(node.this, reader, known, outer)
+    right = query_relation(node.args["expression"], reader, known, outer)
+    both_ = side_by_side(left, right)
+    if len(both_.branches) > MOST_BRANCHES:
+        refuse(node, "a UNION of too many rows")
+    return with_notes(
+        both_, *(["UNION, which merges equal rows"] if node.args.get("distinct") else []), *limits_of(node, reader)
+    )
 
 
 def _with_stages(node: Any, reader: Reader, known: Stages) -> Stages:
-    stages = _clause(node, "with")
+    stages = clause_of(node, "with")
     if stages is None:
         return known
     only(stages, "expressions")
-    aliases = [_alias(stage.args["alias"], reader.engine) for stage in stages.expressions]
+    aliases = [alias_of(stage.args["alias"], reader.engine) for stage in stages.expressions]
     found = {**known, **dict.fromkeys(name or "" for name, _ in aliases)}
     for stage, (name, names) in zip(stages.expressions, aliases, strict=True):
         only(stage, "this", "alias", "materialized")
         if found[name or ""] is not None:
             refuse(stage, "two stages have this name")
-        columns = _rename(stage, query_columns(stage.this, reader, found), names)
-        found[name or ""] = Source(name, columns, None, str(stage.args["alias"].this.this))
+        columns = rename_columns(stage, query_relation(stage.this, reader, found), names)
+        found[name or ""] = replace(columns, spelled=str(stage.args["alias"].this.this))
     return found
 
 
-def _alias(alias: Any, engine: Engine) -> tuple[str | None, list[str]]:
-    if alias is None:
-        return None, []
-    only(alias, "this", "columns")
-    return _key(engine, alias.this), [_key(engine, column) for column in alias.args.get("columns") or []]
+def _select(node: Any, reader: Reader, known: Stages, frame: Frame) -> tuple[Columns, Callable[[str], Value] | None]:
+    """The columns of a SELECT list, and the columns that a star passes on and nobody has listed."""
+    columns: dict[str, Value | Unread] = {}
+    rest: Callable[[str], Value] | None = None
+    groups = _group_check(node, reader)
+    for number, item in enumerate(node.expressions):
+        if kind(item) == "Star" or (kind(item) == "Column" and kind(item.this) == "Star"):
+            brought, open_ = _star(item, reader, known, frame)
+            rest = open_ or rest
+        else:
+            brought = dict([_item(item, number, reader, known, frame, columns, groups)])
+        if repeated := brought.keys() & columns.keys():
+            refuse(item, f"brings the column {min(repeated)!r}, which is there already")
+        columns.update(brought)
+    _refuse_shadows(node, reader.engine, columns, frame)
+    if rest is not None:
+        _refuse_covered(node, columns, rest)
+    return columns, rest
 
 
-def _rename(node: Any, columns: Columns, names: list[str]) -> Columns:
-    if not names:
-        return columns
-    if len(names) != len(columns) or len(set(names)) != len(names):
-        refuse(node, "does not have one name per column")
-    return dict(zip(names, columns.values(), strict=True))
+def _refuse_covered(node: Any, columns: Columns, rest: Callable[[str], Value]) -> None:
+    """A star and an alias that is the name of a feature: two columns have that name."""
+    for name, value in columns.items():
+        if isinstance(rest(name), Column) and value != rest(name):
+            refuse(node, f"brings the column {name!r}, which is there already")
 
 
-def _source(node: Any, reader: Reader, known: Stages) -> Source:
-    engine = reader.engine
-    name, names = _alias(node.args.get("alias"), engine)
-    if kind(node) == "Subquery":
-        only(node, "this", "alias")
-        return Source(name, _rename(node, query_columns(node.this, reader, known), names))
-    if kind(node) != "Table":
-        refuse(node, f"selects from {kind(node)}")
-    only(node, "this", "db", "catalog", "alias")
-    own = _key(engine, node.this)
-    if own in known and not node.args.get("db"):
-        found = known[own]
-        if found is None:
-            refuse(node, "a stage, or a table: it is named before the stage of this name is defined")
-        if engine.name in CASE_OF_TABLES and found.spelled != str(node.this.this):
-            refuse(node, f"the stage {found.spelled}, or a table: {engine.name} may tell the two apart by their case")
-        return Source(name or own, _rename(node, found.columns, names))
-    if names:
-        refuse(node, "a table's columns renamed")
-    return Source(name or own, {}, reader.table)
-
-
-def _star(item: Any, source: Source) -> Columns:
-    if source.table is not None:
+def _star(item: Any, reader: Reader, known: Stages, frame: Frame) -> tuple[Columns, Callable[[str], Value] | None]:
+    star = item if kind(item) == "Star" else item.this
+    only(star, *(("except_", "except", "replace") if reader.tables is not None else ()))
+    table = None if kind(item) == "Star" else name_key(reader.engine, item.args["table"])
+    chosen = [source for source in frame.sources if table is None or source[0] == table]
+    rests = [rest for _, _, rest in chosen if rest is not None]
+    if reader.tables is None and rests:
         refuse(item, "all columns of a table")
-    only(item)
-    return source.columns
+    if not chosen or len(rests) > 1 or (rests and (star.args.get("except_") or star.args.get("replace"))):
+        refuse(item, "all columns of a table whose columns are not known")
+    left_out = {
+        name_key(reader.engine, each.this if kind(each) == "Column" else each)
+        for each in clause_of(star, "except") or []
+    }
+    brought: dict[str, Value | Unread] = {}
+    for _, columns, _ in chosen:
+        for name, value in columns.items():
+            if name in brought and not (table is None and name in frame.merged):
+                refuse(item, f"brings the column {name!r} twice")
+            brought.setdefault(name, value)
+    for each in star.args.get("replace") or []:
+        name = name_key(reader.engine, each.args["alias"])
+        brought[name] = _read_item(each.this, reader, scope_of(reader, known, frame))
+    return {name: value for name, value in brought.items() if name not in left_out}, rests[0] if rests else None
 
 
-def _item(item: Any, number: int, reader: Reader, source: Source) -> tuple[str, Value | Unread]:
+def _item(
+    item: Any,
+    number: int,
+    reader: Reader,
+    known: Stages,
+    frame: Frame,
+    before: Mapping[str, Value | Unread],
+    groups: Callable[[Any], Unread | None],
+) -> tuple[str, Value | Unread]:
     if kind(item) == "Alias":
         only(item, "this", "alias")
-        name, inner = _key(reader.engine, item.args["alias"]), item.this
+        name, inner = name_key(reader.engine, item.args["alias"]), item.this
     elif kind(item) == "Column":
-        name, inner = _key(reader.engine, item.this), item
+        name, inner = name_key(reader.engine, item.this), item
     else:
         name, inner = f"{UNNAMED} {number}", item
+    if (merged := groups(inner)) is not None:
+        return name, merged
+    aliases = before if reader.tables is not None and reader.engine.name in ALIASES_WITHIN else {}
+    return name, _read_item(inner, reader, scope_of(reader, known, frame, aliases))
+
+
+def _read_item(inner: Any, reader: Reader, scope: Scope) -> Value | Unread:
     try:
-        return name, expression(inner, Scope(reader.engine, _look_up(reader.engine, source), expression))
+        return expression(inner, scope)
     except Unread as error:
-        if not _is_harmless(inner, reader.engine):
+        allowed = is_harmless(inner) if reader.tables is None else not has_rows_of_its_own(inner)
+        if not allowed:
             raise
-        return name, error
+        is_window = kind(inner) == "Window"
+        return OfFeatures(str(error)) if reader.tables is not None and not is_window else error
 
 
-def _is_harmless(node: Any, engine: Engine) -> bool:
-    """Whether an expression gives one value for one row, by an allow-list of what it is made of."""
-    for part in node.walk():
-        if kind(part) not in HARMLESS or (kind(part) == "If" and kind(part.parent) != "Case"):
-            return False
-        if any(value not in (None, False, [], ()) for name, value in part.args.items() if name not in HARMLESS_PARTS):
-            return False
-        if kind(part) == "DataType" and not is_known_type(part):
-            return False
-    return True
+def _group_check(node: Any, reader: Reader) -> Callable[[Any], Unread | None]:
+    """Why an item of a SELECT that merges rows is no value of one row; None where it is."""
+    group = node.args.get("group")
+    keys: set[str] = set()
+    has_aggregate = any(_aggregates(item) for item in node.expressions)
+    if reader.tables is None or (group is None and not has_aggregate):
+        return lambda inner: None
+    if group is not None:
+        only(group, "expressions")
+        for each in group.expressions:
+            if kind(each) == "Literal" and str(each.this).isdigit() and int(each.this) <= len(node.expressions):
+                each = node.expressions[int(each.this) - 1].unalias()
+            keys.add(canonical(each, reader.engine))
+
+    def why_merged(inner: Any) -> Unread | None:
+        if _aggregates(inner):
+            return Unread(f"it is computed from several rows: {snippet(inner)}")
+        if canonical(inner, reader.engine) in keys:
+            return None
+        loose = [part for part in inner.walk() if kind(part) == "Column" and canonical(part, reader.engine) not in keys]
+        return Unread(f"it is one of several rows' values: {snippet(inner)}") if loose else None
+
+    return why_merged
 
 
-def _look_up(engine: Engine, source: Source) -> Callable[[Any], Value]:
-    def look_up(node: Any) -> Value:
-        table, identifier = None, node
-        if kind(node) == "Column":
-            only(node, "this", "table", "db", "_type")
-            table, identifier = node.args.get("table"), node.this
-        found = source.column(_key(engine, identifier))
-        if found is None or (table is not None and source.name != _key(engine, table)):
-            refuse(node, "no column of this name")
-        if isinstance(found, Unread):
-            raise found
-        return found
+def _aggregates(node: Any) -> bool:
+    from sqlglot import exp
 
-    return look_up
+    return any(
+        isinstance(part, exp.AggFunc)
+        and not isinstance(part.parent, exp.Window)
+        and part.find_ancestor(exp.Subquery) is None
+        for part in node.walk()
+    )
 
 
-def _refuse_shadows(node: Any, engine: Engine, columns: Columns, source: Source) -> None:
+def _refuse_shadows(node: Any, engine: Engine, columns: Columns, frame: Frame) -> None:
     """ClickHouse takes a name for an alias of the same SELECT first: refused where that would be another value."""
     if not engine.aliases_first:
         return
-    aliased = {_key(engine, item.args["alias"]) for item in node.expressions if kind(item) == "Alias"}
+    aliased = {name_key(engine, item.args["alias"]) for item in node.expressions if kind(item) == "Alias"}
     for item in node.expressions:
-        own = _key(engine, item.args["alias"]) if kind(item) == "Alias" else None
+        own = name_key(engine, item.args["alias"]) if kind(item) == "Alias" else None
         for part in item.walk():
-            if kind(part) != "Column" or (name := _key(engine, part.this)) not in aliased or name == own:
+            if kind(part) != "Column" or kind(part.this) == "Star":
                 continue
-            value = source.column(name)
-            if isinstance(value, Other | Unread) or value is None or columns[name] != value:
+            if (name := name_key(engine, part.this)) not in aliased or name == own:
+                continue
+            values = frame.find(None, name)
+            if values and any(isinstance(value, Other | Unread) or columns[name] != value for value in values):
                 refuse(item, f"{name} is a column and an alias of the same SELECT")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
 from gbfl_compile.checking.general.sql.engines import Engine
+from gbfl_compile.checking.general.sql.frames import Reader
 from gbfl_compile.checking.general.sql.parsing import (
     folded_name,
     kind,
@@ -16,9 +18,10 @@ from gbfl_compile.checking.general.sql.parsing import (
     refuse_unclear_names,
     statements,
 )
-from gbfl_compile.checking.general.sql.queries import Columns, Reader, query_columns
+from gbfl_compile.checking.general.sql.queries import query_relation
+from gbfl_compile.checking.general.sql.relations import Branch, Columns, KnownTable, Relation, are_apart
 from gbfl_compile.checking.general.sql.types import cast_to
-from gbfl_compile.checking.general.sql.values import Value
+from gbfl_compile.checking.general.sql.values import Value, pick
 from gbfl_compile.checking.reading.nodes import Unread
 
 Answer: TypeAlias = tuple[str, Value | Unread]
@@ -33,20 +36,47 @@ KEEPING = {"clickhouse": {"MERGETREE", "MEMORY", "LOG"}, "mysql": {"INNODB"}}
 """Engines of tables that keep every row as it was put there."""
 
 
-def answer_columns(
-    engine: Engine, text: str, names: Sequence[str], table: Callable[[str], Value]
-) -> list[tuple[str, Value | Unread]]:
-    """The columns that come out, with their names; `names` are those the text is said to use."""
+def answer_relation(engine: Engine, text: str, names: Sequence[str], reader: Reader) -> Relation:
+    """What comes out, with the names of its columns; `names` are those the text is said to use."""
     parts = statements(engine, text)
     if len(parts) != 1:
         raise Unread(f"{len(parts)} statements, one is read")
     refuse_unclear_names(engine, [*names, *names_among(parts[0])])
     node = nodes_of(engine, parts[0], text)
-    reader = Reader(engine, table)
+    reader = replace(reader, read_view=read_view)
     if kind(node) != "Create":
-        return list(query_columns(node, reader, {}).items())
-    columns = query_columns(_created_query(node, engine), reader, {})
-    return _name_columns(node, engine, columns) if kind(node.this) == "Schema" else list(columns.items())
+        return query_relation(node, reader, {})
+    relation = query_relation(_created_query(node, engine), reader, {})
+    if kind(node.this) != "Schema":
+        return relation
+    branches = (Branch(each.holds, dict(_name_columns(node, engine, each.columns))) for each in relation.branches)
+    return replace(relation, branches=tuple(branches))
+
+
+def read_view(known: KnownTable, reader: Reader) -> Relation:
+    """A view that a query reads, by its own text."""
+    assert known.query is not None  # noqa: S101 - the caller has looked
+    try:
+        relation = answer_relation(reader.engine, known.query, known.names, reader)
+        return relation.rename([folded_name(reader.engine, name, quoted=True) for name in known.names])
+    except Unread as error:
+        raise Unread(f"{error} (in the view {known.key})") from None
+
+
+def answers_of(relation: Relation) -> list[Answer]:
+    """The columns of a relation as one row for each row of features."""
+    if not are_apart(relation.branches):
+        raise Unread("some rows would get several answers: parts of a UNION ALL, or rows that are joined, overlap")
+    *first, last = relation.branches
+    answers: dict[str, Value | Unread] = dict(last.columns)
+    for branch in reversed(first):
+        for name, value in branch.columns.items():
+            other = answers[name]
+            if isinstance(value, Unread) or isinstance(other, Unread):
+                answers[name] = value if isinstance(value, Unread) else other
+            else:
+                answers[name] = pick(branch.holds, value, other)
+    return list(answers.items())
 
 
 def _name_columns(node: Any, engine: Engine, columns: Columns) -> list[Answer]:

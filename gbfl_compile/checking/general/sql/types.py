@@ -176,8 +176,8 @@ def cast_to(engine: Engine, value: Value, to: Any) -> Value:
 
 def _as_double(engine: Engine, end: Value, strict: bool) -> Value:
     match end:
-        case Column() if not strict:
-            return end
+        case Column(feature, _, outer) if not strict:
+            return Column(feature, True, outer)
         case Column():
             raise Unread(f"a feature cast to a type that is not Nullable: {engine.name} raises on NULL")
         case Constant(None):

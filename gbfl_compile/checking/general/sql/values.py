@@ -6,7 +6,8 @@ Choices may share their parts and be a thousand long, so nothing that follows th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TypeAlias
 
@@ -18,11 +19,40 @@ from gbfl_compile.checking.reading.work_limit import pay
 MOST_CHOICES = 200_000
 
 
+@dataclass(slots=True)
+class Uses:
+    """How a text uses features: which it compares as they are, and which may be NULL because of a join."""
+
+    uncast: set[int] = field(default_factory=set)
+    outer: set[int] = field(default_factory=set)
+    constants: dict[str, str] = field(default_factory=dict)
+    """Tables that were read as the rows they hold now, and that in words."""
+
+
+USES: ContextVar[Uses | None] = ContextVar("USES", default=None)
+"""Where the uses of features are written down while a text is read."""
+
+
+def note_use(column: Column) -> None:
+    """Write down that a feature is asked for."""
+    uses = USES.get()
+    if uses is None:
+        return
+    if not column.cast:
+        uses.uncast.add(column.feature)
+    if column.outer:
+        uses.outer.add(column.feature)
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A feature, taken as a double."""
 
     feature: int
+    cast: bool = False
+    """Whether the text makes a double of it."""
+    outer: bool = False
+    """Whether it is NULL where a join finds no row, whatever its table holds."""
 
 
 @dataclass(frozen=True, slots=True)

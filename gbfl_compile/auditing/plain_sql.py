@@ -1,0 +1,243 @@
+"""Audits a .sql file without our header: a query, a view, INSERT … SELECT, or UPDATE … SET label = CASE ….
+
+The file does not say what its tables hold. Where the engine can be started here, tables with its columns are made in a
+private database, features as doubles, and the query is audited there as a view. Elsewhere it is read and not run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
+from gbfl_compile.auditing.verdict import DeployedVerdict
+from gbfl_compile.auditing.view import audit_view
+from gbfl_compile.auditing.view.domains import prove_on_columns
+from gbfl_compile.checking.artifact import ArtifactProof
+from gbfl_compile.checking.general.sql import KnownTable, TextLayout, read_deployed
+from gbfl_compile.checking.general.sql.engines import ENGINES
+from gbfl_compile.checking.readers import ReadArtifact
+from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.databases import ENGINES as DATABASES
+from gbfl_compile.databases import availability, scratch
+from gbfl_compile.databases.base import Database
+from gbfl_compile.databases.catalog import Column, ColumnType
+from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.ir.text import printable
+
+TYPES = {
+    "postgres": ("DOUBLE PRECISION", "TEXT", "INTEGER", ""),
+    "duckdb": ("DOUBLE", "VARCHAR", "INTEGER", ""),
+    "sqlite": ("REAL", "TEXT", "INTEGER", ""),
+    "mariadb": ("DOUBLE", "VARCHAR(200)", "INT", ""),
+    "clickhouse": ("Nullable(Float64)", "Nullable(String)", "Nullable(Int32)", " ENGINE = Memory"),
+}
+"""A double, a text and a whole number in each engine, and the end of CREATE TABLE."""
+
+ASSUMED = "that the columns are doubles and hold no NaN: the file does not say what its tables hold"
+VIEW = "gbfl_deployed"
+HARMLESS = {"Comment", "Grant", "Drop", "Use", "Transaction", "Commit", "Semicolon"}
+"""Statements beside the one that decides."""
+
+CONFIG = re.compile(r"\{\{\s*config\(.*?\)\s*\}\}", re.DOTALL)
+REF = re.compile(r"\{\{\s*ref\(\s*'(\w+)'\s*\)\s*\}\}")
+SOURCE = re.compile(r"\{\{\s*source\(\s*'\w+'\s*,\s*'(\w+)'\s*\)\s*\}\}")
+INCREMENTAL = re.compile(r"\{%-?\s*if is_incremental\(\)\s*-?%\}((?:(?!\{%).)*)\{%-?\s*endif\s*-?%\}", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class DeployedQuery:
+    """The query of a file."""
+
+    text: str
+    tree: Any
+    notes: tuple[str, ...] = ()
+
+
+def audit_plain_sql(
+    inputs: AuditInput, deployed: DeployedVerdict, content: str, dialect: str, label: str
+) -> DeployedVerdict:
+    """The verdict on a file without our header."""
+    try:
+        query = deployed_query(content, dialect, label)
+        runs = dialect in TYPES and availability(dialect) is None and DATABASES[dialect].catalog is not None
+        found = _in_database(inputs, deployed, query, dialect, label) if runs else None
+        verdict = _read_only(inputs, deployed, query, dialect, label) if found is None else found
+        if verdict.verdict == "unread":
+            raise Unread(verdict.reason or "it is not understood")
+    except Unread as error:
+        reason = f"{error}; to compare what it filled instead: --scored TABLE --label {label}"
+        return replace(deployed, verdict="unread", reason=reason, proof=ArtifactProof("unread", str(error)))
+    assumed = ASSUMED if verdict.verdict in ("equal", "not run") else None
+    return replace(verdict, row_effects=(*query.notes, *verdict.row_effects), proof_assumes=assumed)
+
+
+def deployed_query(content: str, dialect: str, label: str) -> DeployedQuery:
+    """The one query of a file, in its own words."""
+    import sqlglot
+
+    if dialect not in ENGINES:
+        raise BadInput(f"no reader for the SQL of {dialect!r}: there is {', '.join(ENGINES)}")
+    notes = tuple(
+        f"rows that an incremental run passes: {' '.join(each.split())}" for each in INCREMENTAL.findall(content)
+    )
+    content = SOURCE.sub(r"\1", REF.sub(r"\1", CONFIG.sub("", INCREMENTAL.sub("", content))))
+    if "{{" in content or "{%" in content:
+        raise Unread("a template: audit the compiled file, which dbt writes to target/compiled")
+    content = "\n".join("" if line.strip().upper() == "GO" else line for line in content.split("\n"))
+    parsed_as = ENGINES[dialect].parsed_as
+    try:
+        tokens = sqlglot.tokenize(content, read=parsed_as)
+        statements = _statements(content, tokens, parsed_as)
+    except sqlglot.errors.SqlglotError as error:
+        raise Unread(f"it is not understood: {str(error).splitlines()[0]}") from None
+    deciding = [each for each in statements if type(each[1]).__name__ not in HARMLESS]
+    if len(deciding) != 1:
+        raise Unread(f"{len(deciding)} statements that may decide, one is read")
+    (text, tree, own) = deciding[0]
+    query = _query_text(text, tree, own, label)
+    return DeployedQuery(query, sqlglot.parse_one(query, read=parsed_as), notes)
+
+
+def _statements(content: str, tokens: Sequence[Any], parsed_as: str) -> list[tuple[str, Any, list[Any]]]:
+    import sqlglot
+
+    parts: list[list[Any]] = [[]]
+    for token in tokens:
+        if token.token_type.name == "SEMICOLON":
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    found = []
+    for part in filter(None, parts):
+        text = content[part[0].start : part[-1].end + 1]
+        found.append((text, sqlglot.parse_one(text, read=parsed_as), sqlglot.tokenize(text, read=parsed_as)))
+    return found
+
+
+def _query_text(text: str, tree: Any, tokens: Sequence[Any], label: str) -> str:
+    """The query within a statement."""
+    from sqlglot import exp
+
+    if isinstance(tree, exp.Query):
+        return text
+    if (
+        isinstance(tree, exp.Create)
+        and isinstance(tree.expression, exp.Query)
+        and not isinstance(tree.this, exp.Schema)
+    ):
+        return text[_first(tokens, ("AS",)).end + 1 :]
+    if isinstance(tree, exp.Insert) and isinstance(tree.expression, exp.Query):
+        query = text[_first(tokens, ("SELECT", "WITH")).start :]
+        names = [each.name for each in tree.this.expressions] if isinstance(tree.this, exp.Schema) else []
+        if names and names != [each.alias_or_name for each in tree.expression.selects]:
+            raise Unread("INSERT into columns that are not called as those of its SELECT: give those the same names")
+        return query
+    if isinstance(tree, exp.Update):
+        return _update_text(text, tree, tokens, label)
+    raise Unread(f"{type(tree).__name__.upper()}, which is not understood: a query, view, INSERT … SELECT or UPDATE is")
+
+
+def _first(tokens: Sequence[Any], words: tuple[str, ...]) -> Any:
+    depth = 0
+    for token in tokens:
+        depth += {"L_PAREN": 1, "R_PAREN": -1}.get(token.token_type.name, 0)
+        if depth == 0 and token.text.upper() in words:
+            return token
+    raise Unread(f"no {words[0]} in it")
+
+
+def _update_text(text: str, tree: Any, tokens: Sequence[Any], label: str) -> str:
+    """UPDATE t SET label = CASE … WHERE … as the query that gives the label."""
+    if tree.args.get("from_") or tree.args.get("from") or tree.args.get("with_"):
+        raise Unread("UPDATE with FROM or WITH")
+    depth, begins, ends, where = 0, None, len(text), ""
+    for place, token in enumerate(tokens):
+        name = token.token_type.name
+        depth += {"L_PAREN": 1, "R_PAREN": -1, "CASE": 1, "END": -1}.get(name, 0)
+        if depth == 0 and begins is not None and (name == "COMMA" or token.text.upper() == "WHERE"):
+            ends = min(ends, token.start)
+        if depth == 0 and token.text.upper() == "WHERE":
+            where = text[token.start :]
+        is_label = token.text.casefold() == label.casefold() and place + 1 < len(tokens)
+        if depth == 0 and begins is None and is_label and tokens[place + 1].text == "=":
+            begins = tokens[place + 1].end + 1
+    if begins is None:
+        raise Unread(f"it sets no column {label!r}: say which has the labels with --label")
+    table = text[tokens[1].start : _first(tokens, ("SET",)).start]
+    return f"SELECT {text[begins:ends]} AS {label} FROM {table} {where}"  # noqa: S608 - in a private database
+
+
+def _in_database(
+    inputs: AuditInput, deployed: DeployedVerdict, query: DeployedQuery, dialect: str, label: str
+) -> DeployedVerdict | None:
+    """The query as a view of a private database; None where its tables cannot be made there."""
+    with closing(scratch(dialect)) as database:
+        try:
+            _make_tables(inputs, database, query)
+            database.execute(f"CREATE VIEW {VIEW} AS {query.text}")
+        except (CannotRun, BadInput):
+            return None
+        found = audit_view(replace(inputs, holds_nan=False), database, VIEW, deployed.what, label)
+    return replace(found, what=deployed.what, kind="file", fingerprint=deployed.fingerprint)
+
+
+def _make_tables(inputs: AuditInput, database: Database, query: DeployedQuery) -> None:
+    """Tables with the columns that the query names."""
+    from sqlglot import exp
+
+    double, text, whole, ending = TYPES[database.dialect]
+    ctes = {cte.alias.casefold() for cte in query.tree.find_all(exp.CTE)}
+    tables = {t.sql(): t for t in query.tree.find_all(exp.Table) if t.name and t.name.casefold() not in ctes}
+    names = {each.name: each for each in tables.values()}
+    if len(names) != 1 or next(iter(names.values())).db:
+        raise BadInput("several tables, whose columns are not known")
+    features = {
+        inputs.columns.get(name, name).casefold(): inputs.columns.get(name, name) for name in inputs.program.features
+    }
+    used = dict.fromkeys(each.name.casefold() for each in query.tree.find_all(exp.Column) if each.name != "*")
+    aliases = {each.alias.casefold() for each in query.tree.find_all(exp.Alias)}
+    texts = {
+        node.this.name.casefold()
+        for node in query.tree.find_all(exp.EQ, exp.NEQ, exp.In, exp.GTE, exp.LTE, exp.LT, exp.GT)
+        for literal in node.find_all(exp.Literal)
+        if literal.is_string and isinstance(node.this, exp.Column)
+    }
+    columns = [f"{database.quote(name)} {double}" for name in features.values()]
+    others = [name for name in used if name not in features and name not in aliases]
+    columns += [f"{database.quote(name)} {text if name in texts else whole}" for name in others]
+    (table,) = names
+    database.execute(f"CREATE TABLE {table} ({', '.join(columns)}){ending}")
+
+
+def _read_only(
+    inputs: AuditInput, deployed: DeployedVerdict, query: DeployedQuery, dialect: str, label: str
+) -> DeployedVerdict:
+    """The query by its text alone."""
+    engine, program = ENGINES[dialect], inputs.program
+
+    def fold_name(name: str) -> str:
+        """A name without quotes, as the engine takes it."""
+        return {"upper": name.upper(), "lower": name.lower()}.get(engine.names, name) if name.isascii() else name
+
+    columns = tuple((i, fold_name(inputs.columns.get(name, name))) for i, name in enumerate(program.features))
+    layout = TextLayout(
+        program.features,
+        program.classes,
+        columns,
+        (("label", fold_name(label)),),
+        tables=lambda schema, name: KnownTable(name),
+        approved=program,
+    )
+    text = read_deployed(query.text, dialect, layout)
+    domain = [
+        Column(printable(name), "double", ColumnType("double", engine_has_nan=False)) for name in program.features
+    ]
+    artifact = ReadArtifact("read as equal", text.readings, "it is written by hand")
+    verdict = compare_readings(deployed, inputs, artifact, prove_on_columns(list(domain), text.readings))
+    if verdict.verdict == "different" and text.unclear:
+        raise Unread(f"it differs, but a filter may leave out the rows that show it: {'; '.join(text.notes)}")
+    return weaker_without_run(replace(verdict, row_effects=text.notes, other_columns=text.others))

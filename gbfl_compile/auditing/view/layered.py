@@ -1,0 +1,277 @@
+"""Audits a view through its layers: views on views, joins, filters, parameter tables, down to the tables' own columns.
+
+What the layers do to rows (WHERE, joins, DISTINCT, row_number() = 1) is stated beside the verdict, which is about the
+rows that come out. The view's whole text is then run on copies of all the tables it reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gbfl_compile.auditing.compare import AuditInput, compare_readings
+from gbfl_compile.auditing.verdict import DeployedVerdict, Region
+from gbfl_compile.auditing.view.domains import prove_on_columns
+from gbfl_compile.auditing.view.layers import (
+    Base,
+    Layers,
+    key_columns,
+    known_tables,
+    renamed_columns,
+    values_in_filters,
+)
+from gbfl_compile.auditing.view.run import OtherRowCount, Outputs, ViewRun, outputs_of, run_copies
+from gbfl_compile.auditing.view.table_copy import COPY, STAGED, TableCopy
+from gbfl_compile.auditing.view.view import MissingFeature, View, without_exact_casts
+from gbfl_compile.checking.general.sql import DeployedText, TextLayout, read_deployed
+from gbfl_compile.checking.readers import ReadArtifact
+from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.databases.catalog import Column
+from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.ir.kinds import Value
+from gbfl_compile.ir.nodes import Program
+from gbfl_compile.ir.text import printable
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a feature is: a column of a table."""
+
+    base: Base
+    column: Column
+
+
+@dataclass(frozen=True, slots=True)
+class LayeredAudit:
+    """What reading and running a view through its layers showed."""
+
+    verdict: DeployedVerdict
+    text: DeployedText
+    columns: tuple[Column | None, ...]
+    """The column of each feature, None where the program does not use it."""
+
+
+def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVerdict) -> LayeredAudit:
+    """The verdict by reading and running all layers; Unread where they cannot be read."""
+    layers = view.layers
+    if inputs.program.kinds:
+        raise Unread("a view with words or dates is read only as it was emitted, on one table")
+    if layers is None:
+        raise Unread(view.problem or "the view's definition is not understood")
+    if layers.problem is not None:
+        raise Unread(layers.problem)
+    if view.columns is not None and not view.has_column(label):
+        raise Unread(f"the view has no column {label!r}: say which holds the labels with --label COLUMN")
+    layers = _with_readable_casts(view, layers)
+    places = feature_places(inputs, view, layers)
+    text, outputs = _read(inputs, view, label, layers, places)
+    columns = tuple(
+        None if place is None else replace(place.column, nullable=place.column.nullable or feature in text.uses.outer)
+        for feature, place in enumerate(places)
+    )
+    artifact = ReadArtifact("read as equal", text.readings, "it is written by hand, or reads several tables or views")
+    verdict = compare_readings(verdict, inputs, artifact, prove_on_columns(list(columns), text.readings))
+    renamed = {
+        name: place.column.name
+        for name, place in zip(inputs.program.features, places, strict=True)
+        if place is not None and place.column.name != name
+    }
+    verdict = replace(
+        verdict,
+        row_effects=text.notes,
+        compared_columns=tuple(dict.fromkeys(name for _, name in outputs)),
+        other_columns=text.others,
+        feature_columns=renamed,
+    )
+    return LayeredAudit(_with_run(inputs, view, outputs, places, text, verdict), text, columns)
+
+
+def _with_readable_casts(view: View, layers: Layers) -> Layers:
+    """The layers with casts that PostgreSQL added and that change nothing taken out of the text that is read."""
+    if view.database.dialect != "postgres":
+        return layers
+    named: dict[str, Column] = {}
+    for base in layers.distinct_bases():
+        for column in base.columns:
+            other = named.setdefault(column.name, column)
+            if other.type.kind != column.type.kind:
+                named[column.name] = replace(column, type=replace(column.type, kind="other"))
+    views = {}
+    for name, query in layers.views.items():
+        text = without_exact_casts(query, named.get)
+        views[name] = replace(query, definition=text, ends=query.ends + len(text) - len(query.definition))
+    return replace(layers, views=views)
+
+
+def feature_places(inputs: AuditInput, view: View, layers: Layers) -> list[Place | None]:
+    """The column of each feature: as --column says, of the feature's own name, or called so by a layer."""
+    program, fold = inputs.program, view.catalog.names_fold
+    used = {atom.feature for clause in program.clauses for atom in clause.atoms}
+    bases = layers.distinct_bases()
+    queries = [view.require_query(), *layers.views.values()]
+    places: list[Place | None] = []
+    for feature, name in enumerate(program.features):
+        wanted = inputs.columns.get(name, name)
+        table, _, own = wanted.rpartition(".")
+        found = [
+            Place(base, column)
+            for base in bases
+            if (column := base.column(own, fold)) is not None and (not table or base.key.casefold() == table.casefold())
+        ]
+        if not found and name not in inputs.columns:
+            found = [Place(*each) for each in renamed_columns(queries, bases, name, fold)]
+        if feature not in used and len(found) != 1:
+            places.append(None)
+            continue
+        if not found:
+            raise MissingFeature(_missing(name, wanted, bases))
+        if len({(place.base.key, place.column.name) for place in found}) > 1:
+            options = " or ".join(f"--column {name}={each.base.key}.{each.column.name}" for each in found[:3])
+            raise Unread(f"the feature {name!r} may be one of several columns: say which with {options}")
+        if found[0].column.generated:
+            raise Unread(f"the column {own!r} is computed by the database and cannot be filled in")
+        place = found[0]
+        if not inputs.holds_nan:
+            place = replace(place, column=replace(place.column, type=replace(place.column.type, engine_has_nan=False)))
+        places.append(place)
+    return places
+
+
+def _missing(name: str, wanted: str, bases: Sequence[Base]) -> str:
+    known = ", ".join(printable(column.name) for base in bases for column in base.columns[:10])
+    tables = ", ".join(printable(base.key) for base in bases)
+    return (
+        f"{tables} has no column {wanted!r}, only {known}: name the feature's column with --column {name}=COLUMN, "
+        "or compare the rows it gives with --scored"
+    )
+
+
+def _read(
+    inputs: AuditInput, view: View, label: str, layers: Layers, places: Sequence[Place | None]
+) -> tuple[DeployedText, Outputs]:
+    """The label and, of the other answers, those that are understood."""
+    program, dialect = inputs.program, view.database.dialect
+    features = {
+        (place.base.key, place.column.name): feature for feature, place in enumerate(places) if place is not None
+    }
+    tables = known_tables(layers, features)
+    query = view.require_query()
+    definition = without_exact_casts(query, _integers(layers).get)
+
+    def read(outputs: Outputs) -> tuple[DeployedText, Outputs]:
+        layout = TextLayout(program.features, program.classes, (), tuple(outputs), tables=tables, approved=program)
+        return read_deployed(definition, dialect, layout), outputs
+
+    chosen = [("label", label)]
+    result = read(chosen)
+    every = [each for each in outputs_of(inputs, view, label) if each[0] in ("probabilities", "score")]
+    for kind in dict.fromkeys(kind for kind, _ in every):
+        more = [*chosen, *(output for output in every if output[0] == kind)]
+        try:
+            result, chosen = read(more), more
+        except Unread:
+            continue  # not read, but run on the witnesses
+    return result
+
+
+def _integers(layers: Layers) -> dict[str, Column]:
+    """Columns of tables by name, those that are integers in every table that has them."""
+    columns = [column for base in layers.distinct_bases() for column in base.columns]
+    others = {column.name for column in columns if column.type.kind != "integer"}
+    return {column.name: column for column in columns if column.name not in others}
+
+
+def _with_run(
+    inputs: AuditInput,
+    view: View,
+    outputs: Outputs,
+    places: Sequence[Place | None],
+    text: DeployedText,
+    verdict: DeployedVerdict,
+) -> DeployedVerdict:
+    """The weaker of what was read and what running it shows."""
+    layers = view.layers
+    assert layers is not None  # noqa: S101 - the caller has looked
+    try:
+        copies = _copies(inputs.program, view, layers, places, text)
+        features = [None if place is None else place.column for place in places]
+        run: ViewRun | None = run_copies(inputs, view, outputs, features, copies)
+        why = None
+    except (BadInput, CannotRun, Unread, OtherRowCount) as error:
+        run, why = None, str(error)
+    if run is None:
+        verdict = replace(verdict, not_executed=why)
+        if verdict.verdict == "equal":
+            return replace(verdict, verdict="not run", reason=f"read as equal, but not run: {why}")
+        if verdict.verdict == "different" and text.unclear:
+            return _unclear(verdict, text)
+        return verdict
+    verdict = replace(verdict, execution=run.execution, executed=run.words)
+    if verdict.verdict == "different" and text.unclear and not run.execution.different:
+        return _unclear(verdict, text)
+    return verdict
+
+
+def _unclear(verdict: DeployedVerdict, text: DeployedText) -> DeployedVerdict:
+    notes = "; ".join(text.notes)
+    reason = f"its text differs from the program, but a filter may leave out the rows that show it: {notes}"
+    return replace(verdict, verdict="unread", reason=reason)
+
+
+def _copies(
+    program: Program, view: View, layers: Layers, places: Sequence[Place | None], text: DeployedText
+) -> list[TableCopy]:
+    """A copy of every table but those that were read as the constants they hold."""
+    queries = [view.require_query(), *layers.views.values()]
+    fillers = dict(values_in_filters(queries))
+    keys = frozenset(key_columns(queries))
+    copies: list[TableCopy] = []
+    for number, base in enumerate(layers.distinct_bases()):
+        if base.key in text.uses.constants:
+            continue
+        own = tuple(place.column if place is not None and place.base.key == base.key else None for place in places)
+        features = {column.name.casefold() for column in own if column is not None}
+        named = tuple(name for name, each in layers.bases.items() if each.name == base.name)
+        copies.append(
+            TableCopy(
+                view.database,
+                view.catalog,
+                base.name,
+                base.columns,
+                own,
+                program,
+                COPY if not copies else f"{COPY}_{number}",
+                STAGED if not copies else f"{STAGED}_{number}",
+                {name: value for name, value in fillers.items() if name not in features},
+                keys,
+                named,
+            )
+        )
+    if not copies:
+        raise Unread("it reads no table that could be copied")
+    return copies
+
+
+def with_first_difference(inputs: AuditInput, verdict: DeployedVerdict) -> DeployedVerdict:
+    """Where the text was proved, or not read, the first differing answer is what the report shows."""
+    first = None if verdict.execution is None else verdict.execution.first
+    if first is None or verdict.region is not None:
+        return replace(verdict, verdict="different")
+    approved, deployed = first["source"], first["target"]
+    label = next(iter(approved))
+    column = next((name for name in approved if approved[name] != deployed[name]), label)
+    reason = f"run on a witness, it answers {column} {deployed[column]!r} where {approved[column]!r} was approved"
+    row = {name: _value(inputs, name, value) for name, value in first["row"].items()}
+    beside = None if column == label else (column, approved[column], deployed[column])
+    region = Region("the row is this witness", row, approved[label], deployed[label], beside)
+    reason = "; ".join(filter(None, (verdict.reason, reason)))
+    return replace(verdict, verdict="different", reason=reason, region=region)
+
+
+def _value(inputs: AuditInput, name: str, value: Any) -> Value:
+    """A value of the row that was run."""
+    program = inputs.program
+    is_number = program.kind(program.features.index(name)) == "number"
+    native: Value = float(value) if is_number and value is not None else value
+    return native

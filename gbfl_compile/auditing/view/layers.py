@@ -1,0 +1,265 @@
+"""The views below a view, down to the tables: what each name of its text means in the database.
+
+Each layer's text stays as the catalog has it. To run the whole, the text of a layer goes, in brackets, where the
+layer above names it, and a copy goes where a table is named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from gbfl_compile.checking.general.sql import KnownTable
+from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.databases import catalog_of
+from gbfl_compile.databases.base import Database
+from gbfl_compile.databases.catalog import Column, TableName
+from gbfl_compile.errors import BadInput, CannotRun
+
+MOST_LAYERS = 200
+MOST_ROWS = 200
+"""Of a table without features that is read as the constants it holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A view's text as sqlglot parsed it."""
+
+    definition: str
+    tree: Any
+    tokens: tuple[Any, ...]
+    """Of the whole definition."""
+    names: tuple[str, ...]
+    """What its columns are called, where the view says so apart from its query."""
+    tables: tuple[Any, ...]
+    """The places where it names a table that is no CTE of its own."""
+    begins: int
+    """Where in the definition the query begins, and just after its end."""
+    ends: int
+    dialect: str
+    """As sqlglot calls it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A table at the bottom."""
+
+    name: TableName
+    columns: tuple[Column, ...]
+
+    @property
+    def key(self) -> str:
+        """Tables of one name are taken for one, whatever their schemas."""
+        return self.name.name
+
+    def column(self, name: str, fold: bool) -> Column | None:
+        """The column of this name, as the engine compares names."""
+        named = {column.name: column for column in reversed(self.columns)}
+        if name in named or not fold:
+            return named.get(name)
+        return next((column for column in self.columns if column.name.casefold() == name.casefold()), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Layers:
+    """Everything below a view."""
+
+    database: Database
+    views: Mapping[TableName, Query] = field(default_factory=dict)
+    bases: Mapping[TableName, Base] = field(default_factory=dict)
+    problem: str | None = None
+    """Why something below could not be read."""
+
+    def distinct_bases(self) -> list[Base]:
+        """Each table once."""
+        return list({base.name: base for base in self.bases.values()}.values())
+
+
+def read_layers(database: Database, top: Query, parse: Callable[[Database, str], Query]) -> Layers:
+    """The views and tables below a query, each named for once."""
+    catalog = catalog_of(database)
+    views: dict[TableName, Query] = {}
+    bases: dict[TableName, Base] = {}
+    waiting = _names(top)
+    try:
+        while waiting:
+            name = waiting.pop()
+            if name in views or name in bases:
+                continue
+            if len(views) > MOST_LAYERS:
+                raise Unread(f"more than {MOST_LAYERS} views below it")
+            if not catalog.is_view(database, name):
+                bases[name] = Base(name, tuple(catalog.columns(database, name)))
+                continue
+            stored = catalog.view(database, _as_named(database, name))
+            if stored is None:
+                raise Unread(f"the view {name.name} is not found")
+            if stored.materialized:
+                raise Unread(
+                    f"it reads {name.name}, a materialized view, which answers from stored rows: "
+                    f"compare what comes out with --scored"
+                )
+            views[name] = parse(database, stored.definition)
+            waiting += _names(views[name])
+    except (Unread, CannotRun, BadInput) as error:
+        return Layers(database, views, bases, str(error))
+    return Layers(database, views, bases)
+
+
+def _names(query: Query) -> list[TableName]:
+    return [TableName(table.db, table.name) for table in query.tables if table.name]
+
+
+def _as_named(database: Database, name: TableName) -> str:
+    """A view as its catalog is named for it."""
+    if database.dialect == "postgres" and name.schema:
+        return f"{database.quote(name.schema)}.{database.quote(name.name)}"
+    return name.name
+
+
+def known_tables(
+    layers: Layers, features: Mapping[tuple[str, str], int], with_rows: bool = True
+) -> Callable[[str, str], KnownTable]:
+    """What each name means to the reader; `features` is (table, column) -> feature."""
+    known: dict[TableName, KnownTable] = {}
+
+    def table(schema: str, name: str) -> KnownTable:
+        named = TableName(schema, name)
+        if named not in known:
+            known[named] = _table_facts(layers, named, features, with_rows)
+        return known[named]
+
+    return table
+
+
+def _table_facts(
+    layers: Layers, name: TableName, features: Mapping[tuple[str, str], int], with_rows: bool
+) -> KnownTable:
+    if name in layers.views:
+        query = layers.views[name]
+        return KnownTable(name.name, query=query.definition[query.begins : query.ends], names=query.names)
+    base = layers.bases.get(name)
+    if base is None or not base.columns:
+        raise Unread(f"the table {name.name} is not found")
+    columns = tuple(column.name for column in base.columns)
+    own = {column: features[base.key, column] for column in columns if (base.key, column) in features}
+    rows = _rows(layers.database, base) if with_rows and not own else None
+    return KnownTable(base.key, columns, own, rows)
+
+
+def _rows(database: Database, base: Base) -> tuple[tuple[Any, ...], ...] | None:
+    """What a small table holds, or None where it is no small table of numbers and texts."""
+    listed = ", ".join(database.quote(column.name) for column in base.columns)
+    try:
+        rows = database.fetch(f"SELECT {listed} FROM {base.name.in_quotes(database)} LIMIT {MOST_ROWS + 1}")  # noqa: S608
+    except CannotRun:
+        return None
+    plain = (bool, int, float, Decimal, str, type(None))
+    if not 0 < len(rows) <= MOST_ROWS or not all(isinstance(value, plain) for row in rows for value in row):
+        return None
+    return tuple(map(tuple, rows))
+
+
+def whole_text(query: Query, layers: Layers, copies: Mapping[TableName, str], quote: Callable[[str], str]) -> str:
+    """The query with the text of every layer in place, and copies for tables."""
+    text = query.definition[: query.ends]
+    places = []
+    for table in query.tables:
+        name = TableName(table.db, table.name)
+        if name in layers.views:
+            places.append(_place(query, table, f"({whole_text(layers.views[name], layers, copies, quote)}\n)"))
+        elif name in copies:
+            places.append(_place(query, table, copies[name]))
+    for begins, ends, replacement in sorted(places, reverse=True):
+        text = f"{text[:begins]}{replacement}{text[ends:]}"
+    text = text[query.begins :]
+    if not query.names:
+        return text
+    names = ", ".join(map(quote, query.names))
+    return f"WITH gbfl_layer ({names}) AS ({text}\n) SELECT * FROM gbfl_layer"  # noqa: S608 - the view's own text
+
+
+def _place(query: Query, table: Any, replacement: str) -> tuple[int, int, str]:
+    """Where the text names a table, and what goes there instead; the query still calls it by its own name."""
+    import sqlglot
+    from sqlglot import exp
+
+    definition = query.definition
+    parts = [part for part in (table.args.get("catalog"), table.args.get("db"), table.this) if part is not None]
+    places = [(part.meta.get("start"), part.meta.get("end")) for part in parts]
+    if any(begins is None or ends is None for begins, ends in places):
+        raise Unread("where its text names its table is not known")
+    begins, ends = places[0][0], places[-1][1] + 1
+    try:
+        again = sqlglot.parse_one(definition[begins:ends], read=query.dialect, into=exp.Table)
+    except sqlglot.errors.SqlglotError:
+        again = None
+    if again is None or [part.name for part in again.parts] != [part.name for part in parts]:
+        raise Unread("where its text names its table is not known")
+    own = "" if table.args.get("alias") else f" AS {definition[places[-1][0] : ends]}"
+    return begins, ends, f"{replacement}{own}"
+
+
+def renamed_columns(
+    queries: Sequence[Query], bases: Sequence[Base], feature: str, fold: bool
+) -> list[tuple[Base, Column]]:
+    """Columns of tables that some layer calls by the name of a feature: SELECT annual_inc AS income."""
+    from sqlglot import exp
+
+    found: dict[tuple[str, str], tuple[Base, Column]] = {}
+    for query in queries:
+        for alias in query.tree.find_all(exp.Alias):
+            if alias.alias != feature and not (fold and alias.alias.casefold() == feature.casefold()):
+                continue
+            value = alias.this
+            while isinstance(value, exp.Paren | exp.Cast):
+                value = value.this
+            if not isinstance(value, exp.Column):
+                continue
+            for base in bases:
+                if (column := base.column(value.name, fold)) is not None:
+                    found[base.key, column.name] = (base, column)
+    return list(found.values())
+
+
+def values_in_filters(queries: Sequence[Query]) -> Iterator[tuple[str, str]]:
+    """(column, literal) of what filters ask for: WHERE status = 'active', IN ('A', 'B'), decided_at >= '2024-01-01'."""
+    from sqlglot import exp
+
+    for query in queries:
+        for node in query.tree.find_all(exp.EQ, exp.GTE, exp.LTE, exp.In, exp.Between):
+            column = node.this.unnest() if hasattr(node.this, "unnest") else node.this
+            while isinstance(column, exp.Cast):
+                column = column.this
+            side = node.args.get("low") or (
+                node.expressions[0] if isinstance(node, exp.In) and node.expressions else None
+            )
+            side = node.args.get("expression") if side is None else side
+            while isinstance(side, exp.Cast | exp.Paren | exp.Introducer):
+                side = side.args["expression"] if isinstance(side, exp.Introducer) else side.this
+            if isinstance(side, exp.Any | exp.Array | exp.Tuple):
+                array = side.find(exp.Literal)
+                side = array if array is not None else side
+            if isinstance(column, exp.Column) and isinstance(side, exp.Literal | exp.Boolean):
+                yield column.name.casefold(), str(side.sql(dialect=query.dialect))
+
+
+def key_columns(queries: Sequence[Query]) -> set[str]:
+    """Columns that rows are joined, partitioned or grouped by, in lower case."""
+    from sqlglot import exp
+
+    names: set[str] = set()
+    for query in queries:
+        for join in query.tree.find_all(exp.Join):
+            names.update(each.name.casefold() for each in join.args.get("using") or [])
+            if join.args.get("on") is not None:
+                names.update(each.name.casefold() for each in join.args["on"].find_all(exp.Column))
+        for window in query.tree.find_all(exp.Window):
+            names.update(
+                c.name.casefold() for each in window.args.get("partition_by") or [] for c in each.find_all(exp.Column)
+            )
+        for group in query.tree.find_all(exp.Group, exp.Distinct):
+            names.update(each.name.casefold() for each in group.find_all(exp.Column))
+    return names

@@ -1,0 +1,216 @@
+"""Where a query looks up its names: the rows it works on (`Frame`), and what all stages share (`Reader`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+from gbfl_compile.checking.general.sql.comparisons import condition
+from gbfl_compile.checking.general.sql.engines import Engine
+from gbfl_compile.checking.general.sql.expressions import expression
+from gbfl_compile.checking.general.sql.harmless import is_opaque
+from gbfl_compile.checking.general.sql.logic import TRUE, Formula, both
+from gbfl_compile.checking.general.sql.parsing import Scope, folded_name, kind, only, operands, refuse, snippet
+from gbfl_compile.checking.general.sql.relations import Columns, KnownTable, Relation, Tables, are_apart
+from gbfl_compile.checking.general.sql.values import Column, Constant, Other, Value, pick
+from gbfl_compile.checking.reading.nodes import Unread
+
+Stages: TypeAlias = Mapping[str, Relation | None]
+"""The stages that a FROM may name; None for one that is defined further on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """What all stages of a query share."""
+
+    engine: Engine
+    table: Callable[[str], Value]
+    """What a column of the table is, by its folded name."""
+    query: Callable[[Any, Reader, Stages, Frame | None], Relation]
+    """What a query within another gives."""
+    tables: Tables | None = None
+    """What each table is, where several may be read and rows may be left out."""
+    read_view: Callable[[KnownTable, Reader], Relation] | None = None
+    expressions: Mapping[str, int] = field(default_factory=dict)
+    """Expressions that are features, in their canonical form."""
+    views: tuple[str, ...] = ()
+    """The views that are being read, the outermost first."""
+    constants: bool = True
+    """Whether small tables without features are read as the rows they hold now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The rows that a SELECT works on, one branch of each thing it selects from."""
+
+    holds: Formula
+    sources: tuple[tuple[str | None, Columns, Callable[[str], Value] | None], ...]
+    merged: frozenset[str] = frozenset()
+    """Columns that USING made one of two."""
+    outer: Frame | None = None
+
+    def find(self, table: str | None, name: str) -> list[Value | Unread]:
+        """What a name can mean here; the nearest query that knows it decides."""
+        named = [each for each in self.sources if table is None or each[0] == table]
+        found = [columns[name] for _, columns, _ in named if name in columns]
+        if not found:
+            rests = [rest for _, columns, rest in named if rest is not None]
+            found = [rest(name) for rest in rests[:1]] if table is not None or rests else []
+        if not found and self.outer is not None:
+            return self.outer.find(table, name)
+        return found[:1] if table is None and name in self.merged else found
+
+    def lists(self, name: str) -> bool:
+        """Whether a column of this name is known to be there."""
+        return any(name in columns for _, columns, _ in self.sources) or (
+            self.outer is not None and self.outer.lists(name)
+        )
+
+
+def name_key(engine: Engine, identifier: Any) -> str:
+    if kind(identifier) != "Identifier":
+        refuse(identifier, "is not a name")
+    return folded_name(engine, str(identifier.this), bool(identifier.args.get("quoted")))
+
+
+def clause_of(node: Any, name: str) -> Any:
+    """FROM and WITH were called otherwise in older versions of sqlglot."""
+    return node.args.get(f"{name}_") or node.args.get(name)
+
+
+def alias_of(alias: Any, engine: Engine) -> tuple[str | None, list[str]]:
+    if alias is None:
+        return None, []
+    only(alias, "this", "columns")
+    name = None if alias.this is None else name_key(engine, alias.this)
+    return name, [name_key(engine, column) for column in alias.args.get("columns") or []]
+
+
+def rename_columns(node: Any, relation: Relation, names: list[str]) -> Relation:
+    try:
+        return relation.rename(names)
+    except Unread as error:
+        refuse(node, str(error))
+
+
+def words_of(node: Any, reader: Reader, opening: str = "") -> str:
+    try:
+        text = " ".join(str(node.sql(dialect=reader.engine.parsed_as)).split())
+    except Exception:  # a node may not be writable again
+        text = snippet(node)
+    text = f"{opening}{text}"
+    return text if len(text) <= 160 else f"{text[:157]}..."
+
+
+def with_notes(below: Relation, *words: str) -> Relation:
+    return replace(below, notes=tuple(dict.fromkeys((*below.notes, *words))))
+
+
+def scope_of(reader: Reader, known: Stages, frame: Frame, aliases: Mapping[str, Value | Unread] | None = None) -> Scope:
+    return Scope(
+        reader.engine,
+        _look_up(reader.engine, frame, aliases or {}),
+        expression,
+        _feature_lookup(reader) if reader.expressions else lambda node, scope: None,
+        None if reader.tables is None else lambda node: _scalar(node, reader, known, frame),
+    )
+
+
+def _feature_lookup(reader: Reader) -> Callable[[Any, Scope], Value | None]:
+    """What an expression is said to be with --column FEATURE=expression."""
+
+    def feature(node: Any, scope: Scope) -> Value | None:
+        if kind(node) in ("Column", "Literal", "Identifier"):
+            return None
+        found = reader.expressions.get(canonical(node, reader.engine))
+        return None if found is None else Column(found)
+
+    return feature
+
+
+def canonical(node: Any, engine: Engine) -> str:
+    """An expression without what says nothing: brackets around names, tables before columns, case of plain names."""
+    copy = node.copy()
+    for part in list(copy.walk()):
+        if kind(part) == "Column":
+            for extra in ("table", "db", "catalog"):
+                part.set(extra, None)
+        if kind(part) == "Identifier":
+            part.set("this", folded_name(engine, str(part.this), bool(part.args.get("quoted"))))
+            part.set("quoted", False)
+    while kind(copy) == "Paren":
+        copy = copy.this
+    for part in list(copy.walk()):
+        if kind(part) == "Paren" and kind(part.this) in ("Column", "Literal", "Anonymous", "Coalesce", "Cast"):
+            part.replace(part.this)
+    return str(copy.sql(dialect=engine.parsed_as)).lower()
+
+
+def _scalar(node: Any, reader: Reader, known: Stages, frame: Frame) -> Value:
+    """A query in an expression: one column, and for each row one value, or NULL where there is none."""
+    inner = reader.query(node, reader, known, frame)
+    if inner.tables or inner.rest is not None or len(inner.names()) != 1:
+        refuse(node, "a query within an expression, of other rows")
+    if not are_apart(inner.branches):
+        refuse(node, "a query within an expression, which may give several rows")
+    value: Value = Constant(None)
+    for place, branch in enumerate(reversed(inner.branches)):
+        (own,) = branch.columns.values()
+        if isinstance(own, Unread):
+            raise own
+        value = own if place == 0 and inner.holds() is TRUE else pick(branch.holds, own, value)
+    return value
+
+
+def _look_up(engine: Engine, frame: Frame, aliases: Mapping[str, Value | Unread]) -> Callable[[Any], Value]:
+    def look_up(node: Any) -> Value:
+        table, identifier = None, node
+        if kind(node) == "Column":
+            only(node, "this", "table", "db", "_type")
+            table, identifier = node.args.get("table"), node.this
+        name = name_key(engine, identifier)
+        found = frame.find(None if table is None else name_key(engine, table), name)
+        if (
+            table is None
+            and name in aliases
+            and not frame.lists(name)
+            and all(isinstance(each, Other) for each in found)
+        ):
+            found = [aliases[name]]
+        if not found:
+            refuse(node, "no column of this name")
+        if any(each != found[0] for each in found[1:]):
+            refuse(node, "several columns have this name: put the table before it")
+        if isinstance(found[0], Unread):
+            raise found[0]
+        return found[0]
+
+    return look_up
+
+
+def conditions(test: Any, frame: Frame, reader: Reader, known: Stages) -> tuple[Formula, list[Any]]:
+    """When the parts of a condition that are understood hold, and the other parts."""
+    while kind(test) == "Paren":
+        test = test.this
+    parts = operands(test) if kind(test) == "And" else [test]
+    formulas, others = [], []
+    for part in parts:
+        try:
+            formulas.append(condition(part, scope_of(reader, known, frame)).true)
+        except Unread:
+            others.append(part)
+    return both(formulas), others
+
+
+def asks_features(node: Any, frame: Frame, reader: Reader) -> bool:
+    """Whether a condition that is not understood may depend on a feature."""
+    for part in node.walk():
+        if kind(part) == "Column" and kind(part.this) == "Identifier":
+            table = part.args.get("table")
+            found = frame.find(
+                None if table is None else name_key(reader.engine, table), name_key(reader.engine, part.this)
+            )
+            if any(not isinstance(value, Other | Constant) and not is_opaque(value) for value in found):
+                return True
+    return False

@@ -1,0 +1,337 @@
+"""What a SELECT works on: tables, views, stages and rows of constants, joined and filter_frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gbfl_compile.checking.general.sql.engines import Engine
+from gbfl_compile.checking.general.sql.expressions import expression
+from gbfl_compile.checking.general.sql.frames import (
+    Frame,
+    Reader,
+    Stages,
+    alias_of,
+    asks_features,
+    clause_of,
+    conditions,
+    name_key,
+    rename_columns,
+    with_notes,
+    words_of,
+)
+from gbfl_compile.checking.general.sql.logic import FALSE, TRUE, Formula, both, either, opposite
+from gbfl_compile.checking.general.sql.parsing import Scope, folded_name, kind, only, refuse
+from gbfl_compile.checking.general.sql.relations import (
+    MOST_BRANCHES,
+    Branch,
+    Columns,
+    Relation,
+    Tables,
+    constant_rows,
+)
+from gbfl_compile.checking.general.sql.values import USES, Column, Constant, Other, Value
+from gbfl_compile.checking.reading.nodes import Unread
+
+UNLIMITED = {"sqlite": "-1", "mariadb": "18446744073709551615", "mysql": "18446744073709551615"}
+"""The LIMIT that limits nothing: it keeps an engine from merging a stage into the next."""
+
+CASE_OF_TABLES = {"mysql", "tsql"}
+"""Engines that tell `data` from `DATA` where they are tables, and the server or its collation says so."""
+
+
+def frames_of(node: Any, reader: Reader, known: Stages, outer: Frame | None) -> tuple[list[Frame], Relation]:
+    """The rows that a SELECT works on, and the tables and notes that come with them."""
+    start = clause_of(node, "from")
+    below = Relation(())
+    if start is None:
+        if reader.tables is None:
+            refuse(node, "a query without a table")
+        return [Frame(TRUE, (), outer=outer)], below
+    only(start, "this")
+    frames = [Frame(TRUE, (), outer=outer)]
+    for first, joins in _places(start.this, node):
+        for place, join in ((first, None), *((join.this, join) for join in joins)):
+            frames, below = _join(place, join, reader, known, frames, below)
+    return frames, below
+
+
+def _places(first: Any, node: Any) -> Iterator[tuple[Any, list[Any]]]:
+    """What stands in a FROM, with joins in brackets taken out of them: (a JOIN b ON …)."""
+    joins = list(node.args.get("joins") or []) if kind(node) == "Select" else []
+    while (
+        kind(first) in ("Subquery", "Paren")
+        and kind(first.this) in ("Table", "Subquery")
+        and not first.args.get("alias")
+    ):
+        inner = first.this
+        joins = [*(inner.args.get("joins") or []), *(first.args.get("joins") or []), *joins]
+        first = inner
+    yield first, joins
+
+
+def _join(
+    place: Any, join: Any, reader: Reader, known: Stages, frames: list[Frame], below: Relation
+) -> tuple[list[Frame], Relation]:
+    """The frames with one more thing to select from."""
+    if join is not None:
+        only(join, "this", "side", "kind", "on", "using", "method")
+    side, sort = ((join.side or "").upper(), (join.kind or "").upper()) if join is not None else ("", "")
+    if join is not None and (side not in ("", "LEFT", "RIGHT", "FULL") or sort not in ("", "INNER", "OUTER", "CROSS")):
+        refuse(join, "a join that is not understood")
+    if join is not None and join.args.get("method"):
+        refuse(join, f"{join.args['method']} JOIN: name the columns")
+    if kind(place) == "Lateral":
+        return _lateral(place, reader, known, frames, below)
+    try:
+        name, right = _source(place, reader, known)
+    except Unread:
+        if kind(place) != "Subquery" or reader.engine.name != "duckdb" or side:
+            raise
+        return _lateral(place, reader, known, frames, below)  # DuckDB needs no word for it
+    is_shared = bool(below.tables & right.tables)
+    test, using = (join.args.get("on"), join.args.get("using") or []) if join is not None else (None, [])
+    merged = frozenset(name_key(reader.engine, each) for each in using)
+    is_key_join = is_shared and _is_on_a_key(test, merged, reader)
+    if is_shared and not is_key_join:
+        right = right.without_features()
+    always = side == "LEFT" and is_key_join and not right.notes and right.holds() is TRUE
+    notes = (
+        [] if join is None or _is_one_row(right, test, using) or always else [_join_words(join, reader, is_key_join)]
+    )
+    combined = with_notes(
+        replace(
+            below,
+            tables=below.tables | right.tables,
+            notes=tuple(dict.fromkeys((*below.notes, *right.notes))),
+            unclear=below.unclear or right.unclear,
+        ),
+        *notes,
+    )
+    if side in ("RIGHT", "FULL"):
+        frames = [replace(each, sources=tuple(_null_side(source) for source in each.sources)) for each in frames]
+    joined: list[Frame] = []
+    for frame in frames:
+        pairs = []
+        for branch in right.branches:
+            source = (name, branch.columns, right.rest)
+            pair = replace(
+                frame,
+                holds=both((frame.holds, branch.holds)),
+                sources=(*frame.sources, source),
+                merged=frame.merged | merged,
+            )
+            pairs.append((pair, *_met(test, pair, reader, known)))
+        joined += _pairs(frame, name, right, pairs, side, always)
+    if len(joined) > MOST_BRANCHES:
+        refuse(place, "a join of too many rows of constants")
+    return joined, combined
+
+
+def _join_words(join: Any, reader: Reader, is_key_join: bool) -> str:
+    words = words_of(join, reader).lstrip(", ")
+    words = words if "JOIN" in words.upper() else f"CROSS JOIN {words}"
+    return f"{words} (the same table: one row for each key is assumed)" if is_key_join else words
+
+
+def _is_one_row(right: Relation, test: Any, using: Sequence[Any]) -> bool:
+    """Whether the join brings exactly one row to every row."""
+    return not right.tables and len(right.branches) == 1 and right.holds() is TRUE and test is None and not using
+
+
+def _null_side(source: tuple[str | None, Columns, Any]) -> tuple[str | None, Columns, Any]:
+    name, columns, rest = source
+    if rest is not None:
+        inner = rest
+        rest = lambda key: _outer_column(inner(key))  # noqa: E731 - one expression
+    return name, Relation((Branch(TRUE, columns),)).or_null().branches[0].columns, rest
+
+
+def _outer_column(value: Value) -> Value:
+    return Column(value.feature, value.cast, True) if isinstance(value, Column) else value
+
+
+def _pairs(
+    frame: Frame,
+    name: str | None,
+    right: Relation,
+    pairs: list[tuple[Frame, Formula, bool]],
+    side: str,
+    always: bool,
+) -> Iterator[Frame]:
+    """The frames that a join makes of one frame; `pairs` are it with each row of the right, and when that one meets."""
+    is_outer = side in ("LEFT", "FULL") and not always
+    is_open = any(opaque for _, _, opaque in pairs)
+    if is_open and len(pairs) > 1:
+        raise Unread("rows of constants that are joined by a condition that is not understood")
+    if not is_outer:
+        yield from (replace(pair, holds=both((pair.holds, meets))) for pair, meets, _ in pairs)
+        return
+    if is_open or right.tables or right.rest is not None:
+        source = _null_side(pairs[0][0].sources[-1])
+        yield replace(frame, sources=(*frame.sources, source), merged=pairs[0][0].merged)
+        return
+    yield from (replace(pair, holds=both((pair.holds, meets))) for pair, meets, _ in pairs)
+    missed = opposite(
+        either(both((branch.holds, meets)) for branch, (_, meets, _) in zip(right.branches, pairs, strict=True))
+    )
+    nothing = dict.fromkeys(right.names(), Constant(None))
+    source = (name, nothing, None)
+    yield replace(frame, holds=both((frame.holds, missed)), sources=(*frame.sources, source))
+
+
+def _met(test: Any, frame: Frame, reader: Reader, known: Stages) -> tuple[Formula, bool]:
+    """When a join's condition holds, and whether part of it is not understood."""
+    if test is None:
+        return TRUE, False
+    holds, others = conditions(test, frame, reader, known)
+    return holds, bool(others)
+
+
+def _is_on_a_key(test: Any, merged: frozenset[str], reader: Reader) -> bool:
+    """Whether the condition of a join is that one column of both sides is equal: ON a.id = b.id, USING (id)."""
+    if test is None:
+        return len(merged) == 1
+    while kind(test) == "Paren":
+        test = test.this
+    if kind(test) != "EQ" or {kind(test.this), kind(test.expression)} != {"Column"}:
+        return False
+    return name_key(reader.engine, test.this.this) == name_key(reader.engine, test.expression.this)
+
+
+def _lateral(
+    place: Any, reader: Reader, known: Stages, frames: list[Frame], below: Relation
+) -> tuple[list[Frame], Relation]:
+    """LATERAL (SELECT …) and CROSS APPLY (SELECT …): a query for each row."""
+    only(place, "this", "alias", "view", "outer", "cross_apply")
+    name, names = alias_of(place.args.get("alias"), reader.engine)
+    made = []
+    for frame in frames:
+        inner = rename_columns(place, reader.query(place.this, reader, known, frame), names)
+        if inner.tables or inner.notes or inner.rest is not None:
+            refuse(place, "a query for each row that reads a table")
+        for branch in inner.branches:
+            holds = both((frame.holds, branch.holds))
+            made.append(replace(frame, holds=holds, sources=(*frame.sources, (name, branch.columns, None))))
+    return made, below
+
+
+def _source(node: Any, reader: Reader, known: Stages) -> tuple[str | None, Relation]:
+    engine = reader.engine
+    name, names = alias_of(node.args.get("alias"), engine)
+    if kind(node) == "Subquery":
+        only(node, "this", "alias", "joins")
+        return name, rename_columns(node, reader.query(node.this, reader, known, None), names)
+    if kind(node) == "Values" and reader.tables is not None:
+        return name, values_of_rows(node, reader)
+    if kind(node) != "Table":
+        refuse(node, f"selects from {kind(node)}")
+    is_open = reader.tables is not None
+    only(node, "this", "db", "catalog", "alias", *(["joins", "hints"] if is_open else []))
+    if is_open and kind(node.this) != "Identifier":
+        return name, _table_function(node, reader)
+    own = name_key(engine, node.this)
+    if own in known and not node.args.get("db"):
+        found = known[own]
+        if found is None:
+            refuse(node, "a stage, or a table: it is named before the stage of this name is defined")
+        if engine.name in CASE_OF_TABLES and found.spelled != str(node.this.this):
+            refuse(node, f"the stage {found.spelled}, or a table: {engine.name} may tell the two apart by their case")
+        return name or own, rename_columns(node, found, names)
+    if names:
+        refuse(node, "a table's columns rename_columns")
+    if reader.tables is None:
+        return name or own, Relation((Branch(TRUE, {}),), reader.table)
+    return name or own, _table(node, reader, reader.tables)
+
+
+def values_of_rows(node: Any, reader: Reader) -> Relation:
+    only(node, "expressions", "alias")
+    names = alias_of(node.args.get("alias"), reader.engine)[1]
+    scope = Scope(reader.engine, lambda each: refuse(each, "a column within VALUES"), expression)
+    rows = [[expression(item, scope) for item in row.expressions] for row in node.expressions]
+    listed = names or [f"column{place + 1}" for place in range(len(rows[0]))]
+    if any(len(row) != len(listed) for row in rows):
+        refuse(node, "rows of different lengths")
+    return constant_rows(listed, rows)
+
+
+def _table_function(node: Any, reader: Reader) -> Relation:
+    if kind(node.this) not in ("ReadParquet", "ReadCSV"):
+        refuse(node, "selects from a function")
+    return Relation((Branch(TRUE, {}),), reader.table, frozenset([words_of(node.this, reader)]))
+
+
+def _table(node: Any, reader: Reader, tables: Tables) -> Relation:
+    """A table or view of the database."""
+    schema = node.args.get("db")
+    if reader.engine.name == "oracle" and str(node.this.this).upper() == "DUAL":
+        return Relation((Branch(TRUE, {}),))
+    known = tables("" if schema is None else str(schema.this), str(node.this.this))
+    if known.query is not None:
+        if known.key in reader.views or reader.read_view is None:
+            refuse(node, "a view that reads itself")
+        return reader.read_view(known, replace(reader, views=(*reader.views, known.key)))
+    if known.columns is None:
+        return Relation((Branch(TRUE, {}),), reader.table, frozenset([known.key]))
+    features, engine = known.features or {}, reader.engine
+    keys = [folded_name(engine, column, quoted=True) for column in known.columns]
+    if reader.constants and known.rows is not None and not features:
+        rows = [[Constant(value) for value in row] for row in known.rows]
+        if (uses := USES.get()) is not None:
+            uses.constants[known.key] = f"{known.key} as it is now ({len(rows)} row{'s' if len(rows) != 1 else ''})"
+        return constant_rows(keys, rows)
+    columns: dict[str, Value | Unread] = {
+        key: Column(features[column]) if column in features else Other(f"{known.key}.{column}")
+        for key, column in zip(keys, known.columns, strict=True)
+    }
+    return Relation((Branch(TRUE, columns),), None, frozenset([known.key]))
+
+
+def filter_frames(
+    node: Any, reader: Reader, known: Stages, frames: list[Frame], below: Relation
+) -> tuple[list[Frame], Relation]:
+    """The frames that WHERE leaves, and what else drops or merges rows."""
+    if reader.tables is None:
+        return frames, below
+    where = node.args.get("where")
+    kept, words, unclear = [], [], below.unclear
+    for frame in frames:
+        holds, others = (TRUE, []) if where is None else conditions(where.this, frame, reader, known)
+        unclear = unclear or any(asks_features(each, frame, reader) for each in others)
+        if others and len(frames) > 1 and not below.tables:
+            refuse(where, "a filter that is not understood on rows of constants")
+        if (joined := both((frame.holds, holds))) is not FALSE:
+            kept.append(replace(frame, holds=joined))
+    if where is not None and (below.tables or below.rest is not None):
+        words.append(words_of(where, reader))
+    for part in ("having", "qualify"):
+        if (each := node.args.get(part)) is not None:
+            words.append(words_of(each, reader))
+            unclear = unclear or any(asks_features(each.this, frame, reader) for frame in frames)
+    if (distinct := node.args.get("distinct")) is not None:
+        words.append(words_of(distinct, reader) if distinct.args.get("on") else "DISTINCT, which merges equal rows")
+    if (group := node.args.get("group")) is not None:
+        words.append(words_of(group, reader))
+    return kept, replace(with_notes(below, *words, *limits_of(node, reader)), unclear=unclear)
+
+
+def refuse_limits(node: Any, engine: Engine) -> None:
+    limit, offset = node.args.get("limit"), node.args.get("offset")
+    if limit is not None:
+        only(limit, "expression")
+        if limit.args["expression"].sql() != UNLIMITED.get(engine.name):
+            refuse(limit, "rows may be left out")
+    if offset is not None:
+        only(offset, "expression")
+        if offset.args["expression"].sql() != "0":
+            refuse(offset, "rows may be left out")
+
+
+def limits_of(node: Any, reader: Reader) -> list[str]:
+    try:
+        refuse_limits(node, reader.engine)
+    except Unread:
+        return [words_of(node.args[part], reader) for part in ("limit", "offset") if node.args.get(part) is not None]
+    return []

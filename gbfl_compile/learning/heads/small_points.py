@@ -1,0 +1,69 @@
+"""A rule set as a person would sign it: no bound that does not matter, and points that can be added up in the head."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gbfl_compile.ir.nodes import Scorecard
+from gbfl_compile.learning.black_box.ask import Bools, Matrix
+from gbfl_compile.learning.heads.points import TripletRows
+
+SCALES = 40
+"""How many worths of a point are tried."""
+CUT_OFF = 2.0
+"""The largest weight may be this many times what the most points express."""
+TWEAKED = 40_000
+"""With more points than this no single number is tried one higher and one lower."""
+
+
+def small_card(weights: Matrix, columns: NDArray[np.float32], rows: TripletRows, most: int) -> Scorecard:
+    """Points between -most and most that make most triplets right; the last line of the weights is the bias.
+
+    What a point is worth is searched; then each number is tried one higher and one lower.
+    """
+    largest = float(np.abs(weights[:-1]).max())
+    best, chosen, worth = -1, np.zeros(0), 1.0
+    for unit in np.geomspace(largest / most / CUT_OFF, 2.0 * largest / most, SCALES):
+        numbers = np.rint(weights / unit)
+        numbers[:-1] = np.clip(numbers[:-1], -most, most)
+        right = int(_whole(columns.astype(np.float64) @ numbers, rows).sum())
+        if right > best:
+            best, chosen, worth = right, numbers, float(unit)
+    if len(columns) <= TWEAKED:
+        chosen = _tweak(chosen, columns, rows, most, best)
+    return _card(chosen, max(0, round(-math.log2(worth))))
+
+
+def _tweak(numbers: Matrix, columns: NDArray[np.float32], rows: TripletRows, most: int, right: int) -> Matrix:
+    """Each number one higher or lower where that makes more triplets right, twice."""
+    scores = columns.astype(np.float64) @ numbers
+    for line, k in 2 * list(np.ndindex(*numbers.shape)):
+        for step in (1.0, -1.0):
+            if line < len(numbers) - 1 and abs(numbers[line, k] + step) > most:
+                continue
+            scores[:, k] += step * columns[:, line]
+            now = int(_whole(scores, rows).sum())
+            if now > right:
+                right = now
+                numbers[line, k] += step
+                break
+            scores[:, k] -= step * columns[:, line]
+    return numbers
+
+
+def _whole(scores: Matrix, rows: TripletRows) -> Bools:
+    """Which triplets come out right at x, PP and PN."""
+    predicted = (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
+    right = predicted[rows.x] == rows.label
+    right &= (predicted[rows.pp] == rows.label) | ~rows.has_pp
+    return np.asarray(right & ((predicted[rows.pn] != rows.label) | ~rows.has_pn))
+
+
+def _card(numbers: Matrix, scale: int) -> Scorecard:
+    if numbers.shape[1] == 1:
+        numbers = np.column_stack((np.zeros(len(numbers)), numbers))
+    points = numbers.astype(np.int64).tolist()
+    return Scorecard(tuple(points[-1]), tuple(tuple(row) for row in points[:-1]), scale)

@@ -1,0 +1,55 @@
+"""A .sql file that people wrote, without our header, is read, and run where its engine starts here."""
+
+import pytest
+
+from gbfl_compile.auditing.audit import audit
+from gbfl_compile.databases import availability
+from tests.auditing.forms.corpus import DIFFERENT, EQUAL, TREE
+
+TEXTS = {
+    "a query": "SELECT id, {R} AS label FROM applications",
+    "a view with a filter": "CREATE OR REPLACE VIEW v AS SELECT id, {R} AS label FROM applications WHERE status = 'A';\n"
+    "COMMENT ON VIEW v IS 'scores';",
+    "insert": "INSERT INTO scores (id, label) SELECT id, {R} AS label FROM applications",
+    "update": "UPDATE applications SET label = {R} WHERE status = 'new'",
+    "dbt": "{{ config(materialized='table') }}\nwith a as (select * from {{ ref('stg') }}) select id, {R} as label from a",
+    "a join": "SELECT a.id, {R} AS label FROM applications a JOIN feats f ON f.id = a.id",
+}
+
+
+def audited(folder, text, dialect):
+    file = folder / "deployed.sql"
+    file.write_text(text)
+    (found,) = audit(TREE, file=file, dialect=dialect).verdicts
+    return found
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "duckdb", "snowflake", "tsql", "bigquery", "oracle"])
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_file_by_hand_is_called_what_it_is(tmp_path, name, dialect):
+    found = audited(tmp_path, TEXTS[name].replace("{R}", EQUAL["tree"][0]), dialect)
+    runs = dialect in ("sqlite", "duckdb") and availability(dialect) is None and name != "a join"
+    assert found.verdict == ("equal" if runs else "not run"), found
+    assert found.proof.answer == "read as equal"
+    assert "no NaN" in found.proof_assumes
+    for slip in DIFFERENT["tree"]:
+        assert audited(tmp_path, TEXTS[name].replace("{R}", slip), dialect).verdict in ("different", "unread")
+
+
+def test_a_filter_of_a_file_is_stated(tmp_path):
+    found = audited(tmp_path, TEXTS["a view with a filter"].replace("{R}", EQUAL["tree"][0]), "sqlite")
+    assert found.row_effects == ("WHERE status = 'A'",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT 1; SELECT 2",
+        "DELETE FROM applications",
+        "{% for x in y %} SELECT 1 {% endfor %}",
+        "SELECT id, decide(income) AS label FROM applications",
+    ],
+)
+def test_a_file_that_is_not_understood_says_what_else_would_give_evidence(tmp_path, text):
+    found = audited(tmp_path, text, "sqlite")
+    assert (found.verdict, "--scored TABLE --label label" in found.reason) == ("unread", True)
