@@ -20,10 +20,15 @@ if TYPE_CHECKING:
     from gbfl_compile.ir.nodes import Program
     from gbfl_compile.mining.summary import MiningResult
 
-TARGETS = ("python", "c", "onnx", "sql:sqlite", "sql:duckdb")
+TARGETS = ("python", "c", "onnx", "js", "sql:sqlite", "sql:duckdb")
 """Targets that need no server."""
 
 TABLE, PROGRAM, DATABASE, REPORT = "loans.csv", "loans.gbfl.json", "loans.db", "report.html"
+COLUMN_TYPES = {
+    **dict.fromkeys(("loan_id", "purpose", "employment", "housing", "default", "applied_on", "employed_since"), "TEXT"),
+    "existing_customer": "BOOLEAN",
+}
+"""Of the columns in the database that are no numbers."""
 BUILD, VIEW = "build", "loan_decisions"
 VIEW_OPTIONS = {"form": "view", "table": "loans", "view": VIEW, "key": "loan_id", "outputs": "label"}
 LOANS, TABLE_SEED = 3000, 1
@@ -46,16 +51,17 @@ class Forgery:
     line: str
     """The comparison as it was approved, and as it was changed."""
     changed: str
-    proof: str
-    """The answer of the proof: `counterexample` where it was caught."""
+    verdict: str
+    """Of the audit: `different` where it was caught."""
+    change: str
+    """Which rule the audit found changed, and how."""
     moved: tuple[tuple[str, str, str], ...]
     """Loans that get another class, each with the class it had and the class it gets."""
-    loan: dict[str, Any]
-    """The first of them, by column."""
 
     def as_json(self) -> dict[str, Any]:
         """The stable form scripts read."""
-        return {"approved": self.line, "deployed": self.changed, "proof": self.proof, "moved": len(self.moved)}
+        audit = {"verdict": self.verdict, "change": self.change}
+        return {"approved": self.line, "deployed": self.changed, **audit, "moved": len(self.moved)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +80,7 @@ class Demo:
     def has_succeeded(self) -> bool:
         """Whether nothing differs, except the forged view."""
         clean = self.verdict.verdict != "different" and not self.mined.compared_different and not self.view_different
-        return clean and self.forgery.proof == "counterexample"
+        return clean and self.forgery.verdict == "different"
 
     def as_json(self) -> dict[str, Any]:
         """The stable form scripts read."""
@@ -105,7 +111,8 @@ def run_demo(out: Path, *, seed: int = 0, tell: Tell = lambda *_: None, quiet: b
             loans.TARGET,
             train="gbm",
             head="tree",
-            depth=3,
+            depth=4,
+            explainer="greedy",
             seed=seed,
             baselines=False,
             out=out / PROGRAM,
@@ -121,8 +128,9 @@ def run_demo(out: Path, *, seed: int = 0, tell: Tell = lambda *_: None, quiet: b
         decisions = _decisions(database)
         different = _count_different(mined.program, out / TABLE, decisions)
         tell(*_database_chapter(decisions, different, out))
-        forgery = _forge(mined.program, database, view, decisions)
-    tell(*_forgery_chapter(forgery))
+        forged = _forge(database, view, decisions)
+    forgery = _audit_view(mined.program, out, *forged)
+    tell(*_forgery_chapter(forgery, out))
     report(out / PROGRAM, out / REPORT, verdict=verdict, examples=out / TABLE)
     tell(*_report_chapter(out))
     return Demo(mined, verdict, not_emitted, different, forgery, out / REPORT)
@@ -136,7 +144,9 @@ def compile_everything(program: Program, out: Path) -> tuple[Verdict, dict[str, 
     missing = {}
     for target in TARGETS:
         state = BACKENDS[target].available()
-        if (reason := state.cannot_emit or (state.cannot_run if target.startswith("sql:") else None)) is not None:
+        if (
+            reason := state.cannot_emit or (state.cannot_run if target.startswith(("sql:", "js")) else None)
+        ) is not None:
             missing[target] = reason
     wanted = [target for target in TARGETS if target not in missing]
     options = {target: VIEW_OPTIONS for target in wanted if target.startswith("sql:")}
@@ -153,10 +163,7 @@ def _fill_database(out: Path) -> sqlite3.Connection:
     database = sqlite3.connect(out / DATABASE)
     with (out / TABLE).open(encoding="ascii", newline="") as file:
         names, *rows = csv.reader(file)
-    texts = ("loan_id", "purpose", "employment", "housing", "default")
-    fields = ", ".join(
-        f"`{name}` {'TEXT' if name in texts else 'DATE' if '_on' in name else 'NUMERIC'}" for name in names
-    )
+    fields = ", ".join(f"`{name}` {COLUMN_TYPES.get(name, 'REAL')}" for name in names)
     database.execute(f"CREATE TABLE loans ({fields}, PRIMARY KEY (loan_id))")
     known = {"": None, "true": 1, "false": 0}
     insert = f"INSERT INTO loans VALUES ({', '.join('?' * len(names))})"  # noqa: S608 - question marks
@@ -179,10 +186,10 @@ def _count_different(program: Program, table: Path, decisions: dict[str, str]) -
     return sum(answer != label for answer, label in zip(answers, decisions.values(), strict=True))
 
 
-def _forge(program: Program, database: sqlite3.Connection, view: str, approved: dict[str, str]) -> Forgery:
-    """Of all views that one changed sign makes, the one that moves most loans; left in the database, and read back."""
-    from gbfl_compile.checking.artifact import prove_artifact
-
+def _forge(
+    database: sqlite3.Connection, view: str, approved: dict[str, str]
+) -> tuple[str, str, tuple[tuple[str, str, str], ...]]:
+    """Of all views that one changed sign makes, the one that moves most loans is left in the database."""
     edits = list(_edits(view))
     moved = []
     for _, _, text in edits:
@@ -192,11 +199,18 @@ def _forge(program: Program, database: sqlite3.Connection, view: str, approved: 
     line, changed, text = edits[most]
     _replace_view(database, text)
     database.commit()
-    proof = prove_artifact(program, "sql:sqlite", {"model.sql": text.encode()}, options=VIEW_OPTIONS)
-    first = moved[most][0][0] if moved[most] else next(iter(approved))
-    cursor = database.execute("SELECT * FROM loans WHERE loan_id = ?", (first,))
-    loan = dict(zip((column[0] for column in cursor.description), cursor.fetchone(), strict=True))
-    return Forgery(line, changed, proof.answer, moved[most], loan)
+    return line, changed, moved[most]
+
+
+def _audit_view(
+    program: Program, out: Path, line: str, changed: str, moved: tuple[tuple[str, str, str], ...]
+) -> Forgery:
+    """What an audit says of the view that is now deployed."""
+    from gbfl_compile.auditing.audit import audit
+
+    report = audit(program, database=f"sqlite:///{out / DATABASE}", view=VIEW, data=out / TABLE)
+    changes = report.verdicts[0].changes
+    return Forgery(line, changed, report.verdict, changes[0].text() if changes else "", moved)
 
 
 def _edits(view: str) -> Iterator[tuple[str, str, str]]:
@@ -295,8 +309,7 @@ def _database_chapter(decisions: dict[str, str], different: int, out: Path) -> S
     )
 
 
-def _forgery_chapter(forgery: Forgery) -> Sequence[str]:
-    moved, loan = len(forgery.moved), forgery.loan
+def _forgery_chapter(forgery: Forgery, out: Path) -> Sequence[str]:
     lines = [
         "",
         "6  SOMEBODY EDITS THE VIEW",
@@ -305,15 +318,18 @@ def _forgery_chapter(forgery: Forgery) -> Sequence[str]:
         f"   approved   {forgery.line}",
         f"   deployed   {forgery.changed}",
         "",
+        f"   gbfl audit {out / PROGRAM} --database sqlite:///{out / DATABASE}",
+        f"        --view {VIEW} --data {out / TABLE}",
+        "",
     ]
-    if forgery.proof != "counterexample":
-        return (*lines, f"   The proof says {forgery.proof}: this edit was not caught, which is a defect.")
-    lines.append(f"   CAUGHT: the view is not the approved program. {moved:,} of {LOANS:,} loans would be")
-    lines.append("   decided differently.")
+    if forgery.verdict != "different":
+        return (*lines, f"   The audit says {forgery.verdict}: this edit was not caught, which is a defect.")
+    lines.append("   CAUGHT: the view is not the approved program.")
+    lines += [f"   {forgery.change}."] if forgery.change else []
+    lines.append(f"   {len(forgery.moved):,} of {LOANS:,} loans would be decided differently.")
     if forgery.moved:
         name, before, after = forgery.moved[0]
-        feature = forgery.line.split()[0]
-        lines.append(f"   For example {name}, {feature} = {loan[feature]}: {before} is approved, {after} is deployed.")
+        lines.append(f"   {name}, for example: {before} was approved, {after} is deployed.")
     return lines
 
 

@@ -96,6 +96,13 @@ from gbfl_compile.errors import BadInput
     "--checkpoint", type=FILE, metavar="FOLDER", help="Folder that keeps explained rows.  [default: OUT.parts]"
 )
 @click.option(
+    "--probabilities",
+    type=click.Choice(["score", "observed"]),
+    default="score",
+    show_default=True,
+    help="What probabilities are: of the rules' score, or rates observed on rows held out.",
+)
+@click.option(
     "--baselines/--no-baselines", default=True, show_default=True, help="Fit three plain trees for comparison."
 )
 @click.option(

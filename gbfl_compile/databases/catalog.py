@@ -76,6 +76,8 @@ class StoredView:
     """The whole CREATE VIEW, where the catalog has it apart from the definition."""
     columns: tuple[str, ...] | None = None
     """What it answers with; None where the database cannot say, because a table or column that it reads is gone."""
+    literals_in_utf8: bool = True
+    """Whether its texts have the bytes of UTF-8: in MariaDB that is up to the session which created the view."""
 
 
 @dataclass(frozen=True, slots=True)

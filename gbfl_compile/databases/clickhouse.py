@@ -180,12 +180,17 @@ def table_columns(database: Database, table: TableName) -> list[Column]:
         Column(
             str(name),
             str(kind),
-            column_type(str(kind), TYPES, DEFAULT_DECIMAL),
-            str(kind).startswith("Nullable("),
+            column_type(_without_low_cardinality(str(kind)), TYPES, DEFAULT_DECIMAL),
+            "Nullable(" in str(kind) or str(kind).startswith(("Variant", "Dynamic", "JSON")),
             str(default) in ("MATERIALIZED", "ALIAS", "EPHEMERAL"),
         )
         for name, kind, default in rows
     ]
+
+
+def _without_low_cardinality(declared: str) -> str:
+    """LowCardinality(String) holds what a String does."""
+    return declared.removeprefix("LowCardinality(").removesuffix(")") if declared.startswith("LowC") else declared
 
 
 def copy_table(database: Database, table: TableName, name: str) -> None:

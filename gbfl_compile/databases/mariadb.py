@@ -199,6 +199,7 @@ TYPES = {
     "float": ColumnType("float32", engine_has_nan=False),
     **{name: integers(bits) for name, bits in INTEGERS},
     **{f"{name} unsigned": integers(bits, True) for name, bits in INTEGERS},
+    **{f"{size}text": ColumnType("text") for size in ("tiny", "medium", "long")},
 }
 DEFAULT_DECIMAL = (10, 0)
 LOST = "????"
@@ -215,7 +216,8 @@ def _where(table: TableName) -> str:
 def stored_view(database: Database, view: str) -> StoredView | None:
     """The view's query, with every name in back quotes and the schema before every table."""
     rows = database.fetch(
-        f"SELECT view_definition FROM information_schema.views WHERE table_name = {view_name(view)} "  # noqa: S608
+        "SELECT view_definition, collation_connection FROM information_schema.views "  # noqa: S608
+        f"WHERE table_name = {view_name(view)} "
         "AND (DATABASE() IS NULL OR table_schema = DATABASE())"
     )
     if len(rows) > 1:
@@ -223,7 +225,8 @@ def stored_view(database: Database, view: str) -> StoredView | None:
     if not rows or not rows[0][0]:
         return None
     definition = str(rows[0][0])
-    return StoredView(_with_every_character(database, view, definition) if LOST in definition else definition)
+    whole = _with_every_character(database, view, definition) if LOST in definition else definition
+    return StoredView(whole, literals_in_utf8=str(rows[0][1]).startswith(("utf8mb4_", "utf8mb3_", "utf8_")))
 
 
 def _with_every_character(database: Database, view: str, definition: str) -> str:
@@ -269,5 +272,9 @@ CATALOG = Catalog(
     copy_table,
     drop="DROP TEMPORARY TABLE IF EXISTS {name}",
     text="CAST({value} AS CHAR)",
-    limit=("SET SESSION max_statement_time = {seconds}", "SET SESSION max_statement_time = DEFAULT"),
+    limit=(  # and strict, so that a value which a column does not hold is refused and not cut off
+        "SET @gbfl_mode = @@sql_mode, SESSION sql_mode = CONCAT(@@sql_mode, ',STRICT_ALL_TABLES'), "
+        "SESSION max_statement_time = {seconds}",
+        "SET SESSION sql_mode = @gbfl_mode, SESSION max_statement_time = DEFAULT",
+    ),
 )

@@ -225,19 +225,24 @@ TYPES = {
 DEFAULT_DECIMAL = (400, 400)
 """A numeric without digits holds any decimal."""
 
+WORDS = (
+    "IN ('text', 'character varying', 'character', 'date', 'timestamp without time zone', 'timestamp with time zone')"
+)
 NUMBERS = "IN ('double precision', 'real', 'numeric', 'integer', 'bigint', 'smallint', 'boolean')"
 OWN_NAMES = (
     "SELECT 'function', proname FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace "  # noqa: S608 - constants
     "WHERE nspname NOT IN ('pg_catalog', 'information_schema') AND pg_function_is_visible(p.oid) "
     "UNION SELECT 'function', oprname FROM pg_operator o JOIN pg_namespace n ON n.oid = oprnamespace "
     "WHERE nspname <> 'pg_catalog' AND pg_operator_is_visible(o.oid) "
-    f"AND (format_type(oprleft, NULL) {NUMBERS} OR format_type(oprright, NULL) {NUMBERS}) "
+    f"AND (format_type(oprleft, NULL) {NUMBERS} OR format_type(oprright, NULL) {NUMBERS} "
+    f"OR format_type(oprleft, NULL) {WORDS} OR format_type(oprright, NULL) {WORDS}) "
     "UNION SELECT 'type', typname FROM pg_type t JOIN pg_namespace n ON n.oid = typnamespace "
     "WHERE nspname NOT IN ('pg_catalog', 'information_schema') AND pg_type_is_visible(t.oid) AND typrelid = 0 "
     "UNION SELECT 'cast', format_type(castsource, NULL) || ' to ' || format_type(casttarget, NULL) FROM pg_cast "
-    f"WHERE oid >= 16384 AND (format_type(castsource, NULL) {NUMBERS} OR format_type(casttarget, NULL) {NUMBERS})"
+    f"WHERE oid >= 16384 AND (format_type(castsource, NULL) {NUMBERS} OR format_type(casttarget, NULL) {NUMBERS} "
+    f"OR (format_type(castsource, NULL) {WORDS} AND format_type(casttarget, NULL) {WORDS}))"
 )
-"""Objects from 16384 on are made by users. Operators and casts count where they take or give numbers."""
+"""Objects from 16384 on are made by users. Operators and casts count where they take or give numbers or words."""
 
 
 def _path(table: TableName) -> str:

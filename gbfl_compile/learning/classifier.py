@@ -17,7 +17,8 @@ from threadpoolctl import threadpool_limits
 
 from gbfl_compile.ir.batch import Answers, evaluate_many
 from gbfl_compile.ir.nodes import Clause, Program
-from gbfl_compile.learning.black_box.ask import Ints, Matrix, as_black_box
+from gbfl_compile.learning.black_box.ask import Ints, Matrix, as_black_box, probabilities
+from gbfl_compile.learning.calibration import NOT_OBSERVED, calibrate_decision
 from gbfl_compile.learning.clauses.mine import with_rows_below
 from gbfl_compile.learning.consistency import Consistency, consistency
 from gbfl_compile.learning.explain.explanations import (
@@ -215,8 +216,18 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         self.head_, self.grid_ = fitted.head, fitted.grid
         self.mined_ = None if fitted.mined is None else with_rows_below(fitted.mined, len(x))
+        self.probabilities_ = NOT_OBSERVED
         self.path_ = pd.DataFrame([asdict(point) for point in fitted.path])
         self.consistency_ = self._measure(self.explanations_)
+        return self
+
+    def calibrate(self, X: Any, y: Any) -> GBFLClassifier:
+        """Make probabilities rates observed on rows the black box never saw (80 at least); no label changes."""
+        rows = self._rows(X)
+        truth = class_indices(np.asarray(y), self.classes_)
+        own = probabilities(self.black_box_, rows)
+        decision, self.probabilities_ = calibrate_decision(self.head_.decision, self._answers(rows), truth, own)
+        self.head_ = replace(self.head_, decision=decision)
         return self
 
     def _take_rows(self, X: Any, y: Any) -> tuple[Matrix, NDArray[Any] | None]:
@@ -227,15 +238,9 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return take_table(self, table, X, y)
         x, y = validate_training(self, X, y)
         names = getattr(self, "feature_names_in_", None)
-        self.domain_ = domain_of(
-            x,
-            base=self.base,
-            bounds=self.bounds,
-            features=names,
-            immutable=self.immutable,
-            directions=self.directions,
-            kinds=kinds_of(self, x, names),
-        )
+        limits: dict[str, Any] = {"base": self.base, "bounds": self.bounds, "immutable": self.immutable}
+        kinds = kinds_of(self, x, names)
+        self.domain_ = domain_of(x, features=names, directions=self.directions, kinds=kinds, **limits)
         # without a black box there is a y: it was required above
         model = default_black_box(x, y, self.random_state) if self.black_box is None else self.black_box
         self.black_box_ = as_black_box(model, x, features=names, time_limit=self.black_box_timeout)

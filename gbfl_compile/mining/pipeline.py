@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, Literal, Protocol, TypeAlias, cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -63,6 +63,7 @@ from gbfl_compile.mining.choice import Choice, Missing
 from gbfl_compile.mining.memory import bytes_of, jobs_within
 from gbfl_compile.mining.summary import MiningResult, distributions
 from gbfl_compile.mining.table import Sample, read_sample
+from gbfl_compile.mining.unseen import split_unseen
 from gbfl_compile.passes import optimise
 from gbfl_compile.tables.kinds import KINDS as COLUMN_KINDS
 
@@ -70,6 +71,10 @@ BLOCK_ROWS = 65_536
 
 HEADS: dict[str, HeadKind] = {"rules": "rules", "tree": "tree", "list": "rule_list", "rule_list": "rule_list"}
 """Name of a head for users -> for the classifier."""
+
+
+Probabilities: TypeAlias = Literal["score", "observed"]
+"""What the probabilities of a program are: made of the rules' own scores, or observed on rows held out."""
 
 
 class Progress(Protocol):
@@ -129,6 +134,7 @@ def mine(
     memory: str | int | None = None,
     black_box_timeout: float | None = None,
     baselines: bool = True,
+    probabilities: Probabilities = "score",
     out: str | os.PathLike[str] | None = None,
     triplets: str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -151,6 +157,8 @@ def mine(
     jobs, memory: processes that explain rows; a limit for all together, such as "2GB". Neither changes the program.
     black_box_timeout: seconds the black box may take to answer a block of rows.
     baselines: whether three plain trees are fitted for comparison.
+    probabilities: "score" (what the rules make of the black box's answers) or "observed": rates of the true classes,
+        measured on two fifths of the rows held out; all figures are then of the other three fifths.
     out, triplets: files for the program and for the held-out rows with their PPs and PNs (NPZ).
     checkpoint: a folder that keeps explained rows; by default OUT.parts until the program is written.
     note, progress: called with a line that the user should see (by default a warning), and at each step.
@@ -163,6 +171,7 @@ def mine(
     for kind in (kinds or {}).values():
         _refuse_unknown("kind", kind, COLUMN_KINDS)
     _refuse_unknown("head", head, tuple(HEADS))
+    _refuse_unknown("probabilities", probabilities, get_args(Probabilities))
     for name, number in (("rows", rows), ("jobs", jobs)):
         if not isinstance(number, int) or number < 1:
             raise BadInput(f"{name}={number!r}: a whole number, at least 1")
@@ -182,6 +191,8 @@ def mine(
     wanted = cast("Mapping[str, ColumnKind]", dict(kinds or {}))
     choice = Choice(target, tuple(drop), tuple(features), wanted, marks, missing)
     sample = read_sample(table, choice, database=database, most=rows, seed=seed, memory=options.memory)
+    if probabilities == "observed":
+        sample = split_unseen(sample, seed)
     if sample.columns is not None:
         _refuse_for_words(explainer, triplets, sample)
     for line in sample.notes:
@@ -345,7 +356,9 @@ def _measure(
     figures: dict[str, Any],
 ) -> MiningResult:
     """The fitted model as a program, and how both do on the held-out rows."""
-    split, columns = sample.split, sample.columns
+    split, columns, unseen = sample.split, sample.columns, sample.unseen
+    if unseen is not None:
+        model.calibrate(as_input(unseen.x, sample.features, columns), unseen.y)
     book = None if columns is None else columns.book
     triplets = next(iter(by_method.values()))
     accuracy, consistency = held_out_figures(model, triplets, split.y_test, columns)
@@ -361,6 +374,7 @@ def _measure(
         "head": options.head,
         "explainer": options.explainer,
         "rows": {"training": len(split.x), "test": len(split.x_test)},
+        **({} if unseen is None else {"probabilities_emitted": model.probabilities_}),
         "path": model.path_.to_dict("records"),
         **distributions(program, split.x, split.y, split.y_test, book),
     }

@@ -103,9 +103,28 @@ def _lines(mined: MiningResult) -> list[str]:
     return [
         *lines,
         *baselines,
+        *_probability_lines(mined.program),
         f"program against classifier: {mined.compared_different} different of {mined.compared_rows} rows",
         f"digest {digest(mined.program)}",
     ]
+
+
+def _probability_lines(program: Program) -> list[str]:
+    """What the probabilities are, where the user asked for observed ones."""
+    facts = program.metadata["mining"].get("probabilities_emitted")
+    if facts is None:
+        return []
+    if facts["emitted"] != "observed":
+        return [f"probabilities: of the score, not observed ({facts['why']})"]
+    lines = [f"probabilities: observed on {facts['rows']} rows that the black box never saw"]
+    for label, rate in zip(program.classes, facts["by_class"], strict=True):
+        text = (
+            f"right {100 * rate['observed']:.0f} %, black box {100 * rate['black_box']:.0f} %"
+            if rate["rows"]
+            else "never answered"
+        )
+        lines.append(f"  {printable(str(label)):<28} {rate['rows']:>7}  {text}")
+    return lines
 
 
 def _first_figures(mined: MiningResult) -> Iterator[tuple[str, float | None, str]]:

@@ -138,7 +138,7 @@ def test_the_report_says_it_in_text_and_in_json(tmp_path):
 
 def test_what_is_no_artifact_is_refused(tmp_path):
     (tmp_path / "m.txt").write_text("hello")
-    with pytest.raises(BadInput, match=r"\.py, \.c, \.onnx or \.sql"):
+    with pytest.raises(BadInput, match=r"\.py, \.c, \.js, \.onnx or \.sql"):
         audit_file(AuditInput(TREE), tmp_path / "m.txt")
     with pytest.raises(BadInput, match="No such file"):
         audit_file(AuditInput(TREE), tmp_path / "none.py")

@@ -6,6 +6,7 @@ run. Beside the rules is the paper's tree on data, PPs and PNs with as many cond
 
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from unittest.mock import patch
 
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
 
+from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.learning.black_box.on_codes import OnPreparedRows, preparation_of
 from gbfl_compile.learning.classifier import GBFLClassifier
 from gbfl_compile.learning.explain.domain import table_domain
@@ -22,6 +24,7 @@ from gbfl_compile.learning.prepare import shared_classes
 from gbfl_compile.mining.choice import Choice
 from gbfl_compile.mining.pipeline import mine
 from gbfl_compile.mining.table import read_sample
+from gbfl_compile.mining.unseen import split_unseen
 
 ROWS = 4000
 TARGETS = {
@@ -33,7 +36,7 @@ TARGETS = {
 }
 HEADER = (
     "table        black box seed  C_TB all  tree of that size  fidelity  accuracy  black box  with PN  impossible"
-    "  conditions  seconds\n"
+    "  conditions  calibration error: observed, score  seconds\n"
 )
 HORSE_NUMBERS = (
     *("rectal_temp", "pulse", "respiratory_rate", "reflux_ph", "packed_cell_volume", "total_protein"),
@@ -71,6 +74,20 @@ def impossible(sample, e):
                     wrong |= here & ~np.isnan(value) & (value != np.rint(value))
         count += int((wrong & there).sum())
     return count
+
+
+def calibration_error(program, rows, y, book):
+    """Over ten bins of equal counts: how far the mean probability of the last class is from how often it occurs."""
+    share = evaluate_many(program, rows, book).probabilities[:, -1]
+    order = np.argsort(share, kind="stable")
+    right = (y == program.classes[-1]).astype(float)
+    bins = np.array_split(order, 10)
+    return sum(len(own) * abs(share[own].mean() - right[own].mean()) for own in bins) / len(share)
+
+
+def of_the_score(program):
+    """The rule set with the softmax of its points for probabilities."""
+    return replace(program, decision=replace(program.decision, bands=()))
 
 
 def mine_and_keep(source, target, **options):
@@ -116,8 +133,11 @@ def main(folder, names, seeds=(0, 1)):
             for seed in seeds:
                 start = time.perf_counter()
                 options = {"train": kind, "kinds": kinds, "rows": ROWS, "seed": seed}
-                mined, kept = mine_and_keep(source, TARGETS[name], **options)
+                mined, kept = mine_and_keep(source, TARGETS[name], probabilities="observed", **options)
                 sample = read_sample(source, Choice(TARGETS[name], kinds=kinds), most=ROWS, seed=seed)
+                sample = split_unseen(sample, seed)
+                test = sample.split.x_test, sample.split.y_test, sample.columns.book
+                errors = [calibration_error(each, *test) for each in (mined.program, of_the_score(mined.program))]
                 c = mined.consistency
                 atoms = sum(len(clause.atoms) for clause in mined.program.clauses)
                 tree = tree_of_size(atoms, mined.triplets, kept, seed)
@@ -125,7 +145,7 @@ def main(folder, names, seeds=(0, 1)):
                     f"{name:12} {kind:9} {seed:4}  {c.c_tb_all:8.1f}  {tree:17.1f}  {c.fidelity:8.1f}"
                     f"  {100 * mined.accuracy:8.1f}  {100 * mined.black_box_accuracy:9.1f}"
                     f"  {100 * c.with_pn / c.rows:7.1f}  {impossible(sample, mined.triplets):10}  {atoms:10}"
-                    f"  {time.perf_counter() - start:7.1f}\n"
+                    f"  {errors[0]:27.3f}  {errors[1]:5.3f}  {time.perf_counter() - start:7.1f}\n"
                 )
                 sys.stdout.flush()
 

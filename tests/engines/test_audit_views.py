@@ -1,16 +1,31 @@
 """Views of MariaDB and ClickHouse, read back as they rewrote them: equal ones are proved, tampered ones found."""
 
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 
 from gbfl_compile import audit
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.backends import emit
 from gbfl_compile.databases import availability, scratch
+from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Clause, Interval, Program
 from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.validate import validate
 from tests.auditing.tampering import TAMPERED_TREES, TREE
-from tests.auditing.view.cases import CASES, assert_audits_are_right
+from tests.auditing.view.cases import (
+    CASES,
+    WORD_SLIPS,
+    assert_audits_are_right,
+    assert_the_emitted_view_is_proved,
+    assert_the_slip_is_found,
+    make_table,
+    make_view,
+    verdict_on,
+)
+from tests.counts import count
+from tests.word_programs import CHURN, with_one_edit, with_slip, word_programs
 
 
 @pytest.fixture(scope="module", params=("mariadb", "clickhouse"))
@@ -103,3 +118,77 @@ def test_a_materialized_view_of_clickhouse_is_unread(fresh, stored):
     found = audit_view(AuditInput(YOUNG), fresh, "scores", "view scores")
     assert (found.verdict, found.proof) == ("unread", None)
     assert "--scored scores" in found.reason
+
+
+def test_an_emitted_view_with_words_is_proved_and_run(fresh):
+    make_table(fresh, CHURN)
+    assert_the_emitted_view_is_proved(fresh)
+
+
+@pytest.mark.parametrize("slip", WORD_SLIPS)
+def test_a_slip_in_words_is_found_by_the_proof_and_by_the_run(fresh, slip):
+    make_table(fresh, CHURN)
+    assert_the_slip_is_found(fresh, slip)
+
+
+COLUMNS_OF_WORDS = {
+    "mariadb": (
+        "VARCHAR(40) COLLATE utf8mb4_general_ci",
+        "VARCHAR(40) COLLATE utf8mb4_bin",
+        "VARCHAR(40) CHARACTER SET latin1",
+        "CHAR(40)",
+        "LONGTEXT",
+    ),
+    "clickhouse": ("LowCardinality(Nullable(String))", "String"),
+}
+
+
+def test_the_columns_of_words_change_nothing_in_an_emitted_view(catalog):
+    for declared in COLUMNS_OF_WORDS[catalog.dialect]:
+        database = scratch(catalog.dialect)
+        make_table(database, CHURN, {"category": declared})
+        found = verdict_on(database, CHURN, CHURN)
+        assert (found.verdict, found.proof.answer, found.execution.different) == ("equal", "proved", 0), found
+        assert verdict_on(database, CHURN, with_slip('a re-cased as "A"')).verdict == "different"
+        missing = verdict_on(database, CHURN, with_slip("a missing value passes"))
+        assert missing.verdict == ("equal" if declared == "String" else "different")
+        database.close()
+
+
+@pytest.mark.parametrize("collation", ["latin1_swedish_ci", "utf16_general_ci"])
+def test_a_view_of_a_session_with_other_bytes_is_not_proved(fresh, collation):
+    """The same text in the catalog, and another answer: 'a' is two bytes in UTF-16."""
+    if fresh.dialect != "mariadb":
+        pytest.skip("only MariaDB has character sets of sessions")
+    make_table(fresh, CHURN)
+    fresh.execute(f"SET collation_connection = {collation}")
+    make_view(fresh, CHURN)
+    fresh.execute("SET NAMES utf8mb4")
+    found = audit_view(AuditInput(CHURN), fresh, "scores", "it")
+    assert (found.verdict, found.proof.answer) == ("unread", "unread")
+    assert "character set" in found.reason
+
+
+@settings(
+    max_examples=count("GBFL_WORD_VIEWS", 40),
+    deadline=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+@given(data=st.data())
+def test_random_views_with_words_are_proved_and_edits_found(catalog, data):
+    approved = data.draw(word_programs())
+    wrong = data.draw(with_one_edit(approved))
+    database = scratch(catalog.dialect)
+    try:
+        validate(wrong)
+        make_table(database, approved)
+        same = verdict_on(database, approved, approved)
+        assert (same.verdict, same.proof.answer) == ("equal", "proved"), same
+        found = verdict_on(database, approved, wrong)
+    except BadInput:
+        return
+    finally:
+        database.close()
+    assert found.verdict in ("equal", "different"), found.reason
+    assert found.verdict == "different" or found.proof.answer == "proved"

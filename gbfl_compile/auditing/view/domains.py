@@ -11,6 +11,7 @@ the two rewritten sides are equal on every double exactly if the original sides 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import ROUND_CEILING, Decimal
@@ -67,12 +68,25 @@ def _decimal_at_or_above(value: float, scale: int) -> float:
     return next(float(each) for each in (exact - unit, exact, exact + unit) if float(each) >= value)
 
 
+MOMENTS = {
+    ("duckdb", "date"): re.compile("date"),
+    ("duckdb", "timestamp"): re.compile("timestamp"),
+    ("postgres", "date"): re.compile("date"),
+    ("postgres", "timestamp"): re.compile(r"timestamp(\(\d\))? with(out)? time zone"),
+    ("mariadb", "date"): re.compile("date"),
+    ("mariadb", "timestamp"): re.compile(r"datetime(\(\d\))?"),  # a TIMESTAMP goes by the session's time zone
+    ("clickhouse", "date"): re.compile("date(32)?"),
+    ("clickhouse", "timestamp"): re.compile(r"datetime|datetime64\([0-6](, '[^']*')?\)|datetime\('[^']*'\)"),
+}
+"""The columns of days and of moments, as their catalogs print the types in small letters."""
+
 NUMBER_KINDS = ("double", "float32", "integer", "decimal")
 
 
 def holds_kind(column: Column, kind: Kind, dialect: str) -> bool:
     """Whether a column holds values of a kind in a way that was tried out."""
     is_sqlite, declared = dialect == "sqlite", column.declared.casefold()
+    declared = declared.removeprefix("nullable(").removesuffix(")") if declared.startswith("nullable(") else declared
     match kind:
         case "number":
             return column.type.kind in NUMBER_KINDS
@@ -80,11 +94,35 @@ def holds_kind(column: Column, kind: Kind, dialect: str) -> bool:
             return column.type.kind == "text"
         case "boolean":
             is_integer = "int" in declared or "bool" in declared  # to SQLite a type is a hint
+            if dialect == "mariadb":
+                return declared == "tinyint(1)"
             return is_integer and column.type.kind != "text" if is_sqlite else column.type.kind == "boolean"
         case "date" | "timestamp":
-            return column.type.kind == "text" if is_sqlite else declared == kind
+            return column.type.kind == "text" if is_sqlite else MOMENTS[dialect, kind].fullmatch(declared) is not None
         case _:
             assert_never(kind)
+
+
+UTC_LITERALS = {("clickhouse", "date"): "toDate32({})", ("clickhouse", "timestamp"): "toDateTime64({}, 6, 'UTC')"}
+"""Texts of moments that the session's time zone, or the first day of a type, would change."""
+
+
+def as_compared(dialect: str, kind: Kind, column: Column) -> str:
+    """How a word or date is read back: as the rules compare it, without the padding of a CHAR(n), in UTC."""
+    declared = column.declared.casefold()
+    match dialect, kind:
+        case "postgres", "category":
+            return "CAST({value} AS TEXT)"
+        case "postgres", "timestamp" if "with time zone" in declared:
+            return "({value} AT TIME ZONE 'UTC')"
+        case "mariadb", "category" if declared.startswith("char"):
+            return "TRIM(TRAILING ' ' FROM {value})"
+        case "clickhouse", "category":
+            return "toString({value})"
+        case "clickhouse", "timestamp":
+            return "toDateTime64({value}, 6, 'UTC')"
+        case _:
+            return "{value}"
 
 
 def can_be_missing(column: Column, is_nan: bool | None) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbfl_compile.auditing.compare import AuditInput
-from gbfl_compile.auditing.view.domains import around, can_be_missing
+from gbfl_compile.auditing.view.domains import UTC_LITERALS, around, as_compared, can_be_missing
 from gbfl_compile.auditing.view.view import View
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.backends.sql.text import string
@@ -178,11 +178,14 @@ class TableCopy:
             else:
                 assert kind == "date" or kind == "timestamp"  # noqa: S101 - numbers have no words
                 literal = string(dialect, moment_text(kind, int(code)))
-            whens.append(f"WHEN {value} = {code!r} THEN {self._as_declared(literal, column)}")
+            whens.append(f"WHEN {value} = {code!r} THEN {self._as_declared(literal, column, kind)}")
         return f"CASE {' '.join(whens)} ELSE NULL END" if whens else "NULL"
 
-    def _as_declared(self, literal: str, column: Column) -> str:
-        return literal if self.database.dialect == "sqlite" else f"CAST({literal} AS {column.declared})"
+    def _as_declared(self, literal: str, column: Column, kind: Kind) -> str:
+        dialect = self.database.dialect
+        if dialect == "sqlite" or (dialect == "mariadb" and kind in ("category", "boolean")):  # which has no such CAST
+            return literal
+        return f"CAST({UTC_LITERALS.get((dialect, kind), '{}').format(literal)} AS {column.declared})"
 
     def _feature_columns(self) -> Iterator[tuple[int, Column]]:
         for place, column in enumerate(self.features):
@@ -258,7 +261,7 @@ class TableCopy:
         for feature, column in self._feature_columns():
             template = {"text": "{value}", "boolean": catalog.truth_as_double}.get(column.type.kind, catalog.as_double)
             if self._kind(feature) != "number":
-                template = "{value}"
+                template = as_compared(self.database.dialect, self._kind(feature), column)
             chosen.append(template.format(value=quote(column.name)))
         listed = ", ".join([NUMBER, *chosen])
         answers = self.database.fetch(f"SELECT {listed} FROM {self.staged} ORDER BY {NUMBER}")  # noqa: S608

@@ -36,6 +36,7 @@ class View:
     statement: str | None
     """The whole CREATE VIEW, where the catalog has it apart from the definition."""
     materialized: bool
+    literals_in_utf8: bool
     columns: tuple[str, ...] | None
     """What it answers with, or None where the database could not say: a table or column that it reads is gone."""
     query: Query | None
@@ -82,8 +83,8 @@ def read_view(database: Database, name: str) -> View:
     known = () if table is None else tuple(catalog.columns(database, table))
     views = tuple(each.name for each in reads if catalog.is_view(database, each))
     return View(
-        *(database, catalog, name, stored.definition, stored.statement, stored.materialized, stored.columns),
-        *(query, problem, reads, table, known, views),
+        *(database, catalog, name, stored.definition, stored.statement, stored.materialized, stored.literals_in_utf8),
+        *(stored.columns, query, problem, reads, table, known, views),
         None if query is None else read_layers(database, query, parse_query),
     )
 

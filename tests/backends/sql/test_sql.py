@@ -161,7 +161,7 @@ def test_what_an_engine_cannot_take_is_refused_with_the_reason():
         text_of(rule_list(), "bigquery")
     with pytest.raises(BadInput, match="Spark does not plan"):
         text_of(rule_set(), "spark")
-    with pytest.raises(BadInput, match="once per pair of the 3 classes: use form=select"):
+    with pytest.raises(BadInput, match="once per pair of the 3 classes or band: use form=select"):
         text_of(rule_set(7000), "duckdb", form="expression")
     with pytest.raises(BadInput, match="beyond what Oracle holds"):
         text_of(

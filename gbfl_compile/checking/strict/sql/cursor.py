@@ -13,6 +13,7 @@ from gbfl_compile.checking.strict.sql.lexer import Kind, Token, tokens_of
 from gbfl_compile.checking.strict.sql.lexis import Lexis
 from gbfl_compile.checking.strict.sql.logic import Asked
 from gbfl_compile.checking.strict.sql.values import Book, Value
+from gbfl_compile.ir.nodes import Kind as FeatureKind
 
 KEYWORDS = frozenset(
     re.findall(
@@ -72,6 +73,10 @@ class Catalog:
     """Whether an unquoted name may have capital letters and still be itself."""
     casts_moments: bool = False
     """Whether DATE '2024-02-29' is printed as CAST('2024-02-29' AS DATE)."""
+    moments: Mapping[FeatureKind, tuple[str, str]] = field(default_factory=dict)
+    """What is printed before and after the text of a moment instead, by its kind."""
+    conversion_ends: Mapping[FeatureKind, str] = field(default_factory=dict)
+    """What is printed after a converted column instead, by its kind."""
     prints_as: bool = True
     """Whether AS is printed before the name of a LATERAL subselect."""
 

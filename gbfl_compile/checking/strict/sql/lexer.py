@@ -146,6 +146,8 @@ def _token(text: str, at: int, line: int, lexis: Lexis, template: Template | Non
 def _check_what_follows(text: str, word: re.Match[str], line: int, lexis: Lexis) -> None:
     """`N'a'`, `U&"a"`, `a$b` and a letter beyond ASCII make something else of a word."""
     following = text[word.end() : word.end() + 1]
+    if following == "'" and word.group() in lexis.before_quotes:
+        return
     if following and (not following.isascii() or (following in "'\"`$@#:&" and not text.startswith("::", word.end()))):
         raise Unread(f"line {line}: the word {word.group()!r} right before {following!r}")
     if lexis.tight_calls and word.group().upper() in _CALLED and following != "(":

@@ -62,6 +62,8 @@ class Lexis:
     """Whether `CAST (` with a blank may call a stored function of that name."""
     signs: tuple[str, ...] = ()
     """Operators beside those all engines share."""
+    before_quotes: tuple[str, ...] = ()
+    """Words that a catalog prints right before the quote of a literal: DATE'2024-02-29'."""
     bare_names: bool = False
     """Whether names come without quotes: catalogs print them so."""
     numbers: Literal["exponent", "any"] = "exponent"

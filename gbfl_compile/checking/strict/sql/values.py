@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias, assert_never
 from gbfl_compile.checking.reading.nodes import Condition
 from gbfl_compile.ir.nodes import Kind as FeatureKind
 
-Kind: TypeAlias = Literal["column", "converted", "moment", "double", "numeric", "integer", "text", "truth"]
+Kind: TypeAlias = Literal["column", "converted", "moment", "double", "numeric", "integer", "text", "texts", "truth"]
 
 
 @dataclass(slots=True)
@@ -100,6 +100,14 @@ class Text:
     """A string."""
 
     value: str
+
+
+@dataclass(frozen=True, slots=True)
+class TextList:
+    """`ANY (ARRAY['a', 'b'])` or `ALL (ARRAY['a', 'b'])`, only to be compared with a word."""
+
+    quantifier: Literal["ANY", "ALL"]
+    texts: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,6 +229,7 @@ Value: TypeAlias = (
     | Numeric
     | Whole
     | Text
+    | TextList
     | Truth
     | Case
     | LookUp
@@ -253,6 +262,8 @@ def kind_of(value: Value) -> Kind:
             return "integer"
         case Text() | JoinedText():
             return "text"
+        case TextList():
+            return "texts"
         case Truth():
             return "truth"
         case Case(_, otherwise):

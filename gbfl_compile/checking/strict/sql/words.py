@@ -24,7 +24,17 @@ from gbfl_compile.checking.strict.sql.cursor import (
     take_sign,
 )
 from gbfl_compile.checking.strict.sql.logic import EVERY, Logic, Range, Span
-from gbfl_compile.checking.strict.sql.values import Book, Column, ExactFeature, Moment, Text, Truth, Value, Whole
+from gbfl_compile.checking.strict.sql.values import (
+    Book,
+    Column,
+    ExactFeature,
+    Moment,
+    Text,
+    TextList,
+    Truth,
+    Value,
+    Whole,
+)
 from gbfl_compile.ir.intervals import below
 from gbfl_compile.ir.kinds import EPOCH, EPOCH_TIME, MICROSECOND
 from gbfl_compile.ir.nodes import TRUE, Kind
@@ -44,16 +54,32 @@ def converted_operand(at: Cursor) -> ExactFeature | Moment | None:
     start = at.position
     for conversion in set(CONVERSIONS[at.lexis.name].values()):
         if take_phrase(at, conversion.before):
-            token = peek(at)
-            column = at.scope.get(token.text) if is_name(at) else None
-            if isinstance(column, Column) and column.feature is not None:
+            column = _table_column(at)
+            if column is not None and column.feature is not None:
                 kind = at.expected.kind(column.feature)
-                at.position += 1
-                if CONVERSIONS[at.lexis.name].get(kind) == conversion and take_phrase(at, conversion.after):
-                    at.used.add(token.text)
+                if CONVERSIONS[at.lexis.name].get(kind) == conversion and _take_end(at, conversion, kind):
+                    at.used.add(column.name)
                     return ExactFeature(column.feature, column.name, kind)
         at.position = start
     return _literal(at)
+
+
+def _table_column(at: Cursor) -> Column | None:
+    """A column of the table, with or without what it belongs to where a catalog writes that."""
+    parts: list[str] = []
+    while is_name(at):
+        parts.append(peek(at).text)
+        at.position += 1
+        if at.catalog is None or not take_sign(at, "."):
+            break
+    found = at.scope.get(parts[-1]) if parts and tuple(parts[:-1]) in at.qualifiers else None
+    return found if isinstance(found, Column) else None
+
+
+def _take_end(at: Cursor, conversion: Conversion, kind: Kind) -> bool:
+    """Pass over what follows the column, as it is written or as the catalog prints it."""
+    printed = None if at.catalog is None else at.catalog.conversion_ends.get(kind)
+    return take_phrase(at, conversion.after) or (printed is not None and take_phrase(at, printed))
 
 
 def _literal(at: Cursor) -> Moment | None:
@@ -70,6 +96,12 @@ def _literal(at: Cursor) -> Moment | None:
         if at.catalog is not None and at.catalog.casts_moments and take_phrase(at, "CAST(") and peek(at).kind == "text":
             text = take(at, "text", "a moment").text
             if take_phrase(at, f"AS {kind.upper()})"):
+                return Moment(kind, moment_of(kind, text, conversion))
+        at.position = start
+        printed = ("", "") if at.catalog is None else at.catalog.moments.get(kind, ("", ""))
+        if printed[1] and (not printed[0] or take_phrase(at, printed[0])) and peek(at).kind == "text":
+            text = take(at, "text", "a moment").text
+            if take_phrase(at, printed[1]):
                 return Moment(kind, moment_of(kind, text, conversion))
         at.position = start
     return None
@@ -99,6 +131,10 @@ def compare_converted(at: Cursor, left: ExactFeature, sign: str, right: Value) -
     match left.kind, sign, right:
         case "category", "=" | "<>", Text(text):
             return _single(left.feature, _texts(at.book, left.feature, (text,), negated=sign == "<>"))
+        case "category", "=", TextList("ANY", texts):
+            return _single(left.feature, _texts(at.book, left.feature, texts, negated=False))
+        case "category", "<>", TextList("ALL", texts):
+            return _single(left.feature, _texts(at.book, left.feature, texts, negated=True))
         case "boolean", "=", Truth(truth) if at.lexis.booleans:
             return _single(left.feature, _texts(at.book, left.feature, (TRUE,), negated=not truth))
         case "boolean", "=", Whole(number) if not at.lexis.booleans and number in (0, 1):

@@ -47,7 +47,7 @@ def _node(choose, node, constants, graph):
             made.op_type = MIRRORED[node.op_type]
             made.input[:] = node.input[::-1]
             return [made]
-        return [_strict(made, constants, graph)]
+        return [_strict(made, constants, graph) if node.input[1] in constants else made]
     if node.op_type in ("And", "Or"):
         made.input[:] = node.input[::-1]
         if choose.random() < 0.5:

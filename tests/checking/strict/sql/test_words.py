@@ -3,9 +3,11 @@
 GBFL_STRICT_EDITS=5000 tries 5,000 edits per engine, 150 otherwise; GBFL_STRICT_ENGINES adds engines, as in test_engines.
 """
 
+import datetime as dt
 import os
 import random
 import re
+from dataclasses import replace
 from itertools import islice
 
 import pytest
@@ -213,11 +215,88 @@ def test_what_is_read_and_proved_is_what_the_engine_answers(database):
 
 
 def test_a_view_of_sqlite_is_read_back_with_its_words():
-    """Its catalog keeps the text; what PostgreSQL prints of words is not read yet."""
+    """Its catalog keeps the text."""
     options = {"form": "view", "outputs": "label"}
     text = body_of(text_of(ASKED, "sqlite", **options))
     readings = read_strict_view(text, "sqlite", expected_of(ASKED, options))
     assert prove_readings(ASKED, readings, 5.0).answer == "proved"
-    printed = """SELECT CASE WHEN (((word)::text COLLATE "C") = ANY (ARRAY['a'::text, 'b'::text])) THEN 1 ELSE 5 END AS label FROM data;"""
+
+
+IN_POSTGRES = (
+    """SELECT CASE WHEN (((word)::text COLLATE "C") = ANY (ARRAY['a'::text, 'b'::text])) THEN 1 """
+    """WHEN told = true AND day < '2000-01-01'::date """
+    """AND EXTRACT(epoch FROM moment) >= EXTRACT(epoch FROM '1970-01-01 00:00:00.5'::timestamp without time zone) """
+    """THEN 3 ELSE 5 END AS label FROM data;"""
+)
+TYPES_IN_POSTGRES = (
+    ("word", "character varying(40)"),
+    ("told", "boolean"),
+    ("day", "date"),
+    ("moment", "timestamp without time zone"),
+)
+
+
+def read_in_postgres(text, types=TYPES_IN_POSTGRES):
+    expected = replace(expected_of(ASKED, {"form": "view", "outputs": "label"}), types=types)
+    return read_strict_view(text, "postgres", expected)
+
+
+def test_what_postgres_prints_of_words_is_read_for_what_it_means():
+    (reading,) = read_in_postgres(IN_POSTGRES)
+    early, late = dt.datetime(1970, 1, 1), dt.datetime(1970, 1, 1, 0, 0, 0, 500_000)
+    rows = {
+        ("a", None, None, None): 1,
+        ("A", None, None, None): 5,
+        ("a ", True, None, late): 5,
+        (None, True, dt.date(1999, 12, 31), late): 3,
+        (None, True, dt.date(1999, 12, 31), early): 5,
+        (None, True, dt.date(2000, 1, 1), late): 5,
+        (None, False, dt.date(1999, 12, 31), late): 5,
+    }
+    for row, label in rows.items():
+        assert run_reading(reading, encode_row(ASKED, row, Codebook(reading.book))).label == label, row
+
+
+@pytest.mark.parametrize(
+    ("printed", "edited"),
+    [
+        (' COLLATE "C"', ""),
+        (' COLLATE "C"', ' COLLATE "en_US"'),
+        (' COLLATE "C"', ' COLLATE public."C"'),
+        ("(word)::text", "(word)::bpchar"),
+        ("(word)::text", "word"),
+        ("(word)::text", "(word)::text::bpchar"),
+        ("'a'::text", "'a'::bpchar"),
+        ("'a'::text", "'a'"),
+        ("'a'::text", "NULL::text"),
+        ("'a'::text", "day"),
+        ("= ANY", "<> ANY"),
+        ("= ANY", "= ALL"),
+        ("= ANY", "< ANY"),
+        ("= ANY (ARRAY", "OPERATOR(public.=) ANY (ARRAY"),
+        ("::text])", "::text]::character varying[])"),
+        ("day <", "moment <"),
+        ("day <", "told <"),
+        ("'::date", "'::timestamp without time zone"),
+        ("'2000-01-01'", "'01-01-2000'"),
+        ("'2000-01-01'", "'infinity'"),
+        ("without time zone", "with time zone"),
+        ("EXTRACT(epoch FROM moment)", "EXTRACT(epoch FROM day)"),
+        ("EXTRACT(epoch FROM moment)", "EXTRACT(second FROM moment)"),
+        ("EXTRACT(epoch FROM moment)", "moment"),
+        ("told = true", "told <> true"),
+        ("told = true", "told IS NOT TRUE"),
+    ],
+)
+def test_nothing_else_that_postgres_could_print_is_read(printed, edited):
+    assert printed in IN_POSTGRES
     with pytest.raises(Unread):
-        read_strict_view(printed, "postgres", expected_of(ASKED, options))
+        read_in_postgres(IN_POSTGRES.replace(printed, edited, 1))
+
+
+def test_a_column_without_its_cast_is_read_in_postgres_only_where_that_is_its_type():
+    for name, kind in (("told", "integer"), ("day", "timestamp without time zone"), ("day", "text")):
+        with pytest.raises(Unread):
+            read_in_postgres(
+                IN_POSTGRES, tuple((own, kind if own == name else as_is) for own, as_is in TYPES_IN_POSTGRES)
+            )

@@ -2,7 +2,8 @@
 
 SQLite keeps the text of CREATE VIEW as it was written. DuckDB prints names without quotes, `!=`, and lists as
 list_value(…), and dates as CAST(… AS DATE).
-MariaDB qualifies every column, leaves CREATE VIEW out, and puts a backslash before quotes in strings.
+MariaDB qualifies every column, leaves CREATE VIEW out, puts a backslash before quotes in strings, and prints AS BINARY
+as AS CHAR CHARSET BINARY.
 PostgreSQL and ClickHouse have files of their own.
 """
 
@@ -58,8 +59,9 @@ CATALOGS: Mapping[str, Reader] = {
             LEXIS["mariadb"],
             string_escapes={"\\": "\\", "n": "\n", "r": "\r", "'": "'", "Z": "\x1a"},
             doubled_quotes=False,
+            before_quotes=("DATE", "TIMESTAMP"),
         ),
-        Catalog(),
+        Catalog(conversion_ends={"category": "USING utf8mb4) AS CHAR CHARSET BINARY)"}),
         _query_alone,
     ),
     "postgres": (postgres.LEXIS_OF_VIEWS, postgres.CATALOG, postgres.read_view),

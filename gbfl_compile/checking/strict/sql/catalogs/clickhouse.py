@@ -44,6 +44,7 @@ _ESCAPES = {"\\": "\\", "'": "'", "`": "`", "n": "\n", "r": "\r", "t": "\t", "b"
 LEXIS_OF_VIEWS = replace(
     LEXIS["clickhouse"],
     bare_names=True,
+    signs=("!=",),
     numbers="any",  # 1. and 0.25 are doubles here
     name_escapes=_ESCAPES,
     string_escapes=_ESCAPES,
