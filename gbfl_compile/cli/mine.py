@@ -97,10 +97,10 @@ from gbfl_compile.errors import BadInput
 )
 @click.option(
     "--probabilities",
-    type=click.Choice(["score", "observed"]),
+    type=click.Choice(["observed", "score"]),
     default="score",
     show_default=True,
-    help="What probabilities are: of the rules' score, or rates observed on rows held out.",
+    help="What probabilities are: rates observed on rows held out, or the rules' own, of their score.",
 )
 @click.option(
     "--baselines/--no-baselines", default=True, show_default=True, help="Fit three plain trees for comparison."

@@ -40,13 +40,16 @@ def show(program: Path, table: Path | None, row_number: int, triplets: Path | No
         raise BadInput("--triplets explains a row: name one with --row")
     from gbfl_compile.ir.digest import digest
     from gbfl_compile.ir.json import load
-    from gbfl_compile.ir.text import readable
+    from gbfl_compile.ir.text import probability_lines, readable
 
     source = load(program)
+    lines = probability_lines(source)
+    spaced = ["", *lines] if lines else []
     if as_json:
-        screen.print_json({"digest": digest(source), "rules": readable(source).split("\n")})
+        form = {"digest": digest(source), "rules": readable(source).split("\n"), "probabilities": lines}
+        screen.print_json(form)
     else:
-        screen.print_wrapped(*readable(source).split("\n"), "", f"digest {digest(source)}")
+        screen.print_wrapped(*readable(source).split("\n"), *spaced, "", f"digest {digest(source)}")
     return EQUAL
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import assert_never
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, assert_never
 
 from gbfl_compile.ir.kinds import moment
 from gbfl_compile.ir.nodes import Atom, Band, Clause, Interval, Kind, Label, Leaf, OneOf, Program, Scorecard, Tree
@@ -132,6 +132,39 @@ def unseen_text(program: Program, clause_rows: Sequence[int]) -> str | None:
 
 
 MOST_NUMBERS = 10
+
+
+def probability_lines(program: Program) -> list[str]:
+    """What the probabilities are, as the metadata has it: observed rates with the black box's own beside them."""
+    facts = program.metadata.get("probabilities")
+    if not isinstance(facts, Mapping):
+        return []
+    if facts.get("emitted") != "observed":
+        return [
+            f"probabilities: the rules' own, not observed ({printable(str(facts.get('why', 'no reason recorded')))})"
+        ]
+    seen = {True: " that the black box never saw", False: " held out here; the black box may have been trained on them"}
+    known = facts.get("unseen")
+    rows = printable(str(facts.get("rows")))
+    lines = [f"probabilities: observed on {rows} rows{seen[known] if isinstance(known, bool) else ''}"]
+    rates = facts.get("by_class")
+    if isinstance(rates, list) and len(rates) == len(program.classes):
+        lines += [
+            f"  {label_text(label)}: {_rate_text(rate)}" for label, rate in zip(program.classes, rates, strict=True)
+        ]
+    return lines
+
+
+def _rate_text(rate: Any) -> str:
+    """`observed 40 %, black box 12 %, where it is the answer (52 rows)`."""
+    form: Mapping[str, Any] = rate if isinstance(rate, Mapping) else {}
+    observed, own = form.get("observed"), form.get("black_box")
+    if not (
+        isinstance(observed, int | float) and isinstance(own, int | float) and 0 <= observed <= 1 and 0 <= own <= 1
+    ):
+        return "answered for none of them"
+    rows = printable(str(form.get("rows")))
+    return f"observed {100 * observed:.0f} %, black box {100 * own:.0f} %, where it is the answer ({rows} rows)"
 
 
 def _tree_lines(program: Program, tree: Tree) -> Iterator[str]:

@@ -126,6 +126,8 @@ def provenance(model: Any, figures: Mapping[str, Any]) -> dict[str, Any]:
     if hasattr(model, "black_box_"):
         black_box = model.black_box_.model
         facts["black_box"] = {"kind": _kind(black_box), "fingerprint": _fingerprint(black_box)}
+    if hasattr(model, "probabilities_"):
+        facts["probabilities"] = dict(model.probabilities_)
     if (rows := _training_rows(model)) is not None:
         facts["training"] = {
             "rows": len(rows),

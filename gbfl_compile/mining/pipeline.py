@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeAlias, cast, get_args
+from typing import Any, Protocol, cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -63,7 +63,7 @@ from gbfl_compile.mining.choice import Choice, Missing
 from gbfl_compile.mining.memory import bytes_of, jobs_within
 from gbfl_compile.mining.summary import MiningResult, distributions
 from gbfl_compile.mining.table import Sample, read_sample
-from gbfl_compile.mining.unseen import split_unseen
+from gbfl_compile.mining.unseen import Probabilities, reason_for_score, split_unseen
 from gbfl_compile.passes import optimise
 from gbfl_compile.tables.kinds import KINDS as COLUMN_KINDS
 
@@ -71,10 +71,6 @@ BLOCK_ROWS = 65_536
 
 HEADS: dict[str, HeadKind] = {"rules": "rules", "tree": "tree", "list": "rule_list", "rule_list": "rule_list"}
 """Name of a head for users -> for the classifier."""
-
-
-Probabilities: TypeAlias = Literal["score", "observed"]
-"""What the probabilities of a program are: made of the rules' own scores, or observed on rows held out."""
 
 
 class Progress(Protocol):
@@ -98,6 +94,7 @@ class Options:
     codes: tuple[str, ...] = ()
     immutable: tuple[str, ...] = ()
     baselines: bool = True
+    probabilities: Probabilities = "score"
 
 
 def _warn(note: str) -> None:
@@ -157,8 +154,8 @@ def mine(
     jobs, memory: processes that explain rows; a limit for all together, such as "2GB". Neither changes the program.
     black_box_timeout: seconds the black box may take to answer a block of rows.
     baselines: whether three plain trees are fitted for comparison.
-    probabilities: "score" (what the rules make of the black box's answers) or "observed": rates of the true classes,
-        measured on two fifths of the rows held out; all figures are then of the other three fifths.
+    probabilities: "observed", rates of the true classes on two fifths of the rows held out (all figures are then of the
+        other three fifths; with fewer than 80 such rows the score's); or "score", made of the black box's answers.
     out, triplets: files for the program and for the held-out rows with their PPs and PNs (NPZ).
     checkpoint: a folder that keeps explained rows; by default OUT.parts until the program is written.
     note, progress: called with a line that the user should see (by default a warning), and at each step.
@@ -185,6 +182,7 @@ def mine(
         codes=tuple(codes),
         immutable=tuple(immutable),
         baselines=baselines,
+        probabilities=probabilities,
     )
     program_file = _writable(out)
     marks = None if na is None else tuple(na)
@@ -357,8 +355,11 @@ def _measure(
 ) -> MiningResult:
     """The fitted model as a program, and how both do on the held-out rows."""
     split, columns, unseen = sample.split, sample.columns, sample.unseen
-    if unseen is not None:
+    if unseen is None:
+        model.probabilities_ = reason_for_score(sample, options.probabilities)
+    else:
         model.calibrate(as_input(unseen.x, sample.features, columns), unseen.y)
+        model.probabilities_ = {**model.probabilities_, "unseen": origin["kind"] in KINDS}
     book = None if columns is None else columns.book
     triplets = next(iter(by_method.values()))
     accuracy, consistency = held_out_figures(model, triplets, split.y_test, columns)
@@ -374,7 +375,6 @@ def _measure(
         "head": options.head,
         "explainer": options.explainer,
         "rows": {"training": len(split.x), "test": len(split.x_test)},
-        **({} if unseen is None else {"probabilities_emitted": model.probabilities_}),
         "path": model.path_.to_dict("records"),
         **distributions(program, split.x, split.y, split.y_test, book),
     }

@@ -14,7 +14,7 @@ from gbfl_compile.ir.batch import Matrix, clause_column, evaluate_many
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.kinds import Codebook
 from gbfl_compile.ir.nodes import Program
-from gbfl_compile.ir.text import printable, readable, unseen_text
+from gbfl_compile.ir.text import printable, probability_lines, readable, unseen_text
 from gbfl_compile.learning.consistency import Consistency
 from gbfl_compile.learning.explain.triplets import Triplets
 from gbfl_compile.lowering import histogram
@@ -76,6 +76,7 @@ class MiningResult:
             "black_box": mining["black_box"],
             "head": mining["head"],
             "seed": mining["seed"],
+            "probabilities": self.program.metadata["probabilities"],
             "test": {
                 **{name: self.figures["test"][name] for name in OUTCOMES},
                 "consistency": self.consistency.as_dict(),
@@ -103,28 +104,10 @@ def _lines(mined: MiningResult) -> list[str]:
     return [
         *lines,
         *baselines,
-        *_probability_lines(mined.program),
+        *probability_lines(mined.program),
         f"program against classifier: {mined.compared_different} different of {mined.compared_rows} rows",
         f"digest {digest(mined.program)}",
     ]
-
-
-def _probability_lines(program: Program) -> list[str]:
-    """What the probabilities are, where the user asked for observed ones."""
-    facts = program.metadata["mining"].get("probabilities_emitted")
-    if facts is None:
-        return []
-    if facts["emitted"] != "observed":
-        return [f"probabilities: of the score, not observed ({facts['why']})"]
-    lines = [f"probabilities: observed on {facts['rows']} rows that the black box never saw"]
-    for label, rate in zip(program.classes, facts["by_class"], strict=True):
-        text = (
-            f"right {100 * rate['observed']:.0f} %, black box {100 * rate['black_box']:.0f} %"
-            if rate["rows"]
-            else "never answered"
-        )
-        lines.append(f"  {printable(str(label)):<28} {rate['rows']:>7}  {text}")
-    return lines
 
 
 def _first_figures(mined: MiningResult) -> Iterator[tuple[str, float | None, str]]:

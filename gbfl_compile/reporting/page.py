@@ -22,6 +22,7 @@ from gbfl_compile.ir.digest import digest, metadata_digest
 from gbfl_compile.ir.json import as_program
 from gbfl_compile.ir.kinds import Value, require_numbers
 from gbfl_compile.ir.nodes import Program, Tree
+from gbfl_compile.ir.text import probability_lines
 from gbfl_compile.ir.trees import is_rule_list
 from gbfl_compile.learning.explain.triplets import Triplets, triplets_for
 from gbfl_compile.reporting.audit import Audit
@@ -52,7 +53,7 @@ Form: TypeAlias = "_HasJson | Mapping[str, Any] | File"
 MOST_LINES = 40
 """Parts of the metadata shown, and lines shown of each."""
 
-WITH_SECTION = ("figures", "histograms", "reasons")
+WITH_SECTION = ("figures", "histograms", "reasons", "probabilities")
 """Metadata that has its own section on the page; the rest is shown as it is."""
 
 LONG = ("histograms", "path", "probabilities", "scores", "clause_support", "whole_numbers")
@@ -249,6 +250,8 @@ def _size_line(size: Mapping[str, Any]) -> tuple[str, tuple[str, ...]]:
 def _origin(program: Program) -> list[tuple[str, list[tuple[str, str]]]]:
     """Where the program came from, part by part, as recorded in the metadata."""
     parts = []
+    if texts := probability_lines(program):
+        parts.append(("probabilities", [("", one_line(line.removeprefix("probabilities: "), 240)) for line in texts]))
     for key, value in sorted(program.metadata.items()):
         if key in WITH_SECTION:
             continue

@@ -8,7 +8,7 @@ from typing import Any, assert_never
 
 from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Tree
 from gbfl_compile.ir.reasons import reason_of
-from gbfl_compile.ir.text import clause_text
+from gbfl_compile.ir.text import bands_text, clause_text
 from gbfl_compile.ir.trees import is_rule_list
 from gbfl_compile.reporting.drawing import Bar, Drawing, can_be_drawn, class_role, share_bar, signed_bar, tree_drawing
 from gbfl_compile.reporting.text import class_names, count, distinct, one_line, signed_text
@@ -157,6 +157,11 @@ def _card(program: Program, card: Scorecard) -> Rules:
         details = tuple(filter(None, (reason_text(program, clause), _support(program, clause))))
         return PointsLine(f"C{clause}", clause_text(program.clauses[clause], names, program.kinds), details, cells)
 
+    if card.bands:
+        rates = "; ".join(
+            f"{name}: {bands_text(own, c)}" for c, (name, own) in enumerate(zip(classes, card.bands, strict=True))
+        )
+        note = f"{note} How often the answer was observed to be right, by its lead in points: {rates}.".strip()
     worth = f"A point is worth 2^-{card.scale} of a logit." if card.scale else "A point is worth one logit."
     return Rules(
         summary=f"A rule set of {count(len(program.clauses), 'clause')}: the points of those that hold are added up, "

@@ -16,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.learning.black_box.on_codes import OnPreparedRows, preparation_of
+from gbfl_compile.learning.calibration import observed_rates
 from gbfl_compile.learning.classifier import GBFLClassifier
 from gbfl_compile.learning.explain.domain import table_domain
 from gbfl_compile.learning.explain.table_values import breaks_pairs, differ
@@ -36,7 +37,7 @@ TARGETS = {
 }
 HEADER = (
     "table        black box seed  C_TB all  tree of that size  fidelity  accuracy  black box  with PN  impossible"
-    "  conditions  calibration error: observed, score  seconds\n"
+    "  conditions  calibration error: observed, score, by chance  seconds\n"
 )
 HORSE_NUMBERS = (
     *("rectal_temp", "pulse", "respiratory_rate", "reflux_ph", "packed_cell_volume", "total_protein"),
@@ -76,18 +77,29 @@ def impossible(sample, e):
     return count
 
 
-def calibration_error(program, rows, y, book):
-    """Over ten bins of equal counts: how far the mean probability of the last class is from how often it occurs."""
-    share = evaluate_many(program, rows, book).probabilities[:, -1]
-    order = np.argsort(share, kind="stable")
-    right = (y == program.classes[-1]).astype(float)
-    bins = np.array_split(order, 10)
+def gap(share, right):
+    """Over ten bins of equal counts: how far the mean probability of a class is from how often it occurs."""
+    bins = np.array_split(np.argsort(share, kind="stable"), 10)
     return sum(len(own) * abs(share[own].mean() - right[own].mean()) for own in bins) / len(share)
 
 
-def of_the_score(program):
-    """The rule set with the softmax of its points for probabilities."""
-    return replace(program, decision=replace(program.decision, bands=()))
+def calibration_errors(program, sample, seed):
+    """The gap of observed rates, of the score, and on average of rates that are exactly right: what chance alone makes.
+
+    Rates are observed on one part of the rows held out and measured on the other; NaN where these are too few.
+    """
+    sample = split_unseen(sample, seed)
+    if sample.unseen is None:
+        return [float("nan")] * 3
+    split, unseen, book = sample.split, sample.unseen, sample.columns.book
+    answers = evaluate_many(program, unseen.x, book)
+    won, truth = (np.array([program.classes.index(y) for y in part.tolist()]) for part in (answers.labels, unseen.y))
+    decision = observed_rates(program.decision, replace(answers, labels=won), truth, len(program.classes))
+    programs = (replace(program, decision=decision), program)
+    observed, score = (evaluate_many(each, split.x_test, book).probabilities[:, -1] for each in programs)
+    right = split.y_test == program.classes[-1]
+    draws = np.random.default_rng(seed).random((200, len(observed))) < observed
+    return [gap(observed, right), gap(score, right), float(np.mean([gap(observed, draw) for draw in draws]))]
 
 
 def mine_and_keep(source, target, **options):
@@ -133,11 +145,9 @@ def main(folder, names, seeds=(0, 1)):
             for seed in seeds:
                 start = time.perf_counter()
                 options = {"train": kind, "kinds": kinds, "rows": ROWS, "seed": seed}
-                mined, kept = mine_and_keep(source, TARGETS[name], probabilities="observed", **options)
+                mined, kept = mine_and_keep(source, TARGETS[name], probabilities="score", **options)
                 sample = read_sample(source, Choice(TARGETS[name], kinds=kinds), most=ROWS, seed=seed)
-                sample = split_unseen(sample, seed)
-                test = sample.split.x_test, sample.split.y_test, sample.columns.book
-                errors = [calibration_error(each, *test) for each in (mined.program, of_the_score(mined.program))]
+                errors = calibration_errors(mined.program, sample, seed)
                 c = mined.consistency
                 atoms = sum(len(clause.atoms) for clause in mined.program.clauses)
                 tree = tree_of_size(atoms, mined.triplets, kept, seed)
@@ -145,7 +155,7 @@ def main(folder, names, seeds=(0, 1)):
                     f"{name:12} {kind:9} {seed:4}  {c.c_tb_all:8.1f}  {tree:17.1f}  {c.fidelity:8.1f}"
                     f"  {100 * mined.accuracy:8.1f}  {100 * mined.black_box_accuracy:9.1f}"
                     f"  {100 * c.with_pn / c.rows:7.1f}  {impossible(sample, mined.triplets):10}  {atoms:10}"
-                    f"  {errors[0]:27.3f}  {errors[1]:5.3f}  {time.perf_counter() - start:7.1f}\n"
+                    f"  {errors[0]:27.3f}  {errors[1]:5.3f}  {errors[2]:9.3f}  {time.perf_counter() - start:7.1f}\n"
                 )
                 sys.stdout.flush()
 

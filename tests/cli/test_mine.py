@@ -64,7 +64,7 @@ def test_a_program_is_mined_and_says_how_good_it_is(folder, capsys):
     form, program = mined(capsys, "loans.csv", *SMALL, "--train", "gbm", "--triplets", "t.npz")
     assert list(form) == [
         "program", "out", "triplets", "features", "classes", "clauses", "data", "rows", "black_box", "head", "seed",
-        "test", "classifier",
+        "probabilities", "test", "classifier",
     ]  # fmt: skip
     assert form["program"] == digest(program)
     assert form["out"] == "model.gbfl.json"
