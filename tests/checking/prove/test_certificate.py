@@ -51,6 +51,20 @@ def test_what_is_proved_can_be_certified_and_what_is_not_cannot():
                 certificate(program, reading, FILES)
 
 
+def test_a_leaf_that_answers_another_class_than_its_most_probable_one_is_certified_for_its_answer():
+    nodes = (Split(0, 1, 2), Leaf((0.6, 0.4), answer=1), Leaf((0.9, 0.1)))
+    own = replace(PROGRAM, decision=Tree(nodes))
+    likeliest = replace(PROGRAM, decision=Tree((nodes[0], Leaf((0.6, 0.4)), nodes[2])))
+    form = json.loads(certificate(own, as_reading(own), FILES))
+    assert {step["winner"] for step in form["reading"] if "winner" in step} == {0, 1}
+    assert checked(own, form) > 1
+    with pytest.raises(BadInput, match="not the program"):
+        certificate(own, as_reading(likeliest), FILES)
+    forged = json.loads(certificate(likeliest, as_reading(likeliest), FILES)) | {"program": digest(own)}
+    with pytest.raises(ValueError, match="do not agree"):
+        checked(own, forged)
+
+
 def changes(form):
     """Every certificate one slip away from this one."""
     places = range(len(form["boxes"]))

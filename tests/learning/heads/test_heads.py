@@ -369,7 +369,10 @@ def test_made_up_rows_lie_between_their_neighbours():
 
 def test_little_data_is_explained_on_made_up_rows_too():
     model = GBFLClassifier(BOX, head="rules", max_clauses=4).fit(X, Y)
-    assert len(model.extra_explanations_.x) == 2000
-    assert model.path_["clauses"].tolist() == [0, 1, 2, 3, 4]
-    assert len(GBFLClassifier(BOX, head="tree").fit(X, Y).extra_explanations_.x) == 2000
+    assert len(model.extra_explanations_.x) == 2 * 2000, "once for each of the two methods"
+    sizes = model.path_["clauses"].tolist()
+    assert sizes == list(range(len(sizes)))
+    assert 1 <= sizes[-1] <= 4
+    one_method = GBFLClassifier(BOX, head="tree", explainer="greedy").fit(X, Y)
+    assert len(one_method.extra_explanations_.x) == 2000
     assert GBFLClassifier(BOX, head="tree", mode="faithful").fit(X, Y).extra_explanations_ is None
