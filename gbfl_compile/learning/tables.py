@@ -75,7 +75,8 @@ def take_table(model: Any, table: EncodedTable, X: Any, y: Any) -> tuple[Matrix,
             "GBFLClassifier requires y to be passed, but the target y is None: "
             "only with a black box and labels='black_box' can it be left out"
         )
-    codes = [name for name, kind in dict(model.kinds or {}).items() if isinstance(kind, tuple)]
+    wishes = model.kinds if hasattr(model.kinds, "items") else {}
+    codes = [name for name, kind in wishes.items() if isinstance(kind, tuple)]
     model.domain_ = table_domain(x, columns, immutable=model.immutable, directions=model.directions, codes=codes)
     if model.black_box is None:
         network = network_on_codes(x, target, columns, model.random_state)

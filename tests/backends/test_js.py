@@ -12,7 +12,8 @@ from gbfl_compile.checking.artifact import artifact_files, prove_artifact
 from gbfl_compile.checking.folder import check_artifacts
 from gbfl_compile.checking.run import expectation
 from gbfl_compile.errors import BadInput, CannotRun
-from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard
+from gbfl_compile.ir.evaluate import evaluate
+from gbfl_compile.ir.nodes import Band, Clause, Interval, OneOf, Program, Scorecard
 from gbfl_compile.ir.trees import leaf, split
 from tests.backends.javascript import ANSWERS, answers_in_node, cases, node, same
 from tests.counts import count
@@ -238,6 +239,24 @@ def test_no_name_can_end_a_script_or_a_line(text):
 def test_labels_that_are_no_doubles_are_refused():
     with pytest.raises(BadInput, match="use texts"):
         emit(Program(("x",), (0, 2**53 + 1), (), leaf(1.0, 0.0)), "js")
+
+
+def test_leads_that_are_no_doubles_are_refused_and_the_largest_one_is_told_from_its_neighbours():
+    """One class has 2^53 - 4 points less to start with: the lead goes past 2^53, where doubles are two apart."""
+
+    def banded(least):
+        bands = ((Band(0, (0.5, 0.5)), Band(least, (0.75, 0.25))), (Band(0, (0.25, 0.75)),))
+        points = ((1, 0), (2, -1), (3, -1))
+        clauses = tuple(Clause((Interval(f, 1.0),)) for f in range(3))
+        return Program(("a", "b", "c"), ("no", "yes"), clauses, Scorecard((0, 4 - 2**53), points, 0, bands))
+
+    with pytest.raises(BadInput, match="at most 2"):
+        emit(banded(2**53 + 1), "js")
+    program, rows = banded(2**53), [[float(bits >> f & 1) for f in range(3)] for bits in range(8)]
+    assert prove_artifact(program, "js", emit(program, "js").files).answer == "proved"
+    assert {evaluate(program, row).probabilities for row in rows} == {(0.5, 0.5), (0.75, 0.25)}
+    (theirs,) = answers_in_node([(emit(program, "js").files["model.js"], rows)])
+    assert same(program, theirs, rows)
 
 
 def test_without_node_the_module_is_emitted_and_not_run(monkeypatch, tmp_path):

@@ -19,6 +19,7 @@ from gbfl_compile.learning.black_box.on_codes import OnPreparedRows, preparation
 from gbfl_compile.learning.calibration import observed_rates
 from gbfl_compile.learning.classifier import GBFLClassifier
 from gbfl_compile.learning.explain.domain import table_domain
+from gbfl_compile.learning.explain.explanations import concatenate
 from gbfl_compile.learning.explain.table_values import breaks_pairs, differ
 from gbfl_compile.learning.figures import held_out_figures
 from gbfl_compile.learning.prepare import shared_classes
@@ -106,11 +107,12 @@ def mine_and_keep(source, target, **options):
     """What is mined, and what it was fitted to: explanations of the training rows and of those between them."""
     kept, explain_more = {}, GBFLClassifier._extra_explanations
 
-    def keep_extra(model, x):
-        kept["extra"] = explain_more(model, x)
+    def keep_extra(model, x, methods):
+        kept["extra"] = explain_more(model, x, methods)
         return kept["extra"]
 
-    def keep_explanations(black_box, explanations, y, triplets, y_test, **about):
+    def keep_explanations(black_box, by_method, y, triplets, y_test, **about):
+        explanations = concatenate(list(by_method.values()))
         kept.update(classes=shared_classes(black_box, y), explanations=explanations, y_test=y_test, **about)
         return {}
 

@@ -121,7 +121,7 @@ def _arrow_batch(batch: Any, choice: ColumnChoice, first: int) -> Batch:
         table = pa.RecordBatch.from_arrays(arrays, names=list(choice.features))
     else:
         table = batch.select([])
-    keys = batch.select(list(choice.keys)).to_pandas() if choice.keys else None
+    keys = batch.select(list(choice.keys)).to_pandas(integer_object_nulls=True) if choice.keys else None  # no doubles
     return Batch(first, batch.num_rows, table, _arrow_labels(batch.column(choice.label)), keys)
 
 

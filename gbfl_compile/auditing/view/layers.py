@@ -51,7 +51,7 @@ class Base:
 
     @property
     def key(self) -> str:
-        """Tables of one name are taken for one, whatever their schemas."""
+        """The name alone: `read_layers` refuses two tables of one name."""
         return self.name.name
 
     def column(self, name: str, fold: bool) -> Column | None:
@@ -103,6 +103,7 @@ def read_layers(database: Database, top: Query, parse: Callable[[Database, str],
                 )
             views[name] = parse(database, stored.definition)
             waiting += _names(views[name])
+        _refuse_two_of_one_name((top, *views.values()))
     except (Unread, CannotRun, BadInput) as error:
         return Layers(database, views, bases, str(error))
     return Layers(database, views, bases)
@@ -110,6 +111,17 @@ def read_layers(database: Database, top: Query, parse: Callable[[Database, str],
 
 def _names(query: Query) -> list[TableName]:
     return [TableName(table.db, table.name) for table in query.tables if table.name]
+
+
+def _refuse_two_of_one_name(queries: Sequence[Query]) -> None:
+    """`main.data` and `old.data` are two tables, `data` may be either: what is known by its name must be one thing."""
+    spelled: dict[str, tuple[str, ...]] = {}
+    for table in (table for query in queries for table in query.tables if table.name):
+        place = tuple(part.casefold() for part in (table.catalog, table.db))
+        if spelled.setdefault(table.name.casefold(), place) != place:
+            raise Unread(
+                f"it reads {table.name!r} of several schemas, or with and without its schema: which is not known"
+            )
 
 
 def _as_named(database: Database, name: TableName) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.view.domains import UTC_LITERALS, around, as_compared, can_be_missing
@@ -54,6 +55,8 @@ class StagedRows:
     """Why the last refused row was refused."""
     by_copy: tuple[tuple[Column, ...], ...] = ()
     """The columns by the copy they belong to."""
+    unreadable: int = 0
+    """Rows left out because a value is none that the program takes: a text among numbers, a date no calendar has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,8 @@ class TableCopies:
         columns = tuple(column for each in staged for column in each.columns)
         by_copy = tuple(each.columns for each in staged)
         refusal = next((each.refusal for each in staged if each.refusal), None)
-        return StagedRows(numbers, rows, columns, staged[0].values if len(staged) == 1 else (), refusal, by_copy)
+        values, unreadable = staged[0].values if len(staged) == 1 else (), sum(each.unreadable for each in staged)
+        return StagedRows(numbers, rows, columns, values, refusal, by_copy, unreadable)
 
     def fill(self, staged: StagedRows, places: Sequence[int]) -> None:
         """Put a selection of the staged rows into the copies, in place of what they hold."""
@@ -240,17 +244,18 @@ class TableCopy:
                 refusal = str(error)
                 middle = (begin + end) // 2
                 waiting += [(middle, end), (begin, middle)] if end - begin > 1 else []
-        numbers, rows, values = self._read_back()
+        numbers, rows, values, readable = self._read_back()
         keep = (
             accepted[numbers] & ~np.isinf(rows).any(axis=1) if not self.database.holds_infinity else accepted[numbers]
         )
-        readable = ~self._unreadable(rows)
         kept = keep & readable
         native = tuple(each for each, is_kept in zip(values, kept, strict=True) if is_kept) if values else ()
-        return StagedRows(numbers[kept], rows[kept], tuple(columns), native, refusal)
+        return StagedRows(
+            numbers[kept], rows[kept], tuple(columns), native, refusal, unreadable=int((keep & ~readable).sum())
+        )
 
-    def _read_back(self) -> tuple[np.ndarray[Any, np.dtype[np.int64]], Matrix, list[tuple[Value, ...]]]:
-        """The features of the staged rows as the table holds them. Text that is no number is infinite."""
+    def _read_back(self) -> tuple[NDArray[np.int64], Matrix, list[tuple[Value, ...]], NDArray[np.bool_]]:
+        """The features of the staged rows as the table holds them, and which rows have nothing but such values."""
         catalog, quote = self.catalog, self.database.quote
         chosen = []
         for feature, column in self._feature_columns():
@@ -260,36 +265,32 @@ class TableCopy:
             chosen.append(template.format(value=quote(column.name)))
         listed = ", ".join([NUMBER, *chosen])
         answers = self.database.fetch(f"SELECT {listed} FROM {self.staged} ORDER BY {NUMBER}")  # noqa: S608
-        rows = np.zeros((len(answers), len(self.features)))
+        rows, readable = np.zeros((len(answers), len(self.features))), np.ones(len(answers), dtype=bool)
         native: list[list[Value]] = [[None] * len(self.features) for _ in answers] if self.program.kinds else []
         book = codebook(self.program)
-        for place, (feature, _) in enumerate(self._feature_columns(), 1):
+        for place, (feature, column) in enumerate(self._feature_columns(), 1):
             kind, name = self._kind(feature), self.program.features[feature]
+            holds_infinity = kind == "number" and column.type.kind not in ("text", "other")
             for number, row in enumerate(answers):
-                rows[number, feature], plain = _read(kind, row[place], name, book, feature)
+                try:
+                    value, plain = _read(kind, row[place], name, book, feature)
+                except BadInput:
+                    value, plain = math.nan, None
+                    readable[number] = False
+                readable[number] &= holds_infinity or not math.isinf(value)
+                rows[number, feature] = value
                 if native:
                     native[number][feature] = plain
-        return np.array([int(row[0]) for row in answers], dtype=np.int64), rows, list(map(tuple, native))
-
-    def _unreadable(self, rows: Matrix) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        texts = [
-            place
-            for place, column in self._feature_columns()
-            if column.type.kind in ("text", "other") or self._kind(place) != "number"
-        ]
-        return np.asarray(np.isinf(rows[:, texts]).any(axis=1), dtype=bool)
+        return np.array([int(row[0]) for row in answers], dtype=np.int64), rows, list(map(tuple, native)), readable
 
 
 def _read(kind: Kind, value: Any, name: str, book: Codebook, feature: int) -> tuple[float, Value]:
-    """A value as the program's double and as Python has it; infinite where it is of another kind."""
+    """A value as the program's double and as Python has it; BadInput where it is of another kind."""
     if kind == "number":
-        number = _number(value)
+        number = _number(value, name)
         return number, None if math.isnan(number) else number
-    try:
-        native = read_value(kind, value, name)
-        plain = plain_value(kind, native, name)
-    except BadInput:
-        return math.inf, None
+    native = read_value(kind, value, name)
+    plain = plain_value(kind, native, name)
     code = book.code(feature, plain) if isinstance(plain, str) else plain
     return math.nan if code is None else code, native
 
@@ -310,13 +311,13 @@ def _with_short_texts(features: Sequence[Column | None], rows: Matrix) -> Matrix
     return np.concatenate(parts)
 
 
-def _number(value: Any) -> float:
+def _number(value: Any, name: str) -> float:
     if value is None:
         return math.nan
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
-        return math.inf
+        raise BadInput(f"feature {name!r}: {value!r} is not a number") from None
 
 
 def _can_hold(features: Sequence[Column | None], rows: Matrix, missing: Missing) -> np.ndarray[Any, np.dtype[np.bool_]]:

@@ -31,7 +31,7 @@ LONGEST_CHAIN = 8
 """Texts compared one by one; more of them make a Set."""
 
 EXACT = 2**53
-"""Whole labels up to this are numbers in JavaScript."""
+"""Whole labels and leads up to this are numbers in JavaScript."""
 
 RESERVED = frozenset(
     (
@@ -251,6 +251,7 @@ def emit(program: Program, name: str, options: Options) -> Artifact:
     """
     take_options("js", options, {})
     _refuse_labels(program.classes)
+    _refuse_leads(program)
     source, names, sets = digest(program), parameter_names(program), set_names(program)
     conditions = [condition(program, clause, names, sets) for clause in program.clauses]
     used = [(literal(program.features[feature]), program.kind(feature)) for feature in names]
@@ -282,6 +283,13 @@ def _refuse_labels(classes: tuple[Label, ...]) -> None:
     for label in classes:
         if type(label) is int and abs(label) > EXACT:
             raise BadInput(f"target js: class {label} is no number in JavaScript, which has doubles: use texts")
+
+
+def _refuse_leads(program: Program) -> None:
+    """Points are below 2^53 and their difference need not be: past it the lead is rounded, and so is a band's bound."""
+    bands = program.decision.bands if isinstance(program.decision, Scorecard) else ()
+    for band in (band for own in bands for band in own if band.least > EXACT):
+        raise BadInput(f"target js: a band from a lead of {band.least} points on: JavaScript has doubles, at most 2^53")
 
 
 def _types(program: Program, names: Names) -> dict[str, Any]:

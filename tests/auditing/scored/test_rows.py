@@ -51,6 +51,16 @@ def test_missing_and_duplicated_keys_are_counted_and_make_a_difference(tmp_path,
     assert "2 rows have no key; 1 keys occur more than once, for example id = c12" in verdict.reason
 
 
+def test_whole_keys_stay_whole_beside_a_missing_one(tmp_path):
+    """As doubles 2^53 and 2^53 + 1 were one key, and 7 was reported as 7.0."""
+    frame = many(4)
+    frame["id"] = pd.Series([2**53, 2**53 + 1, None, 7], dtype=object)
+    frame.loc[3, "label"] = "no such class"
+    verdict = audit_scored(PROGRAM, written(tmp_path, frame, ".parquet"), options=KEYED)
+    assert (verdict.keys["missing"], verdict.keys["duplicated"]) == (1, 0)
+    assert [row["key"] for row in verdict.first_different_rows] == [{"id": "7"}]
+
+
 def test_a_key_of_two_columns_is_duplicated_only_where_both_are(tmp_path):
     frame = many(4)
     frame["branch"], frame["number"] = ["a", "a", "b", "b"], [1, 2, 1, 1]

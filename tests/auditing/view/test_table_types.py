@@ -239,3 +239,26 @@ def test_a_view_that_never_ends_on_a_witness_is_stopped():
     assert "not done within 1 s" in found.not_executed
     assert database.fetch("SELECT 1") == [(1,)]
     database.close()
+
+
+@pytest.mark.parametrize("layer", [True, False], ids=["in a layer", "at once"])
+@pytest.mark.parametrize("first", ["loans", "main.loans"])
+def test_two_tables_of_one_name_are_not_taken_for_one(first, layer):
+    """The age is taken from a copy in another schema, in which everybody is five years older."""
+    database = opened("duckdb")
+    database.execute("CREATE TABLE loans (id INTEGER, age DOUBLE)")
+    database.execute("INSERT INTO loans VALUES (1, 63), (2, 20)")
+    database.execute("CREATE SCHEMA old")
+    database.execute("CREATE TABLE old.loans AS SELECT id, age + 5 AS age FROM main.loans")
+    joined = f"SELECT a.id, b.age FROM {first} a JOIN old.loans b ON a.id = b.id"
+    if layer:
+        database.execute(f"CREATE VIEW joined AS {joined}")
+    source = "joined" if layer else f"({joined}) q"
+    database.execute(
+        "CREATE VIEW scores AS SELECT id, CASE WHEN age < CAST(65.5 AS DOUBLE) THEN 'yes' ELSE 'no' END AS label "
+        f"FROM {source}"
+    )
+    found = audit_view(AuditInput(YOUNG), database, "scores", "view scores")
+    database.close()
+    assert found.verdict == "unread"
+    assert "several schemas" in found.reason

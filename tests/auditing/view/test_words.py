@@ -124,6 +124,30 @@ def test_the_tables_own_rows_are_run_with_their_own_texts(database):
     assert found.region.row["contract"] == "never seen before"
 
 
+@pytest.mark.parametrize(
+    "row",
+    [
+        "(2000, 'two year', 2, '2024-01-01')",  # neither true nor false
+        "(2000, 'two year', 1, '2024-1-1')",
+        "(2000, 'two year', 1, '2024-02-29 23:00')",
+        "(2000, x'61', 1, '2024-01-01')",
+        "('abc', 'two year', 1, '2024-01-01')",  # once taken for an infinite income, and shown as one
+    ],
+)
+def test_rows_that_the_program_does_not_take_are_counted_and_not_passed_over_in_silence(row):
+    """SQLite keeps whatever it is given, and a view answers there what nobody approved."""
+    database = opened("sqlite")
+    make_table(database, CHURN)
+    database.execute(f"INSERT INTO data VALUES {row}, (2000, 'two year', 1, '2024-01-01')")
+    found = verdict_on(database, CHURN, CHURN)
+    database.close()
+    assert (found.verdict, found.execution.different) == ("equal", 0)
+    assert (
+        "and 1 of its table's own rows; 1 more of its rows hold a value that the program does not take"
+        in found.executed
+    )
+
+
 @pytest.mark.parametrize("declared", ["VARCHAR(40)", "CHAR(40)", 'TEXT COLLATE "POSIX"'])
 def test_columns_of_postgres_change_nothing_in_an_emitted_view(declared):
     database = opened("postgres")
