@@ -1,4 +1,8 @@
-"""What a SELECT works on: tables, views, stages and rows of constants, joined and filter_frames."""
+"""What a SELECT works on: tables, views, stages and rows of constants, joined and filtered.
+
+A table that is joined to itself gives no features the second time: that both rows are the same one would need a key
+that no two rows share, and a column of that name may be anything after a layer.
+"""
 
 from __future__ import annotations
 
@@ -93,13 +97,9 @@ def _join(
     is_shared = bool(below.tables & right.tables)
     test, using = (join.args.get("on"), join.args.get("using") or []) if join is not None else (None, [])
     merged = frozenset(name_key(reader.engine, each) for each in using)
-    is_key_join = is_shared and _is_on_a_key(test, merged, reader)
-    if is_shared and not is_key_join:
+    if is_shared:
         right = right.without_features()
-    always = side == "LEFT" and is_key_join and not right.notes and right.holds() is TRUE
-    notes = (
-        [] if join is None or _is_one_row(right, test, using) or always else [_join_words(join, reader, is_key_join)]
-    )
+    notes = [] if join is None or _is_one_row(right, test, using) else [_join_words(join, reader)]
     combined = with_notes(
         replace(
             below,
@@ -123,16 +123,15 @@ def _join(
                 merged=frame.merged | merged,
             )
             pairs.append((pair, *_met(test, pair, reader, known)))
-        joined += _pairs(frame, name, right, pairs, side, always)
+        joined += _pairs(frame, name, right, pairs, side)
     if len(joined) > MOST_BRANCHES:
         refuse(place, "a join of too many rows of constants")
     return joined, combined
 
 
-def _join_words(join: Any, reader: Reader, is_key_join: bool) -> str:
+def _join_words(join: Any, reader: Reader) -> str:
     words = words_of(join, reader).lstrip(", ")
-    words = words if "JOIN" in words.upper() else f"CROSS JOIN {words}"
-    return f"{words} (the same table: one row for each key is assumed)" if is_key_join else words
+    return words if "JOIN" in words.upper() else f"CROSS JOIN {words}"
 
 
 def _is_one_row(right: Relation, test: Any, using: Sequence[Any]) -> bool:
@@ -158,10 +157,9 @@ def _pairs(
     right: Relation,
     pairs: list[tuple[Frame, Formula, bool]],
     side: str,
-    always: bool,
 ) -> Iterator[Frame]:
     """The frames that a join makes of one frame; `pairs` are it with each row of the right, and when that one meets."""
-    is_outer = side in ("LEFT", "FULL") and not always
+    is_outer = side in ("LEFT", "FULL")
     is_open = any(opaque for _, _, opaque in pairs)
     if is_open and len(pairs) > 1:
         raise Unread("rows of constants that are joined by a condition that is not understood")
@@ -187,17 +185,6 @@ def _met(test: Any, frame: Frame, reader: Reader, known: Stages) -> tuple[Formul
         return TRUE, False
     holds, others = conditions(test, frame, reader, known)
     return holds, bool(others)
-
-
-def _is_on_a_key(test: Any, merged: frozenset[str], reader: Reader) -> bool:
-    """Whether the condition of a join is that one column of both sides is equal: ON a.id = b.id, USING (id)."""
-    if test is None:
-        return len(merged) == 1
-    while kind(test) == "Paren":
-        test = test.this
-    if kind(test) != "EQ" or {kind(test.this), kind(test.expression)} != {"Column"}:
-        return False
-    return name_key(reader.engine, test.this.this) == name_key(reader.engine, test.expression.this)
 
 
 def _lateral(

@@ -42,8 +42,6 @@ class KnownTable:
     """The text of a view."""
     names: tuple[str, ...] = ()
     """What the view calls its columns, where that is said apart from its query."""
-    unique: frozenset[str] = frozenset()
-    """Columns of which no two rows have the same value."""
 
 
 Tables: TypeAlias = Callable[[str, str], KnownTable]
