@@ -31,6 +31,7 @@ from gbfl_compile.reporting.behaviour import behaviour
 from gbfl_compile.reporting.evidence import Banner, TargetLine, banner, target_lines
 from gbfl_compile.reporting.features import SHOWN_FIGURES, feature_section
 from gbfl_compile.reporting.figures import figures
+from gbfl_compile.reporting.overview import overview
 from gbfl_compile.reporting.panel import MOST_EXAMPLES, Example, Panel, panel, with_script
 from gbfl_compile.reporting.row import points_of, row_reasons
 from gbfl_compile.reporting.rules import SHOWN, rules
@@ -92,6 +93,7 @@ def render_page(program: Program, inputs: ReportInputs | None = None) -> str:
         title=_title(program),
         generator=GENERATOR,
         facts=_facts(program),
+        overview=overview(program),
         digest=source,
         metadata_digest=metadata_digest(program),
         banner=_banner(lines, audited),
