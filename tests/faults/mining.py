@@ -48,9 +48,12 @@ COMMAND = (
     "tree",
     "--depth",
     "3",
+    "--explainer",
+    "greedy",
     "--black-box",
     "a_black_box:risk",
 )
+"""One explanation method: each has a folder of its own, with these files in it."""
 PARTS = Path("model.gbfl.json.parts")
 
 
@@ -59,11 +62,23 @@ def prepare(folder):
     (folder / "a_black_box.py").write_text(BLACK_BOX)
 
 
-def gbfl(*arguments, unheard=False):
-    """The command in its own process and session. SIGINT reaches it even where the tests run in the background."""
+SLOW_FIT = """
+import time
+from gbfl_compile import GBFLClassifier
+own_fit = GBFLClassifier.fit
+GBFLClassifier.fit = lambda *rows, **named: (time.sleep(60), own_fit(*rows, **named))[1]
+"""
+"""A fit that takes longer than anybody waits."""
+
+
+def gbfl(*arguments, unheard=False, before=""):
+    """The command in its own process and session. SIGINT reaches it even where the tests run in the background.
+
+    `before` is Python that is run first.
+    """
     restored = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from gbfl_compile.cli import run; run()"
     into = subprocess.DEVNULL if unheard else subprocess.PIPE
-    command = [sys.executable, "-c", restored, *arguments]
+    command = [sys.executable, "-c", f"{before}\n{restored}", *arguments]
     return subprocess.Popen(command, stdout=into, stderr=into, text=True, start_new_session=True)
 
 

@@ -19,6 +19,7 @@ from tests.faults import mining as faults
 from tests.faults.mining import (
     COMMAND,
     PARTS,
+    SLOW_FIT,
     assert_nothing_is_half_written,
     finish,
     gbfl,
@@ -265,9 +266,7 @@ def test_a_fit_that_fails_is_reported_and_keeps_the_explained_rows(folder, monke
 
 
 def test_ctrl_c_does_not_wait_for_the_fit(folder):
-    """A rule set of a thousand clauses takes minutes to fit."""
-    command = [*COMMAND[:4], *COMMAND[8:], "--clauses", "1000", "--jobs", "2", "--no-baselines"]
-    process = gbfl(*command)
+    process = gbfl(*COMMAND, "--jobs", "2", "--no-baselines", before=SLOW_FIT)
     wait_for(lambda: list(PARTS.glob("test/rows-*.npz")))
     time.sleep(1)
     assert process.poll() is None
