@@ -1,5 +1,6 @@
 """`gbfl demo`: files where they were promised, no difference anywhere but in the forged view, and that one is caught."""
 
+import contextlib
 import json
 import sqlite3
 import subprocess
@@ -61,7 +62,7 @@ def test_the_forged_view_is_caught_and_moves_the_loans_that_it_says(demo):
     assert forgery["approved"] in approved
     assert forgery["deployed"] in deployed
     assert forgery["approved"] != forgery["deployed"]
-    with sqlite3.connect(out / "loans.db") as database:
+    with contextlib.closing(sqlite3.connect(out / "loans.db")) as database:
         deployed = database.execute("SELECT loan_id, label FROM loan_decisions").fetchall()
         database.execute("DROP VIEW loan_decisions")
         database.executescript((out / "build/sql-sqlite/model.sql").read_text())
