@@ -47,7 +47,7 @@ ONE_VALUE = {
     *("Stddev", "StddevSamp", "StddevPop", "Variance", "Median", "AnyValue", "Filter", "Where", "Distinct", "ArgMax"),
     *("ArgMin", "CastToStrType", "Collate", "Any", "Array", "Tuple", "Bracket", "Tag", "MD5", "SHA", "SHA2", "Hex"),
 }
-"""More of them, for what stands beside the answers of a view: functions of one row, windows and aggregates."""
+"""More of them, for what a view has beside its answers: functions of one row, windows and aggregates."""
 
 
 def is_harmless(node: Any) -> bool:

@@ -62,7 +62,7 @@ def frames_of(node: Any, reader: Reader, known: Stages, outer: Frame | None) -> 
 
 
 def _places(first: Any, node: Any) -> Iterator[tuple[Any, list[Any]]]:
-    """What stands in a FROM, with joins in brackets taken out of them: (a JOIN b ON …)."""
+    """What a FROM names, with joins in brackets taken out of them: (a JOIN b ON …)."""
     joins = list(node.args.get("joins") or []) if kind(node) == "Select" else []
     while (
         kind(first) in ("Subquery", "Paren")

@@ -45,7 +45,7 @@ class KnownTable:
 
 
 Tables: TypeAlias = Callable[[str, str], KnownTable]
-"""A database, or what stands for one: what a table means to it, by its schema (empty where there is none) and name."""
+"""A database, or what takes its place: what a table means to it, by its schema (empty where there is none) and name."""
 
 
 @dataclass(frozen=True, slots=True)
