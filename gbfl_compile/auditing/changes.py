@@ -7,7 +7,7 @@ changed. An artifact that does not keep clauses together (a graph of single comp
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gbfl_compile.auditing.region import (
@@ -123,65 +123,6 @@ def _deployed_pieces(cells: Cells, reading: Reading) -> list[Piece] | None:
             return None
         pieces.append(Piece(number, atoms, points))
     return pieces
-
-
-def rule_items(cells: Cells, reading: Reading) -> list[Hashable]:
-    """What a side is written with, in order: conditions with the answers beside them, or with points."""
-    match reading.decision:
-        case PointDecision(bias, terms):
-            listed = [
-                (conjunction(cells, condition) or condition, points)
-                for condition, points in terms
-                if not _never(cells, condition)
-            ]
-            return [("to start with", bias), *listed]
-        case StepDecision(steps):
-            items: list[Hashable] = []
-            waiting, seen = [0], set[int]()
-            while waiting:
-                place = waiting.pop()
-                step = steps[place]
-                if place in seen or isinstance(step, Outcome):
-                    continue
-                seen.add(place)
-                turned = isinstance(step.condition, Not)
-                condition = step.condition.part if isinstance(step.condition, Not) else step.condition
-                ways = (step.otherwise, step.then) if turned else (step.then, step.otherwise)
-                answers = tuple(_winner(steps[way]) for way in ways)
-                if _never(cells, condition):
-                    ways = (ways[1], ways[1])
-                else:
-                    items.append((conjunction(cells, condition) or condition, answers))
-                waiting += reversed(ways)
-            return items
-
-
-def _never(cells: Cells, condition: Condition) -> bool:
-    """Whether one of its tests lets nothing through."""
-    return isinstance(condition, And) and any(
-        isinstance(part, Test) and not mask_of(cells, part) for part in condition.parts
-    )
-
-
-def _winner(step: Ask | Outcome) -> int | None:
-    return step.winner if isinstance(step, Outcome) else None
-
-
-MOST_ITEMS = 300
-
-
-def distance(a: Sequence[Hashable], b: Sequence[Hashable]) -> int:
-    """How many items of either list are not in the other at their place in the order."""
-    if max(len(a), len(b)) > MOST_ITEMS:
-        return len(set(a) ^ set(b))
-    longest = [0] * (len(b) + 1)
-    for item in a:
-        previous = 0
-        for place, other in enumerate(b, 1):
-            kept = longest[place]
-            longest[place] = previous + 1 if item == other else max(longest[place], longest[place - 1])
-            previous = kept
-    return len(a) + len(b) - 2 * longest[-1]
 
 
 def _by_clause(frame: Frame, approved: list[Piece]) -> Iterator[Change]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gbfl_compile.auditing.changes import changes
 from gbfl_compile.auditing.diagnose import explain_reading
+from gbfl_compile.auditing.diagnose.likeness import with_ways
 from gbfl_compile.auditing.region import Frame, frame_of, region_of, rows_around
 from gbfl_compile.auditing.verdict import AuditVerdict, Change, DeployedVerdict, RowMoves
 from gbfl_compile.checking.artifact import ArtifactProof, ProofAnswer, prove_readings
@@ -144,7 +145,7 @@ def _told_changes(frame: Frame, shown: Counterexample, prove: Prover) -> tuple[C
 
     rows = prove.possible(reading, rows_around(frame, shown.row))
     slips = explain_reading(program, reading, rows, decide, frame.cells)
-    return slips[0].changes if slips else changes(frame, shown)
+    return with_ways(frame, slips[0].program, slips[0].changes) if slips else changes(frame, shown)
 
 
 def weaker_without_run(verdict: DeployedVerdict) -> DeployedVerdict:

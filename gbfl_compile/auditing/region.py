@@ -79,7 +79,7 @@ def rows_around(frame: Frame, row: Sequence[float]) -> Matrix:
         [*(value for start in starts for value in (below(start), start)), math.nan] if starts else [0.0]
         for starts in frame.cells.starts
     ]
-    choose = random.Random(0)
+    choose = random.Random(0)  # noqa: S311 - no secret
     rows = [list(row)]
     for feature, pool in enumerate(pools):
         rows += [[*row[:feature], value, *row[feature + 1 :]] for value in pool]

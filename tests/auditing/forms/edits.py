@@ -93,7 +93,9 @@ def _bound_moved(program, choose):
     number, atoms, place = _some_atom(program, choose)
     atom = atoms[place]
     end = choose.choice([name for name in ("lo", "hi") if getattr(atom, name) is not None])
-    moved = getattr(atom, end) * choose.choice([1.1, 0.9, 0.5, 10.0]) if choose.random() < 0.7 else getattr(atom, end) + 1
+    moved = (
+        getattr(atom, end) * choose.choice([1.1, 0.9, 0.5, 10.0]) if choose.random() < 0.7 else getattr(atom, end) + 1
+    )
     other = atom.hi if end == "lo" else atom.lo
     if other is not None and (moved >= other if end == "lo" else moved <= other):
         moved = other - 0.001 if end == "lo" else other + 0.001
@@ -215,7 +217,9 @@ def sql_of(program):
     ]
     score = " +\n".join(lines)
     least = 1 - program.decision.bias[1]
-    return f"SELECT id, CASE WHEN\n{score}\n    >= {least} THEN 'approve' ELSE 'decline' END AS label\nFROM applications"
+    return (
+        f"SELECT id, CASE WHEN\n{score}\n    >= {least} THEN 'approve' ELSE 'decline' END AS label\nFROM applications"
+    )
 
 
 def _clause_text(clause):
