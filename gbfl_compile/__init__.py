@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from gbfl_compile.auditing.diff import diff as diff
     from gbfl_compile.auditing.verdict import AuditReport as AuditReport
     from gbfl_compile.backends import emit as emit
-    from gbfl_compile.backends.artifacts import load_artifact as load_artifact
-    from gbfl_compile.backends.artifacts import write_artifact as write_artifact
+    from gbfl_compile.backends import load_artifact as load_artifact
+    from gbfl_compile.backends import write_artifact as write_artifact
     from gbfl_compile.backends.score import score as score
     from gbfl_compile.backends.sql.score import score_in_database as score_in_database
     from gbfl_compile.backends.sql.score import spark_column as spark_column
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from gbfl_compile.databases import connect as connect
     from gbfl_compile.databases import from_connection as from_connection
     from gbfl_compile.ir.batch import evaluate_many as evaluate_many
-    from gbfl_compile.ir.digest import digest as digest
     from gbfl_compile.ir.evaluate import evaluate as evaluate
+    from gbfl_compile.ir.json import digest as digest
     from gbfl_compile.ir.json import load as load_program
     from gbfl_compile.ir.json import save as save_program
     from gbfl_compile.ir.nodes import Clause as Clause
@@ -84,7 +84,7 @@ _HOMES = {
     "compile_program": "checking.check:compile_program",
     "connect": "databases:connect",
     "diff": "auditing.diff:diff",
-    "digest": "ir.digest:digest",
+    "digest": "ir.json:digest",
     "emit": "backends:emit",
     "evaluate": "ir.evaluate:evaluate",
     "evaluate_many": "ir.batch:evaluate_many",
@@ -92,7 +92,7 @@ _HOMES = {
     "explain_row": "why.row:explain_row",
     "from_connection": "databases:from_connection",
     "lint": "checking.lint:lint",
-    "load_artifact": "backends.artifacts:load_artifact",
+    "load_artifact": "backends:load_artifact",
     "load_program": "ir.json:load",
     "lower": "lowering:lower",
     "mine": "mining.pipeline:mine",
@@ -105,7 +105,7 @@ _HOMES = {
     "score_in_database": "backends.sql.score:score_in_database",
     "spark_column": "backends.sql.score:spark_column",
     "witnesses": "checking.witnesses:witnesses",
-    "write_artifact": "backends.artifacts:write_artifact",
+    "write_artifact": "backends:write_artifact",
 }
 """Public name -> where it lives."""
 

@@ -19,8 +19,7 @@ from gbfl_compile.auditing.verdict import AuditReport, DeployedVerdict
 from gbfl_compile.checking.prove import BUDGET_SECONDS
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import label_array
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json import as_program
+from gbfl_compile.ir.json import as_program, digest
 from gbfl_compile.ir.kinds import require_numbers
 
 if TYPE_CHECKING:

@@ -32,8 +32,7 @@ from gbfl_compile.checking.reading.from_program import align, as_reading
 from gbfl_compile.checking.witnesses import find_witnesses
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix, evaluate_many
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json import as_program
+from gbfl_compile.ir.json import as_program, digest
 from gbfl_compile.ir.kinds import Codebook, decode_rows, encode_row
 from gbfl_compile.ir.nodes import Kind, Program, Tree
 from gbfl_compile.ir.text import printable

@@ -16,14 +16,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from gbfl_compile.backends.artifacts import program_beside
+from gbfl_compile.backends import program_beside
 from gbfl_compile.backends.base import Predictor
 from gbfl_compile.backends.score_words import answer_frame, as_frame
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files.atomic import clear_leftovers
-from gbfl_compile.ir.columns import recorded_marks, used_features
 from gbfl_compile.ir.json import as_program
-from gbfl_compile.ir.kinds import codebook
+from gbfl_compile.ir.kinds import codebook, recorded_marks, used_features
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.tables.batches import (
     ARROW_ROWS,
@@ -140,7 +139,7 @@ def score(
 
 
 def _predictor(source: Program | File, name: str | None) -> Predictor:
-    from gbfl_compile.backends.artifacts import load_artifact
+    from gbfl_compile.backends import load_artifact
 
     if isinstance(source, str | os.PathLike) and not Path(source).is_file():
         return load_artifact(Path(source), name)
@@ -240,7 +239,7 @@ def score_file(
 def reference_predictor(program: Program) -> Predictor:
     """A program as a predictor: no target is built, `evaluate_many` answers."""
     from gbfl_compile.ir.batch import evaluate_many
-    from gbfl_compile.ir.digest import digest
+    from gbfl_compile.ir.json import digest
 
     engine = f"{GENERATOR}, the program itself"
     answer = partial(evaluate_many, program)

@@ -13,16 +13,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from gbfl_compile.backends import backend, emit, target_of_folder
-from gbfl_compile.backends.artifacts import artifact_folders, write_artifacts
+from gbfl_compile.backends import artifact_folders, backend, emit, target_of_folder, write_artifacts
 from gbfl_compile.backends.base import Artifact, only_file
 from gbfl_compile.checking.artifact import ArtifactProof, prove_artifact
 from gbfl_compile.checking.folder import certify_folder, check_artifacts, check_folder, prove_file
 from gbfl_compile.checking.prove import BUDGET_SECONDS
 from gbfl_compile.checking.run import Verdict, expectation
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json import as_program
+from gbfl_compile.ir.json import as_program, digest
 from gbfl_compile.ir.nodes import Program
 
 if TYPE_CHECKING:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from gbfl_compile.backends import backend, folder_name, target_of_folder
-from gbfl_compile.backends.artifacts import artifact_folders, write_artifacts
+from gbfl_compile.backends import artifact_folders, backend, folder_name, target_of_folder, write_artifacts
 from gbfl_compile.backends.base import Artifact, Options, only_file
 from gbfl_compile.checking.artifact import ArtifactProof, artifact_files, prove_artifact
 from gbfl_compile.checking.prove import BUDGET_SECONDS
@@ -18,7 +17,7 @@ from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.run import Expectation, TargetVerdict, Verdict, compare, with_proof
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files.atomic import temporary_folder, while_unchanged, write_whole
-from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.json import digest
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.version import GENERATOR
 

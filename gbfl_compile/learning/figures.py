@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 from sklearn.tree import DecisionTreeClassifier
 
 from gbfl_compile.ir.batch import Matrix
-from gbfl_compile.ir.columns import Columns, EncodedTable
+from gbfl_compile.ir.kinds import Columns, EncodedTable
 from gbfl_compile.learning.baselines import MAX_DEPTH, AugmentedTree, DistilledTree, StandardTree
 from gbfl_compile.learning.black_box.ask import probabilities
 from gbfl_compile.learning.black_box.on_codes import OnPreparedRows, preparation_of

@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.columns import Columns, EncodedTable
+from gbfl_compile.ir.kinds import Columns, EncodedTable
 from gbfl_compile.learning.black_box.ask import Matrix, OriginalTable, as_black_box
 from gbfl_compile.learning.black_box.on_codes import network_on_codes
 from gbfl_compile.learning.explain.explanations import table_domain

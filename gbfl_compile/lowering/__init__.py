@@ -16,8 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.ir.columns import Columns
-from gbfl_compile.ir.kinds import Codebook
+from gbfl_compile.ir.kinds import Codebook, Columns
 from gbfl_compile.ir.nodes import Clause, Decision, Kind, Leaf, Program, Tree
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.learning.baselines import AugmentedTree, DistilledTree, StandardTree

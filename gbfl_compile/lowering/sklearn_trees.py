@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Split, Tree
-from gbfl_compile.ir.trees import preorder
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Split, Tree, preorder
 
 LEAF = -1
 """scikit-learn's mark for no child."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbfl_compile.ir.batch import Matrix, clause_column, evaluate_many
-from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.json import digest
 from gbfl_compile.ir.kinds import Codebook
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.ir.text import printable, probability_lines, readable, unseen_text

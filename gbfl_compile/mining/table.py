@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gbfl_compile.errors import BadInput, NotANumber
 from gbfl_compile.ir.batch import Matrix
-from gbfl_compile.ir.columns import Columns
+from gbfl_compile.ir.kinds import Columns
 from gbfl_compile.ir.text import printable
 from gbfl_compile.mining.choice import MANY_ROWS, Choice, used_columns
 from gbfl_compile.mining.memory import give_back, refuse_many_rows

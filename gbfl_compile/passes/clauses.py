@@ -20,7 +20,7 @@ from gbfl_compile.ir.intervals import (
 )
 from gbfl_compile.ir.kinds import Codebook, codebook
 from gbfl_compile.ir.nodes import Atom, Clause, Interval, Leaf, OneOf, Program, Scorecard, Split, Tree
-from gbfl_compile.ir.reasons import moved_reasons
+from gbfl_compile.ir.text import moved_reasons
 
 
 def merge_equal_clauses(program: Program) -> Program:

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from gbfl_compile.ir.intervals import NOTHING_KNOWN, Facts, always_holds, never_holds, with_failed, with_held
-from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Split, Tree
-from gbfl_compile.ir.trees import preorder
+from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Split, Tree, preorder
 
 
 def collapse_splits(program: Program) -> Program:

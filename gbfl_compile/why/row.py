@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json import as_program
+from gbfl_compile.ir.json import as_program, digest
 from gbfl_compile.ir.kinds import encode_row, require_numbers
 from gbfl_compile.ir.nodes import Label, Program
 from gbfl_compile.ir.text import label_text, printable

@@ -17,8 +17,7 @@ from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.json import save
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 from gbfl_compile.learning.explain.triplets import Triplets
 
 APPROVED = Program(

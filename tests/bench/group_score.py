@@ -13,8 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gbfl_compile.backends import emit
-from gbfl_compile.backends.artifacts import write_artifact
+from gbfl_compile.backends import emit, write_artifact
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.lowering.sklearn_trees import raw_tree

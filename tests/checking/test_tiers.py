@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from gbfl_compile.backends import emit
-from gbfl_compile.backends.artifacts import write_artifact
+from gbfl_compile.backends import emit, write_artifact
 from gbfl_compile.checking import readers
 from gbfl_compile.checking.artifact import ArtifactProof, prove_artifact
 from gbfl_compile.checking.folder import check_folder

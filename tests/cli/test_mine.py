@@ -17,8 +17,7 @@ import pytest
 from gbfl_compile.cli import main
 from gbfl_compile.cli.init import FEATURES, loans
 from gbfl_compile.ir.batch import clause_column, evaluate_many
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json import load
+from gbfl_compile.ir.json import digest, load
 from gbfl_compile.ir.nodes import Leaf
 from gbfl_compile.learning.baselines import StandardTree
 from gbfl_compile.learning.consistency import consistency_on

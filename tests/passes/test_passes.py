@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given, settings
 
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree, leaf, split
 from gbfl_compile.ir.text import readable
-from gbfl_compile.ir.trees import leaf, split
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.passes import PASSES, optimise
 from gbfl_compile.passes.clauses import drop_true_bounds, drop_unused_clauses, merge_equal_clauses, order_atoms

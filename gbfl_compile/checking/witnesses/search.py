@@ -23,8 +23,7 @@ from gbfl_compile.checking.reading.from_program import as_reading
 from gbfl_compile.checking.reading.nodes import StepDecision
 from gbfl_compile.ir.intervals import values_of
 from gbfl_compile.ir.kinds import Codebook, codebook
-from gbfl_compile.ir.nodes import Atom, Interval, Leaf, OneOf, Program, Split, Tree
-from gbfl_compile.ir.trees import paths
+from gbfl_compile.ir.nodes import Atom, Interval, Leaf, OneOf, Program, Split, Tree, paths
 
 STEPS_TO_GET_THERE = 2_000
 STEPS_TO_SHOW = 100

@@ -23,7 +23,7 @@ from gbfl_compile.files.atomic import read_whole, refuse_bomb
 
 if TYPE_CHECKING:
     from gbfl_compile.ir.batch import Matrix
-    from gbfl_compile.ir.columns import Columns
+    from gbfl_compile.ir.kinds import Columns
     from gbfl_compile.tables.palettes import Palette
 
 Kind = Literal["mlp", "gbm", "forest"]

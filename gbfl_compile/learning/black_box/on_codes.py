@@ -9,7 +9,7 @@ from typing import Any, Literal, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from gbfl_compile.ir.columns import Columns, EncodedTable
+from gbfl_compile.ir.kinds import Columns, EncodedTable
 from gbfl_compile.learning.black_box.ask import Matrix
 
 BLOCK_ROWS = 8192
