@@ -1,4 +1,4 @@
-"""Tables and values of any kind as memory a scorer reads: strided rows or one pointer per column, copied only if necessary."""
+"""Tables and values of any kind as memory a scorer reads: rows or one pointer per column, copied only if necessary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names, strings and numbers as one engine writes them, and queries as stages. Everything from outside is quoted or refused.
+"""Names, strings, numbers and queries as one engine writes them. What comes from outside is quoted here or refused.
 
 Each stage is a SELECT from the one before, and the last one selects the outputs.
 """
