@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from gbfl_compile.backends.sql.score import spark_column as spark_column
     from gbfl_compile.checking.check import certify as certify
     from gbfl_compile.checking.check import check as check
+    from gbfl_compile.checking.check import check_artifacts as check_artifacts
+    from gbfl_compile.checking.check import check_folder as check_folder
     from gbfl_compile.checking.check import compile_program as compile_program
     from gbfl_compile.checking.check import prove as prove
-    from gbfl_compile.checking.folder import check_artifacts as check_artifacts
-    from gbfl_compile.checking.folder import check_folder as check_folder
     from gbfl_compile.checking.lint import lint as lint
     from gbfl_compile.checking.run import Verdict as Verdict
     from gbfl_compile.checking.run import compare as compare
@@ -78,8 +78,8 @@ _HOMES = {
     "audit": "auditing.audit:audit",
     "certify": "checking.check:certify",
     "check": "checking.check:check",
-    "check_artifacts": "checking.folder:check_artifacts",
-    "check_folder": "checking.folder:check_folder",
+    "check_artifacts": "checking.check:check_artifacts",
+    "check_folder": "checking.check:check_folder",
     "compare": "checking.run:compare",
     "compile_program": "checking.check:compile_program",
     "connect": "databases:connect",

@@ -24,9 +24,8 @@ from gbfl_compile.auditing.verdict import (
 )
 from gbfl_compile.auditing.versions import asks, program_changes
 from gbfl_compile.checking.prove import BUDGET_SECONDS, prove
-from gbfl_compile.checking.prove.budget import OutOfTime, clock_of
 from gbfl_compile.checking.prove.cells import value_in
-from gbfl_compile.checking.prove.findings import Counterexample, Proof
+from gbfl_compile.checking.prove.findings import Counterexample, OutOfTime, Proof, clock_of
 from gbfl_compile.checking.reading.evaluate import reading_labels
 from gbfl_compile.checking.reading.from_program import align, as_reading
 from gbfl_compile.checking.witnesses import find_witnesses

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gbfl_compile.backends import backend, emit
 from gbfl_compile.checking.artifact import artifact_files, prove_artifact
-from gbfl_compile.checking.folder import check_artifacts
+from gbfl_compile.checking.check import check_artifacts
 from gbfl_compile.checking.run import expectation
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.evaluate import evaluate

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
 from gbfl_compile.checking.prove import BUDGET_SECONDS
-from gbfl_compile.checking.prove.budget import Clock, OutOfTime, clock_of
 from gbfl_compile.checking.prove.cells import Cells, cells_of, mask_of
+from gbfl_compile.checking.prove.findings import Clock, OutOfTime, clock_of
 from gbfl_compile.checking.reading.from_program import as_reading
 from gbfl_compile.checking.reading.nodes import And, Ask, Condition, Not, Outcome, Reading, StepDecision, Test
 from gbfl_compile.checking.reading.nodes import Or as AnyOf

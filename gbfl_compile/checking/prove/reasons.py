@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from gbfl_compile.checking.prove import BUDGET_SECONDS, prove
-from gbfl_compile.checking.prove.budget import OutOfTime, clock_of
 from gbfl_compile.checking.prove.cells import cells_of, row_in
-from gbfl_compile.checking.prove.findings import Counterexample, Finding, NoDecision, ProvedEqual
+from gbfl_compile.checking.prove.findings import Counterexample, Finding, NoDecision, OutOfTime, ProvedEqual, clock_of
 from gbfl_compile.checking.prove.graph import Graph, add_decision, take_apart
 from gbfl_compile.checking.prove.trees import find_difference
 from gbfl_compile.checking.reading.conditions import same_parts

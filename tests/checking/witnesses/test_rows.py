@@ -11,8 +11,7 @@ from gbfl_compile.backends.base import Predictor
 from gbfl_compile.backends.python import load
 from gbfl_compile.checking.run import compare, expectation
 from gbfl_compile.checking.strict.python import read_python
-from gbfl_compile.checking.witnesses import NEGATIVE_NAN, PAYLOAD_NAN
-from gbfl_compile.checking.witnesses.rows import artifact_constants, rows_to_run
+from gbfl_compile.checking.witnesses import NEGATIVE_NAN, PAYLOAD_NAN, artifact_constants, rows_to_run
 from gbfl_compile.ir.batch import Answers, evaluate_many, label_array
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 

@@ -14,8 +14,8 @@ import pytest
 
 from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.checking.strict.sql.arithmetic import decimal
 from gbfl_compile.checking.strict.sql.lexis import LEXIS
-from gbfl_compile.checking.strict.sql.numbers import decimal
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import CannotRun
 from gbfl_compile.ir.evaluate import evaluate

@@ -3,8 +3,7 @@
 import pytest
 
 from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.checking.strict.sql.dbt import template
-from gbfl_compile.checking.strict.sql.lexer import tokens_of
+from gbfl_compile.checking.strict.sql.lexer import template, tokens_of
 from gbfl_compile.checking.strict.sql.lexis import LEXIS
 from tests.checking.strict.sql.cases import LABELS, RUN, SMALL, text_of, verdict
 
@@ -193,7 +192,7 @@ def test_literals_are_the_doubles_sqlite_reads(text):
     import sqlite3
     from contextlib import closing
 
-    from gbfl_compile.checking.strict.sql.numbers import decimal
+    from gbfl_compile.checking.strict.sql.arithmetic import decimal
 
     with closing(sqlite3.connect(":memory:")) as connection:
         (found,) = connection.execute(f"SELECT {text}").fetchone()
