@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from gbfl_compile.mining.summary import MiningResult as MiningResult
     from gbfl_compile.passes import optimise as optimise
     from gbfl_compile.reporting.page import report as report
-    from gbfl_compile.why.row import explain_row as explain_row
+    from gbfl_compile.why import explain_row as explain_row
 
 _HOMES = {
     "AuditReport": "auditing.verdict:AuditReport",
@@ -89,7 +89,7 @@ _HOMES = {
     "evaluate": "ir.evaluate:evaluate",
     "evaluate_many": "ir.batch:evaluate_many",
     "expectation": "checking.run:expectation",
-    "explain_row": "why.row:explain_row",
+    "explain_row": "why:explain_row",
     "from_connection": "databases:from_connection",
     "lint": "checking.lint:lint",
     "load_artifact": "backends:load_artifact",

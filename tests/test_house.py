@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).parent.parent / "gbfl_compile"
 # that is not listed may not exist. None: anything.
 FOUNDATION = {"errors", "version", "files"}
 LANGUAGE = FOUNDATION | {"ir"}
-TRIPLETS = {"learning.consistency", "learning.explain.triplets"}
+TRIPLETS = {"learning.consistency"}
 ROOMS: dict[str, set[str] | None] = {
     "errors": set(),
     "version": set(),

@@ -25,7 +25,7 @@ from gbfl_compile.ir.kinds import require_numbers
 if TYPE_CHECKING:
     from gbfl_compile.databases.base import Database
     from gbfl_compile.ir.nodes import Program
-    from gbfl_compile.learning.explain.triplets import Triplets
+    from gbfl_compile.learning.consistency import Triplets
 
 File: TypeAlias = "str | os.PathLike[str]"
 
@@ -105,7 +105,7 @@ def audit(
 
         rows, book = coded_rows(data, approved)
     if triplets is not None:
-        from gbfl_compile.learning.explain.triplets import triplets_for
+        from gbfl_compile.learning.consistency import triplets_for
 
         require_numbers(approved, "an audit with triplets")
         points = triplets_for(approved.features, triplets)

@@ -34,9 +34,8 @@ from gbfl_compile.tables.batches import (
     table_batches,
 )
 from gbfl_compile.tables.kinds import MARKS
-from gbfl_compile.tables.parallel_map import in_order
 from gbfl_compile.tables.read import feature_matrix, file_ending, refuse_absent, some_names
-from gbfl_compile.tables.write import CodedColumn, table_writer
+from gbfl_compile.tables.write import CodedColumn, in_order, table_writer
 from gbfl_compile.version import GENERATOR
 
 if TYPE_CHECKING:

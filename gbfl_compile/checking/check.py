@@ -30,7 +30,7 @@ from gbfl_compile.ir.nodes import Program
 from gbfl_compile.version import GENERATOR
 
 if TYPE_CHECKING:
-    from gbfl_compile.learning.explain.triplets import Triplets
+    from gbfl_compile.learning.consistency import Triplets
 
 Tell: TypeAlias = Callable[[str], None]
 """Called with the name of each target when its proof begins, and with what is done once all are read."""
@@ -217,7 +217,7 @@ def check(
 
         rows = encoded_rows(data, source)
     if triplets is not None:
-        from gbfl_compile.learning.explain.triplets import triplets_for
+        from gbfl_compile.learning.consistency import triplets_for
 
         points = triplets_for(source.features, triplets)
     emitted = _artifacts_of(artifacts)

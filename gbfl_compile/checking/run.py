@@ -26,8 +26,7 @@ from gbfl_compile.ir.kinds import Codebook, decode_rows
 from gbfl_compile.ir.nodes import Program
 
 if TYPE_CHECKING:
-    from gbfl_compile.learning.consistency import Consistency
-    from gbfl_compile.learning.explain.triplets import Triplets
+    from gbfl_compile.learning.consistency import Consistency, Triplets
 
 Outcome: TypeAlias = Literal[
     "different", "unread", "undecided", "not run", "written", "read as equal, not run", "read as equal", "equal"

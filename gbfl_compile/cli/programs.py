@@ -28,7 +28,7 @@ def show(program: Path, table: Path | None, row_number: int, triplets: Path | No
     from gbfl_compile.cli import screen
 
     if table is not None:
-        from gbfl_compile.why.row import explain_row
+        from gbfl_compile.why import explain_row
 
         explanation = explain_row(program, table, row_number=row_number, triplets=triplets)
         if as_json:

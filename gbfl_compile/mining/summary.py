@@ -15,8 +15,7 @@ from gbfl_compile.ir.json import digest
 from gbfl_compile.ir.kinds import Codebook
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.ir.text import printable, probability_lines, readable, unseen_text
-from gbfl_compile.learning.consistency import Consistency
-from gbfl_compile.learning.explain.triplets import Triplets
+from gbfl_compile.learning.consistency import Consistency, Triplets
 from gbfl_compile.lowering import histogram
 
 OUTCOMES = (

@@ -178,7 +178,7 @@ def _read(
 ) -> tuple[str, Any, RowDraw | None]:
     """What the table is called, its rows, and which they are where some were drawn from a larger file."""
     if database is not None:
-        from gbfl_compile.tables.database import read_database_table
+        from gbfl_compile.tables.draw import read_database_table
 
         return table, read_database_table(database, table), None
     if not isinstance(table, str | os.PathLike):

@@ -22,7 +22,7 @@ from gbfl_compile.ir.json import as_program, digest, metadata_digest
 from gbfl_compile.ir.kinds import Value, require_numbers
 from gbfl_compile.ir.nodes import Program, Tree, is_rule_list
 from gbfl_compile.ir.text import probability_lines
-from gbfl_compile.learning.explain.triplets import Triplets, triplets_for
+from gbfl_compile.learning.consistency import Triplets, triplets_for
 from gbfl_compile.reporting.audit import Audit
 from gbfl_compile.reporting.audit import audit as audit_section
 from gbfl_compile.reporting.behaviour import behaviour

@@ -15,7 +15,7 @@ from gbfl_compile.checking.check import check_folder
 from gbfl_compile.checking.run import TargetVerdict, Verdict, compare, differing_rows, expectation
 from gbfl_compile.ir.batch import Answers, evaluate_many, label_array
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
-from gbfl_compile.learning.explain.triplets import Triplets
+from gbfl_compile.learning.consistency import Triplets
 from gbfl_compile.passes import optimise
 
 FEATURES = ("area", "radius", "texture")

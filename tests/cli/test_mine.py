@@ -20,8 +20,7 @@ from gbfl_compile.ir.batch import clause_column, evaluate_many
 from gbfl_compile.ir.json import digest, load
 from gbfl_compile.ir.nodes import Leaf
 from gbfl_compile.learning.baselines import StandardTree
-from gbfl_compile.learning.consistency import consistency_on
-from gbfl_compile.learning.explain.triplets import load_triplets
+from gbfl_compile.learning.consistency import consistency_on, load_triplets
 from gbfl_compile.lowering import histogram
 from gbfl_compile.tables.read import feature_matrix, read_table
 

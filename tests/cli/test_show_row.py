@@ -10,7 +10,7 @@ from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.json import digest, load, to_json
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 from gbfl_compile.ir.text import reason_of, with_reasons
-from gbfl_compile.learning.explain.triplets import Triplets, save_triplets
+from gbfl_compile.learning.consistency import Triplets, save_triplets
 
 TREE = Program(
     ("age", "the income"),

@@ -22,7 +22,7 @@ from gbfl_compile.mining.choice import Choice
 from gbfl_compile.mining.pipeline import mine
 from gbfl_compile.mining.table import read_sample
 from gbfl_compile.tables.kinds import encode_table
-from gbfl_compile.why.row import explain_row
+from gbfl_compile.why import explain_row
 from tests.bench.words import impossible
 
 TELCO = Path(__file__).parents[3] / "shared" / "data" / "telco.csv.gz"
