@@ -20,9 +20,8 @@ from gbfl_compile.auditing.diagnose.clause import SIGN, clause_slips
 from gbfl_compile.auditing.diagnose.likeness import distance, rule_items
 from gbfl_compile.auditing.diagnose.slip import Case, Slip, case_of
 from gbfl_compile.auditing.verdict import Change
-from gbfl_compile.checking.prove.budget import OutOfTime, clock_of
 from gbfl_compile.checking.prove.cells import Cells
-from gbfl_compile.checking.prove.findings import Counterexample, Finding, ProvedEqual
+from gbfl_compile.checking.prove.findings import Counterexample, Finding, OutOfTime, ProvedEqual, clock_of
 from gbfl_compile.checking.reading.evaluate import reading_winners
 from gbfl_compile.checking.reading.from_program import as_reading
 from gbfl_compile.checking.reading.nodes import Reading

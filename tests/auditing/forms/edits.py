@@ -7,14 +7,12 @@ import random
 import re
 from dataclasses import dataclass, replace
 
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Tree
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Tree, leaf, split
 from gbfl_compile.ir.validate import validate
 
 FEATURES = ("income", "debt", "age", "years")
 CLASSES = ("decline", "refer", "approve")
 POOLS = ((20000.0, 30000.0, 45000.0, 60000.0), (0.2, 0.35, 0.5, 0.8), (18.0, 25.0, 40.0, 65.0), (1.0, 2.0, 5.0, 10.0))
-CLOSED = {"both": "neither", "left": "neither", "right": "both", "neither": "left"}
 
 
 @dataclass(frozen=True)
