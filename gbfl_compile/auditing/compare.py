@@ -27,8 +27,7 @@ from gbfl_compile.ir.kinds import Codebook
 from gbfl_compile.ir.nodes import Label, Program
 
 if TYPE_CHECKING:
-    from gbfl_compile.learning.consistency import Consistency
-    from gbfl_compile.learning.explain.triplets import Triplets
+    from gbfl_compile.learning.consistency import Consistency, Triplets
 
 VERDICTS: Mapping[ProofAnswer, AuditVerdict] = {
     "proved": "equal",

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from gbfl_compile.auditing.verdict import Change, Region
-from gbfl_compile.checking.prove.boxes import Masks, winners
-from gbfl_compile.checking.prove.cells import Atoms, Box, Cells, cell_at, cells_of, value_in
+from gbfl_compile.checking.prove.cells import Atoms, Box, Cells, Masks, cell_at, cells_of, value_in, winners
 from gbfl_compile.checking.prove.findings import Counterexample
 from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.checking.reading.from_program import as_reading, in_book

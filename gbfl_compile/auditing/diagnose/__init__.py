@@ -15,7 +15,7 @@ from gbfl_compile.auditing.diagnose.answer import answer_slips, column_slips
 from gbfl_compile.auditing.diagnose.clause import SIGN, clause_slips
 from gbfl_compile.auditing.diagnose.slip import Case, Slip, case_of
 from gbfl_compile.auditing.verdict import Change
-from gbfl_compile.checking.prove.budget import OutOfTime, clock_of
+from gbfl_compile.checking.prove.findings import OutOfTime, clock_of
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.kinds import Codebook, codebook
 from gbfl_compile.ir.nodes import Program

@@ -8,7 +8,7 @@ import numpy as np
 
 from gbfl_compile.auditing.answers import Bits, RowAnswers, answers_of, clauses_held, differs_at
 from gbfl_compile.auditing.verdict import Change
-from gbfl_compile.checking.prove.budget import Clock
+from gbfl_compile.checking.prove.findings import Clock
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.kinds import Codebook
 from gbfl_compile.ir.nodes import Program

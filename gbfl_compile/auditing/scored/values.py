@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from gbfl_compile.backends.sql.conditions import exact_column
 from gbfl_compile.backends.sql.engines import DIALECTS
-from gbfl_compile.backends.sql.words import exact_column
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.columns import Columns, recorded_marks
-from gbfl_compile.ir.kinds import Codebook, Value, codebook, decode_value
+from gbfl_compile.ir.kinds import Codebook, Columns, Value, codebook, decode_value, recorded_marks
 from gbfl_compile.ir.nodes import Kind, Program
 
 if TYPE_CHECKING:

@@ -19,14 +19,14 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
 from gbfl_compile.checking.prove import BUDGET_SECONDS
-from gbfl_compile.checking.prove.budget import Clock, OutOfTime, clock_of
 from gbfl_compile.checking.prove.cells import Cells, cell_at, cells_of, mask_of
+from gbfl_compile.checking.prove.findings import Clock, OutOfTime, clock_of
 from gbfl_compile.checking.reading.from_program import align, as_reading, in_book
 from gbfl_compile.checking.reading.nodes import And, Ask, Condition, Not, Outcome, Reading, StepDecision, Test
 from gbfl_compile.checking.reading.nodes import Or as AnyOf
 from gbfl_compile.errors import BadInput, CannotRun
-from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.intervals import below
+from gbfl_compile.ir.json import digest
 from gbfl_compile.ir.kinds import ANY_OTHER, Codebook, codebook
 from gbfl_compile.ir.nodes import Program
 

@@ -13,8 +13,7 @@ from gbfl_compile.backends.sql.staging import blocks, staged_column
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 from tests.counts import shorten
 from tests.word_programs import CHURN, CHURN_ROWS, SLIPS, with_slip, with_swapped_sets, word_programs_with_rows
 

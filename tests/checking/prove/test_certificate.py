@@ -19,8 +19,7 @@ from gbfl_compile.checking.prove.certificate import certificate
 from gbfl_compile.checking.prove.certificate_verifier import verify
 from gbfl_compile.checking.reading.from_program import as_reading
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json import to_json
+from gbfl_compile.ir.json import digest, to_json
 from gbfl_compile.ir.nodes import Clause, Interval, Leaf, OneOf, Program, Scorecard, Split, Tree
 from tests.checking.respelling import mutated, random_program, respelled
 from tests.counts import shorten
