@@ -26,6 +26,7 @@ from gbfl_compile.checking.reading.evaluate import reading_winners
 from gbfl_compile.checking.reading.from_program import as_reading
 from gbfl_compile.checking.reading.nodes import Reading
 from gbfl_compile.ir.batch import Matrix
+from gbfl_compile.ir.kinds import Codebook, codebook
 from gbfl_compile.ir.nodes import Program
 
 SECONDS = 10.0
@@ -55,9 +56,14 @@ class Explanation:
         )
 
 
-def explain(program: Program, rows: Matrix, deployed: RowAnswers, only_signs: bool = False) -> Explanation | None:
-    """The simplest slip that gives the `deployed` answers. With `only_signs` no larger one is looked for."""
-    case = case_of(program, rows, deployed, clock_of(SECONDS))
+def explain(
+    program: Program, rows: Matrix, deployed: RowAnswers, only_signs: bool = False, book: Codebook | None = None
+) -> Explanation | None:
+    """The simplest slip that gives the `deployed` answers. With `only_signs` no larger one is looked for.
+
+    `book` has the codes of the rows' texts where they are not the program's own.
+    """
+    case = case_of(program, rows, deployed, clock_of(SECONDS), codebook(program) if book is None else book)
     if not case.differs.any():
         return None
     found: list[Slip] = []
