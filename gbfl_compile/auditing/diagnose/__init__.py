@@ -89,7 +89,7 @@ def explain_reading(
     """
     clock = clock_of(READ_SECONDS)
     for _ in range(ROUNDS):
-        case = case_of(program, rows, RowAnswers(reading_winners(reading, rows)), clock)
+        case = case_of(program, rows, RowAnswers(reading_winners(reading, rows)), clock, codebook(program))
         slips: list[Slip] = []
         try:
             for kind in KINDS:
