@@ -11,7 +11,8 @@ from dataclasses import replace
 from importlib.util import MAGIC_NUMBER, source_hash
 from pathlib import Path
 
-from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
+from gbfl_compile.auditing.compare import AuditInput, OverDoubles, Prover, compare_readings, weaker_without_run
+from gbfl_compile.auditing.mend import feature_columns, with_mend
 from gbfl_compile.auditing.verdict import DeployedVerdict
 from gbfl_compile.backends import backend
 from gbfl_compile.backends.base import Predictor
@@ -20,7 +21,7 @@ from gbfl_compile.backends.sql.run import load as load_sql
 from gbfl_compile.checking.artifact import ArtifactProof, artifact_files
 from gbfl_compile.checking.general.sql import layout_in_header
 from gbfl_compile.checking.readers import LARGEST, read_artifact
-from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.checking.run import compare, expectation
 from gbfl_compile.checking.witnesses import artifact_constants
 from gbfl_compile.errors import BadInput, CannotRun
@@ -52,6 +53,15 @@ def audit_file(inputs: AuditInput, path: Path, dialect: str | None = None, label
     except CannotRun as error:
         return replace(deployed, reason=str(error))
     verdict = compare_readings(deployed, inputs, artifact)
+    if target != "onnx" and len(files) == 1:
+
+        def read(name: str, text: str) -> tuple[Prover, tuple[Reading, ...]]:
+            del name
+            edited = read_artifact(target, {path.name: text.encode("utf-8")}, approved, options, labels)
+            return OverDoubles(), edited.readings
+
+        text = content.decode("utf-8", errors="replace")
+        verdict = with_mend(verdict, inputs, {"": text}, feature_columns(inputs), read)
     if target == "python":
         return _without_shadows(verdict, path, content)
     if target.startswith("sql:"):

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from gbfl_compile.auditing.story import RowMoves, Story, moves_form, moves_lines, place_lines, query_lines, story_form
 from gbfl_compile.checking.artifact import ArtifactProof
 from gbfl_compile.checking.reading.nodes import Reading
 from gbfl_compile.checking.run import ConsistencyPair, Execution
@@ -57,16 +58,6 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True)
-class RowMoves:
-    """How many of the user's rows get another class, and between which classes."""
-
-    rows: int
-    of: int
-    moves: tuple[tuple[Any, Any, int], ...]
-    """(approved, deployed, number of rows), the most frequent first."""
-
-
-@dataclass(frozen=True, slots=True)
 class DeployedVerdict:
     """What is known about one deployed thing."""
 
@@ -92,6 +83,8 @@ class DeployedVerdict:
     changes: tuple[Change, ...] = ()
     region: Region | None = None
     moves: RowMoves | None = None
+    story: Story | None = None
+    """Where the text says what is different, how to see it, and what mends it."""
     compared: str | None = None
     """What a library, a scorer or a scored table was compared on, with the number of differences."""
     compared_columns: tuple[str, ...] = ()
@@ -227,6 +220,7 @@ def verdict_form(one: DeployedVerdict, source: str) -> dict[str, Any]:
         "region": None if one.region is None else region_form(one.region),
         "moved": None if one.moves is None else moves_form(one.moves),
     }
+    form |= {} if one.story is None else {"story": story_form(one.story)}
     optional = {name: getattr(one, name) for name in OPTIONAL}
     return form | {
         name: list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
@@ -276,12 +270,6 @@ def value_form(value: Value) -> float | str | bool | None:
     return value
 
 
-def moves_form(moves: RowMoves) -> dict[str, Any]:
-    """Rows that get another class."""
-    listed = [{"approved": a, "deployed": b, "rows": count} for a, b, count in moves.moves]
-    return {"rows": moves.rows, "of": moves.of, "moves": listed}
-
-
 def verdict_lines(one: DeployedVerdict, source: str) -> Iterator[str]:
     """One deployed thing as text."""
     yield f"{printable(one.what)}: {one.verdict} ({one.evidence()})"
@@ -296,8 +284,10 @@ def verdict_lines(one: DeployedVerdict, source: str) -> Iterator[str]:
         yield f"  class {printable(name)} is deployed as {label!r}"
     for change in one.changes:
         yield f"  {printable(change.text())}"
+    yield from () if one.story is None else place_lines(one.story)
     if one.region is not None:
-        yield from region_lines(one.region, "approved", "deployed")
+        yield from region_lines(one.region, "approved", "deployed", one.story)
+    yield from () if one.story is None else query_lines(one.story)
     if one.moves is not None:
         yield from moves_lines(one.moves)
     pair = one.consistency
@@ -348,8 +338,8 @@ def _drift_lines(drift: Mapping[str, Any] | None) -> Iterator[str]:
         yield f"  drift: {printable(name)}: population stability index {index:.3f}"
 
 
-def region_lines(region: Region, old: str, new: str) -> Iterator[str]:
-    """Where it differs, and a row there."""
+def region_lines(region: Region, old: str, new: str, story: Story | None = None) -> Iterator[str]:
+    """Where it differs, and a row there; the story knows whether a table has that row now."""
     rule = _shorten(region.rule)
     if region.beside is not None:
         what, before, after = region.beside
@@ -358,7 +348,9 @@ def region_lines(region: Region, old: str, new: str) -> Iterator[str]:
         yield f"  differs where {rule}: the label is {region.approved!r} in both, another column differs"
     else:
         yield f"  differs where {rule}: {old} {region.approved!r}, {new} {region.deployed!r}"
-    yield f"  for example {row_text(region)}"
+    now = "" if story is None or story.table is None else f", in {printable(story.table)} now:"
+    key = "" if story is None else "".join(f"{printable(name)} = {value}, " for name, value in story.key.items())
+    yield f"  for example{now} {key}{row_text(region)}"
 
 
 def _shorten(rule: str) -> str:
@@ -382,16 +374,12 @@ def shown_value(value: Value) -> str:
     """A value in a row for people; a text that could be taken for something else is in quotes."""
     if isinstance(value, str):
         return f'"{value}"' if value in ("missing", "True", "False") else value_text(value)
+    if isinstance(value, float):
+        is_short = math.isfinite(value) and value == int(value) and abs(value) < 1e15
+        return "NaN" if math.isnan(value) else f"{value:.0f}" if is_short else repr(value)
     return "missing" if value is None else str(value)
 
 
 CONDITIONS_SHOWN = 6
 WIDE = 8
 """Features of a row that are all shown as text; the JSON has every one."""
-
-
-def moves_lines(moves: RowMoves) -> Iterator[str]:
-    """How many rows of the data, and from which class to which."""
-    yield f"  {moves.rows:,} of {moves.of:,} rows of the data get another class"
-    for a, b, count in moves.moves:
-        yield f"    {count:,} from {a!r} to {b!r}"

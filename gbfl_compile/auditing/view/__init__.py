@@ -22,6 +22,7 @@ from gbfl_compile.auditing.view.run import (
     outputs_of,
     run_view,
 )
+from gbfl_compile.auditing.view.story import with_mended_view, with_view_story
 from gbfl_compile.auditing.view.view import (
     MissingFeature,
     View,
@@ -90,11 +91,14 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
     audit, first = _run_first(inputs, view, label), verdict
     for step in STEPS:
         verdict = step(audit, verdict)
+    verdict = with_mended_view(inputs, view, label, verdict, lambda v: view_readings(replace(audit, view=v))[0])
     was_read = verdict.proof is not None and verdict.proof.answer != "unread"
-    if verdict.verdict in ("unread", "not run") and view.query is not None and not was_read:
+    if verdict.verdict != "equal" and view.query is not None and not was_read:
         layered = _through_layers(inputs, view, label, first)
-        if layered.verdict != "unread" or verdict.execution is None:
-            return layered if layered.verdict != "unread" else replace(layered, not_executed=verdict.not_executed)
+        if layered.verdict == "different" or (verdict.verdict != "different" and layered.verdict != "unread"):
+            return layered
+        if verdict.verdict != "different" and verdict.execution is None:
+            return replace(layered, not_executed=verdict.not_executed)
     return verdict
 
 
@@ -117,7 +121,9 @@ def _through_layers(inputs: AuditInput, view: View, label: str, verdict: Deploye
         if column is not None and feature in layered.text.uses.uncast
     }
     verdict = _with_types(audit, verdict, columns, uncast)
-    return _query_itself(audit, _refuse_own_names(audit, verdict))
+    places = [None if place is None else (place.base.name, place.column) for place in layered.places]
+    verdict = _query_itself(audit, _refuse_own_names(audit, verdict))
+    return with_view_story(inputs, view, label, verdict, places)
 
 
 def _run_first(inputs: AuditInput, view: View, label: str) -> ViewAudit:

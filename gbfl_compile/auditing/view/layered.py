@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gbfl_compile.auditing.compare import AuditInput, compare_readings
+from gbfl_compile.auditing.compare import AuditInput, Prover, compare_readings
+from gbfl_compile.auditing.mend import feature_columns, keeps_rows, with_mend
 from gbfl_compile.auditing.verdict import DeployedVerdict, Region
 from gbfl_compile.auditing.view.domains import prove_on_columns
 from gbfl_compile.auditing.view.layers import (
@@ -23,10 +24,10 @@ from gbfl_compile.auditing.view.layers import (
 )
 from gbfl_compile.auditing.view.run import OtherRowCount, Outputs, ViewRun, outputs_of, run_copies
 from gbfl_compile.auditing.view.table_copy import COPY, STAGED, TableCopy
-from gbfl_compile.auditing.view.view import MissingFeature, View, without_exact_casts
+from gbfl_compile.auditing.view.view import MissingFeature, View, parse_query, without_exact_casts
 from gbfl_compile.checking.general.sql import DeployedText, TextLayout, read_deployed
 from gbfl_compile.checking.readers import ReadArtifact
-from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.databases.catalog import Column
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.kinds import Value
@@ -50,6 +51,7 @@ class LayeredAudit:
     text: DeployedText
     columns: tuple[Column | None, ...]
     """The column of each feature, None where the program does not use it."""
+    places: tuple[Place | None, ...]
 
 
 def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVerdict) -> LayeredAudit:
@@ -84,7 +86,37 @@ def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVe
         other_columns=text.others,
         feature_columns=renamed,
     )
-    return LayeredAudit(_with_run(inputs, view, outputs, places, text, verdict), text, columns)
+    verdict = _with_run(inputs, view, outputs, places, text, verdict)
+    verdict = _with_mend(inputs, view, label, places, columns, text, verdict)
+    return LayeredAudit(verdict, text, columns, tuple(places))
+
+
+def _with_mend(
+    inputs: AuditInput,
+    view: View,
+    label: str,
+    places: Sequence[Place | None],
+    columns: Sequence[Column | None],
+    original: DeployedText,
+    verdict: DeployedVerdict,
+) -> DeployedVerdict:
+    """The verdict with the edit of the view, or of a view below it, that would mend it."""
+    layers, query = view.layers, view.require_query()
+    assert layers is not None  # noqa: S101 - the caller has looked
+    below = {name.name: (name, each) for name, each in layers.views.items()}
+    known = {place.column.name: feature for feature, place in enumerate(places) if place is not None}
+
+    def read(name: str, text: str) -> tuple[Prover, tuple[Reading, ...]]:
+        edited = parse_query(view.database, text)
+        changed = replace(view, definition=text, query=edited) if not name else view
+        lower = layers if not name else replace(layers, views={**layers.views, below[name][0]: edited})
+        found, _ = _read(inputs, changed, label, _with_readable_casts(changed, lower), places)
+        if not keeps_rows(original, found):
+            raise Unread("other rows come out")
+        return prove_on_columns(list(columns), found.readings), found.readings
+
+    texts = {"": query.definition} | {name: each.definition for name, (_, each) in below.items()}
+    return with_mend(verdict, inputs, texts, feature_columns(inputs) | known, read)
 
 
 def _with_readable_casts(view: View, layers: Layers) -> Layers:

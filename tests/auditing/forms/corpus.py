@@ -70,6 +70,9 @@ DIFFERENT = {
 }
 """Spellings of the rules with a slip in them."""
 
+PLACES = {"tree": ((0,), (1,), (0, 1), (0,)), "card": ((2, "start"),), "one": ((0,),)}
+"""What the slip in each of these changed: numbers of clauses, or `start` for what the points must reach."""
+
 
 @dataclass(frozen=True)
 class Structure:
@@ -82,6 +85,8 @@ class Structure:
     columns: tuple[tuple[str, str], ...] = ()
     slip: str = ""
     """A statement that replaces the last one and makes the form different, where the slip is not in the rule."""
+    places: tuple = ()
+    """What that slip changed: numbers of clauses, or `start` for what the points must reach."""
 
 
 FROM = "FROM applications"
@@ -145,6 +150,7 @@ STRUCTURES = (
             f"{V}SELECT id, CASE WHEN income >= 30000 AND debt < 0.4 THEN 'approve' WHEN debt <= 0.6 THEN 'refer' "
             f"ELSE 'decline' END AS label {FROM} WHERE age >= 25",
         ),
+        places=(1,),
         slip=f"{V}SELECT id, CASE WHEN income >= 30000 AND debt < 0.4 THEN 'approve' WHEN debt <= 0.6 THEN 'refer' "
         f"ELSE 'decline' END AS label {FROM} WHERE age >= 24",
     ),
@@ -188,6 +194,7 @@ STRUCTURES = (
             f"{V}WITH p AS (SELECT 30000 AS cut, 0.4 AS most) SELECT a.id, CASE WHEN a.income >= p.cut AND a.debt < p.most "
             "THEN 'approve' WHEN a.age >= 25 AND a.debt <= 0.6 THEN 'refer' ELSE 'decline' END AS label FROM applications a CROSS JOIN p",
         ),
+        places=(0,),
         slip=f"{V}WITH p AS (SELECT 30001 AS cut, 0.4 AS most) SELECT a.id, CASE WHEN a.income >= p.cut AND a.debt < p.most "
         "THEN 'approve' WHEN a.age >= 25 AND a.debt <= 0.6 THEN 'refer' ELSE 'decline' END AS label FROM applications a CROSS JOIN p",
     ),
@@ -197,6 +204,7 @@ STRUCTURES = (
             f"{V}SELECT a.id, CASE WHEN a.income >= p.min_income AND a.debt < p.max_debt THEN 'approve' "
             "WHEN a.age >= p.min_age AND a.debt <= 0.6 THEN 'refer' ELSE 'decline' END AS label FROM applications a CROSS JOIN params p",
         ),
+        places=(1,),
         slip=f"{V}SELECT a.id, CASE WHEN a.income >= p.min_income AND a.debt < p.max_debt THEN 'approve' "
         "WHEN a.age > p.min_age AND a.debt <= 0.6 THEN 'refer' ELSE 'decline' END AS label FROM applications a CROSS JOIN params p",
     ),
@@ -206,6 +214,7 @@ STRUCTURES = (
             f"{V}SELECT id, CASE WHEN income >= (SELECT v FROM settings WHERE k = 'min_income') THEN 'approve' ELSE 'decline' END AS label {FROM}",
         ),
         program="one",
+        places=(0,),
         slip=f"{V}SELECT id, CASE WHEN income > (SELECT v FROM settings WHERE k = 'min_income') THEN 'approve' ELSE 'decline' END AS label {FROM}",
         engines="sdpm",
     ),
@@ -217,6 +226,7 @@ STRUCTURES = (
             "JOIN bins_debt d ON t.debt >= d.lo AND t.debt < d.hi JOIN bins_age a ON t.age >= a.lo AND t.age < a.hi",
         ),
         program="card",
+        places=(1, "start"),
         slip=f"{V}SELECT t.id, {BIN_RULE.replace('10', '9')} AS label FROM applications t "
         "JOIN bins_income i ON t.income >= i.lo AND t.income < i.hi "
         "JOIN bins_debt d ON t.debt > d.lo AND t.debt <= d.hi JOIN bins_age a ON t.age >= a.lo AND t.age < a.hi",
@@ -230,6 +240,7 @@ STRUCTURES = (
             "SELECT id, CASE WHEN score >= 10 THEN 'approve' ELSE 'decline' END AS label FROM t",
         ),
         program="card",
+        places=(1,),
         slip=f"{V}WITH p AS (SELECT id, CASE WHEN income >= 30000 THEN 6 ELSE 0 END AS p1, CASE WHEN debt <= 0.4 THEN 5 ELSE 0 END AS p2, "
         f"CASE WHEN age >= 25 THEN 3 ELSE 0 END AS p3 {FROM}), t AS (SELECT id, p1 + p2 + p3 AS score FROM p) "
         "SELECT id, CASE WHEN score >= 10 THEN 'approve' ELSE 'decline' END AS label FROM t",
@@ -242,6 +253,7 @@ STRUCTURES = (
         ),
         "dc",
         "card",
+        places=(2,),
         slip=f"{V}SELECT id, CASE WHEN income >= 30000 THEN 6 ELSE 0 END + CASE WHEN debt < 0.4 THEN 5 ELSE 0 END "
         f"+ CASE WHEN age > 25 THEN 3 ELSE 0 END AS score, CASE WHEN score >= 10 THEN 'approve' ELSE 'decline' END AS label {FROM}",
     ),
@@ -252,6 +264,7 @@ STRUCTURES = (
             f"+ (CASE WHEN age >= 25 THEN 0.75 ELSE 0 END) >= 2.5 THEN 'approve' ELSE 'decline' END AS label {FROM}",
         ),
         program="card",
+        places=("start",),
         slip=f"{V}SELECT id, CASE WHEN (CASE WHEN income >= 30000 THEN 1.5 ELSE 0 END) + (CASE WHEN debt < 0.4 THEN 1.25 ELSE 0 END) "
         f"+ (CASE WHEN age >= 25 THEN 0.75 ELSE 0 END) >= 2.25 THEN 'approve' ELSE 'decline' END AS label {FROM}",
     ),
@@ -262,6 +275,7 @@ STRUCTURES = (
             f"SELECT id, 'decline' AS label {FROM} WHERE income < 30000 OR income IS NULL",
         ),
         program="one",
+        places=(0,),
         slip=f"{V}SELECT id, 'approve' AS label {FROM} WHERE income > 30000 UNION ALL "
         f"SELECT id, 'decline' AS label {FROM} WHERE income <= 30000 OR income IS NULL",
     ),
@@ -290,6 +304,7 @@ STRUCTURES = (
         ),
         program="one",
         columns=(("income", "income_k * 1000"),),
+        places=(0,),
         slip=f"{V}SELECT id, CASE WHEN income_k * 1000 > 30000 THEN 'approve' ELSE 'decline' END AS label FROM applications_k",
         engines="sdpm",
     ),
@@ -323,6 +338,8 @@ class Form:
     statements: tuple[str, ...]
     columns: tuple[tuple[str, str], ...]
     view: str
+    places: frozenset = frozenset()
+    """What the slip in it changed."""
 
 
 def forms():
@@ -346,4 +363,5 @@ def _forms():
                 slip = slips[(number // 2 + place) % len(slips)]
                 wrong = tuple(text.replace("{R}", slip) for text in each.statements)
                 wrong = (*wrong[:-1], each.slip) if each.slip else wrong
-                yield Form(f"{each.name}, with a slip", engine, each.program, wrong, each.columns, "")
+                places = frozenset(each.places if each.slip else PLACES[each.program][slips.index(slip)])
+                yield Form(f"{each.name}, with a slip", engine, each.program, wrong, each.columns, "", places)
