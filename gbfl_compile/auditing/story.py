@@ -31,6 +31,8 @@ class Mend:
     line: TextLine
     old: str
     new: str
+    places: int = 1
+    """In how many places the text has it: all of them are to be edited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +72,9 @@ def story_form(story: Story) -> dict[str, Any]:
     mend = story.mend
     return {
         "line": None if story.line is None else line_form(story.line),
-        "mend": None if mend is None else {**line_form(mend.line), "old": mend.old, "new": mend.new},
+        "mend": None
+        if mend is None
+        else {**line_form(mend.line), "old": mend.old, "new": mend.new, "places": mend.places},
         "select": story.query,
         "table": story.table,
         "key": {
@@ -91,7 +95,8 @@ def place_lines(story: Story) -> Iterator[str]:
         elif not new:
             yield f"    to mend it, remove {old}"
         else:
-            yield f"    to mend it, write {new} for {old}"
+            everywhere = "" if story.mend.places == 1 else f", in all {story.mend.places} places"
+            yield f"    to mend it, write {new} for {old}{everywhere}"
         yield "      (the text with this one edit was read again and is equal to the approved program)"
     elif story.was_sought:
         yield "    no single edit of the text was found that mends it"
@@ -111,8 +116,8 @@ def moves_form(moves: RowMoves) -> dict[str, Any]:
     return {"rows": moves.rows, "of": moves.of, "moves": listed, "where": moves.where}
 
 
-def moves_lines(moves: RowMoves) -> Iterator[str]:
+def moves_lines(moves: RowMoves, than: str = "") -> Iterator[str]:
     """How many rows, and from which class to which."""
-    yield f"  {moves.rows:,} of {moves.of:,} rows of {printable(moves.where)} get another class than approved"
+    yield f"  {moves.rows:,} of {moves.of:,} rows of {printable(moves.where)} get another class{than}"
     for a, b, count in moves.moves:
         yield f"    {count:,} from {a!r} to {b!r}"

@@ -289,7 +289,7 @@ def verdict_lines(one: DeployedVerdict, source: str) -> Iterator[str]:
         yield from region_lines(one.region, "approved", "deployed", one.story)
     yield from () if one.story is None else query_lines(one.story)
     if one.moves is not None:
-        yield from moves_lines(one.moves)
+        yield from moves_lines(one.moves, " than approved")
     pair = one.consistency
     if pair is not None:
         same = "unchanged" if pair.source == pair.target else "changed"

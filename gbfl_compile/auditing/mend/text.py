@@ -91,7 +91,17 @@ def comparison(parts: DeployedText, first: int, last: int) -> tuple[int, int]:
     tokens = parts.tokens
 
     def is_part(token: Token) -> bool:
-        return token.kind in ("name", "number", "sign", "text") and token.word not in (*ENDS, "CASE", "IS", "NOT", "IN")
+        return token.kind in ("name", "number", "sign", "text") and token.word not in (
+            *ENDS,
+            "CASE",
+            "IS",
+            "NOT",
+            "IN",
+            "IF",
+            "ELIF",
+            "ELSIF",
+            "RETURN",
+        )
 
     for _ in range(3):
         if first > 0 and (is_part(tokens[first - 1]) or tokens[first - 1].text in (".", "::")):
