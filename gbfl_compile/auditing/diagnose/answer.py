@@ -19,7 +19,7 @@ from gbfl_compile.ir.intervals import values_of
 from gbfl_compile.ir.nodes import Atom, Band, Clause, Kind, Leaf, OneOf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.text import label_text, printable
 
-LEAF, POINTS, SIDES, OTHER_QUESTION = 2, 2, 4, 5
+LEAF, POINTS, ORDER, SIDES, OTHER_QUESTION = 2, 2, 3, 4, 5
 POINTS_WITHOUT_END = 4
 """Where ever more would fit, they only stand for "this class, whatever the rules say"."""
 
@@ -31,6 +31,7 @@ def answer_slips(case: Case) -> Iterator[Slip]:
     if isinstance(case.program.decision, Tree):
         yield from _other_leaves(case, case.program.decision)
         yield from _other_splits(case, case.program.decision)
+        yield from _other_order(case, case.program.decision)
     else:
         yield from _other_points(case, case.program.decision)
 
@@ -89,6 +90,45 @@ def _other_splits(case: Case, tree: Tree) -> Iterator[Slip]:
             if other != node.clause:
                 change = Change(where, question, _side(case, other))
                 yield from _split_slip(case, place, case.held[:, other], OTHER_QUESTION, change, other)
+
+
+def _other_order(case: Case, tree: Tree) -> Iterator[Slip]:
+    """Two rules in each other's place: the later one is asked first."""
+    for place, first in enumerate(tree.nodes):
+        if not isinstance(first, Split):
+            continue
+        second = tree.nodes[first.otherwise]
+        if not isinstance(second, Split):
+            continue
+        case.clock.check()
+        nodes = _in_order(_swap_rules(tree, place, first, second))
+        changed = replace(case.program, decision=Tree(nodes))
+        if explains(case, changed):
+            a, b = first.clause, second.clause
+            change = Change(f"clauses {a} and {b}", f"clause {a} comes before clause {b}", "the other order")
+            yield Slip(ORDER, int(case.differs.sum()), (change,), changed)
+
+
+def _swap_rules(tree: Tree, place: int, first: Split, second: Split) -> list[Leaf | Split]:
+    nodes = list(tree.nodes)
+    nodes[place] = replace(first, clause=second.clause, then=second.then)
+    nodes[first.otherwise] = replace(second, clause=first.clause, then=first.then)
+    return nodes
+
+
+def _in_order(nodes: Sequence[Leaf | Split]) -> tuple[Leaf | Split, ...]:
+    """The tree's nodes with every branch further on than where it is asked for."""
+    listed: list[Leaf | Split] = []
+
+    def put(place: int) -> int:
+        node, number = nodes[place], len(listed)
+        listed.append(node)
+        if isinstance(node, Split):
+            listed[number] = replace(node, then=put(node.then), otherwise=put(node.otherwise))
+        return number
+
+    put(0)
+    return tuple(listed)
 
 
 def _side(case: Case, clause: int) -> str:
