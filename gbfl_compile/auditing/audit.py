@@ -20,7 +20,7 @@ from gbfl_compile.checking.prove import BUDGET_SECONDS
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import label_array
 from gbfl_compile.ir.json import as_program, digest
-from gbfl_compile.ir.kinds import require_numbers
+from gbfl_compile.ir.kinds import codebook
 
 if TYPE_CHECKING:
     from gbfl_compile.databases.base import Database
@@ -106,8 +106,10 @@ def audit(
     if triplets is not None:
         from gbfl_compile.learning.consistency import triplets_for
 
-        require_numbers(approved, "an audit with triplets")
-        points = triplets_for(approved.features, triplets)
+        points = triplets_for(approved, triplets)
+        if approved.kinds:
+            book = (codebook(approved) if book is None else book).with_texts(points.texts)
+            points = points.in_book(book)
     inputs = AuditInput(approved, rows, points, budget_seconds, dict(columns or {}), time_limit, book=book)
     if classes is not None:
         inputs = _with_labels(inputs, classes)

@@ -192,7 +192,7 @@ def mine(
     if probabilities == "observed":
         sample = split_unseen(sample, seed)
     if sample.columns is not None:
-        _refuse_for_words(explainer, triplets, sample)
+        _refuse_for_words(explainer, sample)
     for line in sample.notes:
         note(line)
     _refuse_absent_features(options, sample.features)
@@ -201,6 +201,9 @@ def mine(
     )
     with _checkpoint(program_file, checkpoint) as folder:
         mined = mine_sample(sample, obtain, options, folder, progress)
+        if sample.columns is not None:
+            kept = replace(mined.triplets, kinds=sample.columns.kinds, texts=sample.columns.book.texts)
+            mined = replace(mined, triplets=kept)
         if program_file is not None:
             save(mined.program, program_file)
         if triplets is not None:
@@ -208,7 +211,7 @@ def mine(
     return mined
 
 
-def _refuse_for_words(explainer: str, triplets: Any, sample: Sample) -> None:
+def _refuse_for_words(explainer: str, sample: Sample) -> None:
     """Refuse what does not exist for tables with words or gaps, before the long work."""
     columns = sample.columns
     assert columns is not None  # noqa: S101 - it is called for such tables alone
@@ -216,8 +219,6 @@ def _refuse_for_words(explainer: str, triplets: Any, sample: Sample) -> None:
     what = f"{words[0]!r} is a {columns.kinds[columns.features.index(words[0])]}" if words else "it has missing values"
     if "macem" in methods_of(explainer):
         raise BadInput(f"--explainer macem: {sample.name}: {what}, and macem needs numbers: use greedy")
-    if triplets is not None:
-        raise BadInput(f"--triplets: {sample.name}: {what}, and a file of triplets holds numbers alone: leave it out")
 
 
 def _refuse_unknown(name: str, value: str | None, known: tuple[str | None, ...]) -> None:

@@ -61,26 +61,9 @@ def witness_input(
     program: Program, real: Real = "float64", data: Matrix | None = None, book: Codebook | None = None
 ) -> WitnessInput:
     """The witnesses, as a check runs them too, and then the user's own rows; `book` has the codes of their texts."""
+    found = rows_to_run(program, () if data is None else (data,), real, own_book=book)
     own_rows = 0 if data is None else len(data)
-    if not program.kinds or data is None or book is None:
-        found = rows_to_run(program, () if data is None else (data,), real)
-        return WitnessInput(program, found.rows, answers_of(program, found.rows), found.book, own_rows)
-    found = rows_to_run(program, (), real)
-    every = found.book.with_texts(book.texts)
-    own = recoded(program, data, book, every)
-    rows = np.concatenate([found.rows, own.astype(real).astype(np.float64)])
-    return WitnessInput(program, rows, answers_of(program, rows), every, own_rows)
-
-
-def recoded(program: Program, rows: Matrix, book: Codebook, other: Codebook) -> Matrix:
-    """The rows with the codes of another book, which lists all of their texts."""
-    moved = rows.copy()
-    for feature, kind in enumerate(program.kinds):
-        if kind == "category":
-            codes = np.array([0.0, *(other.code(feature, text) for text in book.texts[feature])])
-            present = ~np.isnan(rows[:, feature])
-            moved[present, feature] = codes[rows[present, feature].astype(np.int64)]
-    return moved
+    return WitnessInput(program, found.rows, answers_of(program, found.rows), found.book, own_rows)
 
 
 def execution(inputs: WitnessInput, engine: str, deployed: RowAnswers, labels: Sequence[Any], ran: Bits) -> Execution:
