@@ -12,6 +12,7 @@ from gbfl_compile.backends.base import Artifact, Predictor, only_file
 from gbfl_compile.errors import BadInput, GbflError
 from gbfl_compile.files.atomic import refuse_leading_out
 from gbfl_compile.files.folders import files_together, one_writer
+from gbfl_compile.files.formats import shell_command, wrong_file
 from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.json import as_program
 from gbfl_compile.ir.nodes import Program
@@ -45,10 +46,13 @@ def write_artifacts(artifacts: Sequence[Artifact], out: Path) -> list[tuple[Path
 def artifact_folders(out: Path) -> dict[str, Path]:
     """Folder name -> folder below `out`. Hidden folders and Python's caches are ignored."""
     if not out.is_dir():
-        raise BadInput(f"{out}: there is no such folder")
+        raise BadInput(f"{out}: {wrong_file(out, 'a folder of artifacts') or 'there is no such folder'}")
     folders = sorted(path for path in out.iterdir() if path.is_dir() and path.name[0] not in "._")
     if not folders:
-        raise BadInput(f"{out}: holds no artifact of any target, write some with gbfl compile")
+        if target_of_folder(out.resolve().name) is not None:
+            raise BadInput(f"{out}: is the folder of one target: give the one above it, {out.parent}")
+        compile_command = shell_command("gbfl", "compile", "PROGRAM.json", "--to", "python", "-o", str(out))
+        raise BadInput(f"{out}: holds no artifact of any target; to write some: {compile_command}")
     return {folder.name: folder for folder in folders}
 
 

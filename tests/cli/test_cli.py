@@ -322,7 +322,7 @@ def test_doctor_says_what_can_be_run(folder, capsys):
 
 BAD = {
     "missing program": (["show", "absent.json"], "absent.json: No such file"),
-    "program is a folder": (["show", "somewhere"], "somewhere: Is a directory"),
+    "program is a folder": (["show", "somewhere"], "somewhere: is a folder, not a rule program"),
     "not JSON": (["show", "text.json"], "text.json: not JSON"),
     "not UTF-8": (["show", "bytes.json"], "bytes.json: not UTF-8"),
     "wrong schema": (["show", "schema.json"], "schema.json: schema 9"),
@@ -435,10 +435,15 @@ def test_bad_input_is_one_line_exit_2_and_nothing_written(bad_files, capsys, cas
     assert {name: (bad_files / name).read_bytes() for name in files(bad_files)} == before
 
 
-@pytest.mark.parametrize("arguments", [["nonsense"], ["check", "p.json"], ["compile", "p.json"], ["check", "--what"]])
+@pytest.mark.parametrize("arguments", [["check", "p.json"], ["compile", "p.json"], ["check", "--what"]])
 def test_bad_usage_exits_2(folder, capsys, arguments):
     assert main(arguments) == 2
     assert "Usage" in capsys.readouterr().err
+
+
+def test_an_unknown_command_exits_2(folder, capsys):
+    assert main(["nonsense"]) == 2
+    assert "nonsense: no such command" in capsys.readouterr().err
 
 
 def test_help_and_version(folder, capsys):

@@ -232,10 +232,30 @@ def test_only_its_own_chunks_are_removed(folder, capsys):
     assert [path.name for path in (folder / "model.gbfl.json.parts").iterdir()] == ["letter"]
 
 
-def test_chunks_of_another_run_are_not_taken_for_this_one(folder, capsys):
-    mined(capsys, "loans.csv", *SMALL, "--train", "mlp", "--checkpoint", "kept")
-    line = refused(capsys, "loans.csv", *SMALL, "--train", "mlp", "--checkpoint", "kept", "--seed", "1")
-    assert "kept/training/greedy: holds explanations of other rows" in line
+def test_explained_rows_of_another_run_neither_block_this_one_nor_are_taken_for_its_own(folder, capsys):
+    seeds = {}
+    for seed in ("1", "0", "1"):
+        *_, program = mined(capsys, "loans.csv", *SMALL, "--train", "mlp", "--checkpoint", "kept", "--seed", seed)
+        assert seeds.setdefault(seed, program) == program
+    _, alone = mined(capsys, "loans.csv", *SMALL, "--train", "mlp", "--seed", "0")
+    assert seeds["0"] == alone
+
+
+def test_a_run_that_fails_does_not_block_the_next(folder, capsys):
+    (folder / "boxes.py").write_text(
+        "calls = []\n"
+        "def fails(rows):\n"
+        "    calls.append(1)\n"
+        "    if len(calls) > 12:\n"
+        "        raise RuntimeError('the licence has run out')\n"
+        "    return (rows[:, 1] > 40000).astype(float)\n"
+        "def works(rows):\n"
+        "    return (rows[:, 1] > 30000).astype(float)\n"
+    )
+    command = ["loans.csv", *SMALL, "-o", "p.json"]
+    assert "the licence has run out" in refused(capsys, *command, "--black-box", "boxes:fails")
+    assert main(["mine", *command, "--black-box", "boxes:works"]) == 0
+    assert not (folder / "p.json.parts").exists()
 
 
 HOSTILE = (
