@@ -28,8 +28,7 @@ from gbfl_compile.backends import BACKENDS, folder_name
 from gbfl_compile.cli.entry import COMMANDS, main
 from gbfl_compile.files.formats import TARGET_FOLDER, shell_command
 from gbfl_compile.ir.json import to_json
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 from gbfl_compile.version import install_command
 
 PROGRAM = Program(("x",), ("no", "yes"), (Clause((Interval(0, 0.5),)),), split(0, leaf(0.25, 0.75), leaf(1.0, 0.0)))

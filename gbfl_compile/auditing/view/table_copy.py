@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.view.domains import UTC_LITERALS, around, as_compared, can_be_missing
 from gbfl_compile.auditing.view.view import View
+from gbfl_compile.backends.sql.conditions import moment_text
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.backends.sql.text import string
-from gbfl_compile.backends.sql.words import moment_text
-from gbfl_compile.checking.witnesses.rows import rows_to_run
+from gbfl_compile.checking.witnesses import rows_to_run
 from gbfl_compile.databases.base import ROW, Database, Missing
 from gbfl_compile.databases.catalog import Catalog, Column, TableName
 from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost, TimeLimitReached
