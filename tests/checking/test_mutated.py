@@ -63,7 +63,7 @@ def differs_when_run(program, predictor, way, rows):
     """Which rows are answered otherwise; all, where two functions of the artifact contradict each other."""
     rows = as_given(rows, predictor)
     try:
-        return differing_rows(program, evaluate_many(program, rows), way(rows))
+        return differing_rows(program.has_exact_probabilities, evaluate_many(program, rows), way(rows))
     except BadInput:
         return np.ones(len(rows), dtype=bool)
 
