@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parent.parent / "gbfl_compile"
+TESTS = Path(__file__).parent
+PACKAGE = TESTS.parent / "gbfl_compile"
 
 # What each room may import from this package; the longest matching prefix applies, also to everything below it. A room
 # that is not listed may not exist. None: anything.
@@ -332,6 +333,11 @@ def test_functions_and_classes_are_named_by_nouns_verbs_or_questions():
 
 def test_no_variable_has_a_name_that_means_a_dozen_things():
     assert in_every_file(vague_variables) == {}
+
+
+def test_tests_name_what_their_variables_hold_too():
+    tests = {str(path.relative_to(TESTS)): syntax(path) for path in TESTS.rglob("*.py")}
+    assert {name: vague for name, tree in tests.items() if (vague := vague_variables(tree))} == {}
 
 
 def test_planted_participles_are_found():
