@@ -366,6 +366,11 @@ def test_files_are_short():
     assert {module: length for module, length in lengths.items() if length > LONGEST_FILE} == {}
 
 
+def test_files_of_tests_are_short_too():
+    lengths = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in TESTS.rglob("*.py")}
+    assert {name: length for name, length in lengths.items() if length > LONGEST_FILE} == {}
+
+
 def test_functions_are_short_and_every_exception_is_needed():
     names = {f"{module}.{name}" for module, long in in_every_file(long_functions).items() for name in long}
     assert names == set(LONG_SIGNATURES)
