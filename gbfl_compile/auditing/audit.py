@@ -97,8 +97,8 @@ def audit(
     if library is None:
         _refuse_idle("--library", {"--name": name is not None, "--source": source is not None, "--float32": float32})
     approved = as_program(program)
-    if library or scored or calls:
-        require_numbers(approved, "an audit of a library, a scored table or a service")
+    if library or calls:
+        require_numbers(approved, "an audit of a library or a service")
     rows = points = book = None
     if data is not None:
         from gbfl_compile.tables.values import coded_rows
