@@ -16,14 +16,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from gbfl_compile.backends.artifacts import program_beside
+from gbfl_compile.backends import program_beside
 from gbfl_compile.backends.base import Predictor
 from gbfl_compile.backends.score_words import answer_frame, as_frame
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files.atomic import clear_leftovers
-from gbfl_compile.ir.columns import recorded_marks, used_features
 from gbfl_compile.ir.json import as_program
-from gbfl_compile.ir.kinds import codebook
+from gbfl_compile.ir.kinds import codebook, recorded_marks, used_features
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.tables.batches import (
     ARROW_ROWS,
@@ -35,9 +34,8 @@ from gbfl_compile.tables.batches import (
     table_batches,
 )
 from gbfl_compile.tables.kinds import MARKS
-from gbfl_compile.tables.parallel_map import in_order
 from gbfl_compile.tables.read import feature_matrix, file_ending, refuse_absent, some_names
-from gbfl_compile.tables.write import CodedColumn, table_writer
+from gbfl_compile.tables.write import CodedColumn, in_order, table_writer
 from gbfl_compile.version import GENERATOR
 
 if TYPE_CHECKING:
@@ -140,7 +138,7 @@ def score(
 
 
 def _predictor(source: Program | File, name: str | None) -> Predictor:
-    from gbfl_compile.backends.artifacts import load_artifact
+    from gbfl_compile.backends import load_artifact
 
     if isinstance(source, str | os.PathLike) and not Path(source).is_file():
         return load_artifact(Path(source), name)
@@ -240,7 +238,7 @@ def score_file(
 def reference_predictor(program: Program) -> Predictor:
     """A program as a predictor: no target is built, `evaluate_many` answers."""
     from gbfl_compile.ir.batch import evaluate_many
-    from gbfl_compile.ir.digest import digest
+    from gbfl_compile.ir.json import digest
 
     engine = f"{GENERATOR}, the program itself"
     answer = partial(evaluate_many, program)

@@ -19,16 +19,14 @@ from gbfl_compile.backends.base import Predictor
 from gbfl_compile.checking.artifact import OTHER_NAMES, ArtifactProof
 from gbfl_compile.checking.prove.findings import PROBABILITY_BOUND as PROBABILITY_BOUND
 from gbfl_compile.checking.readers import Tier, was_run
-from gbfl_compile.checking.witnesses import WitnessSet
-from gbfl_compile.checking.witnesses.rows import rows_to_run
+from gbfl_compile.checking.witnesses import WitnessSet, rows_to_run
 from gbfl_compile.errors import CannotRun
 from gbfl_compile.ir.batch import Answers, Matrix, evaluate_many
 from gbfl_compile.ir.kinds import Codebook, decode_rows
 from gbfl_compile.ir.nodes import Program
 
 if TYPE_CHECKING:
-    from gbfl_compile.learning.consistency import Consistency
-    from gbfl_compile.learning.explain.triplets import Triplets
+    from gbfl_compile.learning.consistency import Consistency, Triplets
 
 Outcome: TypeAlias = Literal[
     "different", "unread", "undecided", "not run", "written", "read as equal, not run", "read as equal", "equal"

@@ -159,7 +159,7 @@ def sizes(source: Path, as_json: bool) -> int:
 
     Example: gbfl sizes build/c/model.c
     """
-    from gbfl_compile.backends.c.size import size_rows
+    from gbfl_compile.backends.c.build import size_rows
     from gbfl_compile.cli import screen
 
     rows = size_rows(source)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gbfl_compile.errors import BadInput, NotANumber
 from gbfl_compile.ir.batch import Matrix
-from gbfl_compile.ir.columns import Columns
+from gbfl_compile.ir.kinds import Columns
 from gbfl_compile.ir.text import printable
 from gbfl_compile.mining.choice import MANY_ROWS, Choice, used_columns
 from gbfl_compile.mining.memory import give_back, refuse_many_rows
@@ -178,7 +178,7 @@ def _read(
 ) -> tuple[str, Any, RowDraw | None]:
     """What the table is called, its rows, and which they are where some were drawn from a larger file."""
     if database is not None:
-        from gbfl_compile.tables.database import read_database_table
+        from gbfl_compile.tables.draw import read_database_table
 
         return table, read_database_table(database, table), None
     if not isinstance(table, str | os.PathLike):

@@ -17,9 +17,8 @@ from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.json import save
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
-from gbfl_compile.learning.explain.triplets import Triplets
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
+from gbfl_compile.learning.consistency import Triplets
 
 APPROVED = Program(
     ("age",), ("deny", "approve"), (Clause((Interval(0, 18.0),)),), split(0, leaf(0.25, 0.75), leaf(1.0, 0.0))

@@ -14,8 +14,7 @@ from gbfl_compile.cli import main
 from gbfl_compile.ir.batch import clause_column, evaluate_many
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.json import save
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 from gbfl_compile.ir.validate import validate
 from tests.auditing.tampering import CARD, TAMPERED_CARDS, TAMPERED_TREES, TREE
 from tests.programs import programs_with_rows

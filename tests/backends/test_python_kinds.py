@@ -11,8 +11,7 @@ from gbfl_compile.checking.artifact import prove_artifact
 from gbfl_compile.checking.run import compare, expectation
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program, leaf, split
 from tests.programs import programs_of_kinds
 
 LOANS = Program(

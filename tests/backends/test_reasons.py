@@ -16,10 +16,10 @@ from gbfl_compile.checking.artifact import prove_artifact
 from gbfl_compile.checking.readers import was_run
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.digest import digest, metadata_digest
 from gbfl_compile.ir.evaluate import evaluate
+from gbfl_compile.ir.json import digest, metadata_digest
 from gbfl_compile.ir.nodes import Program, Scorecard, Tree
-from gbfl_compile.ir.reasons import reasons_of, with_reasons
+from gbfl_compile.ir.text import reasons_of, with_reasons
 from gbfl_compile.passes import optimise
 from tests.backends.c.programs import STRICT, cc, needs_a_compiler, write
 from tests.backends.sql.programs import (

@@ -9,8 +9,7 @@ import numpy as np
 
 from gbfl_compile.backends import emit
 from gbfl_compile.backends.c import load_scorer
-from gbfl_compile.ir.nodes import Clause, OneOf, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, OneOf, Program, leaf, split
 from tests.bench import c_peers
 from tests.bench.shapes import clause_tree
 from tests.bench.timing import Timing, race

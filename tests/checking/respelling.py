@@ -7,8 +7,7 @@ from gbfl_compile.checking.reading.from_program import as_reading
 from gbfl_compile.checking.reading.nodes import And, Ask, Not, Or, Outcome, PointDecision, Reading, StepDecision, Test
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.intervals import Values, above, below
-from gbfl_compile.ir.nodes import Band, Clause, Interval, Leaf, Program, Scorecard, Split, Tree
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Band, Clause, Interval, Leaf, Program, Scorecard, Split, Tree, leaf, split
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.passes import optimise
 

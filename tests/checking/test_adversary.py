@@ -13,8 +13,7 @@ from gbfl_compile.backends import emit
 from gbfl_compile.checking.artifact import artifact_files, prove_artifact
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 from tests.checking.reader_artifacts import said_by_c, said_by_onnx
 
 

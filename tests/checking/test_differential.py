@@ -7,8 +7,7 @@ from gbfl_compile.backends import emit
 from gbfl_compile.checking.readers import read
 from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.ir.intervals import above, below
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 from tests.checking.reader_artifacts import said_by_python
 from tests.counts import count
 

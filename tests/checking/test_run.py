@@ -11,12 +11,11 @@ import pytest
 from gbfl_compile.backends import emit
 from gbfl_compile.backends.base import Predictor
 from gbfl_compile.backends.python import load
-from gbfl_compile.checking.folder import check_folder
+from gbfl_compile.checking.check import check_folder
 from gbfl_compile.checking.run import TargetVerdict, Verdict, compare, differing_rows, expectation
 from gbfl_compile.ir.batch import Answers, evaluate_many, label_array
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
-from gbfl_compile.learning.explain.triplets import Triplets
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
+from gbfl_compile.learning.consistency import Triplets
 from gbfl_compile.passes import optimise
 
 FEATURES = ("area", "radius", "texture")

@@ -12,8 +12,7 @@ from gbfl_compile.backends import folder_name
 from gbfl_compile.checking.artifact import prove_artifact
 from gbfl_compile.cli import main
 from gbfl_compile.cli.demo import TARGETS, VIEW_OPTIONS, _edits
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json import load
+from gbfl_compile.ir.json import digest, load
 
 PARTS = ("A TABLE", "A BLACK BOX", "RULES", "WHERE DECISIONS ARE MADE", "IN THE DATABASE", "EDITS THE VIEW", "ONE PAGE")
 

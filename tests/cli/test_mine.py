@@ -17,12 +17,10 @@ import pytest
 from gbfl_compile.cli import main
 from gbfl_compile.cli.init import FEATURES, loans
 from gbfl_compile.ir.batch import clause_column, evaluate_many
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json import load
+from gbfl_compile.ir.json import digest, load
 from gbfl_compile.ir.nodes import Leaf
 from gbfl_compile.learning.baselines import StandardTree
-from gbfl_compile.learning.consistency import consistency_on
-from gbfl_compile.learning.explain.triplets import load_triplets
+from gbfl_compile.learning.consistency import consistency_on, load_triplets
 from gbfl_compile.lowering import histogram
 from gbfl_compile.tables.read import feature_matrix, read_table
 

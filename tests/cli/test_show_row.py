@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 from gbfl_compile.cli import main
-from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.json import load, to_json
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.reasons import reason_of, with_reasons
-from gbfl_compile.ir.trees import leaf, split
-from gbfl_compile.learning.explain.triplets import Triplets, save_triplets
+from gbfl_compile.ir.json import digest, load, to_json
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
+from gbfl_compile.ir.text import reason_of, with_reasons
+from gbfl_compile.learning.consistency import Triplets, save_triplets
 
 TREE = Program(
     ("age", "the income"),

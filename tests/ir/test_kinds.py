@@ -10,13 +10,11 @@ from hypothesis import given, settings
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.json import from_json, to_json
+from gbfl_compile.ir.json import digest, from_json, to_json
 from gbfl_compile.ir.kinds import codebook, decode_rows, encode_row
-from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program
+from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program, leaf, split
 from gbfl_compile.ir.text import atom_text
-from gbfl_compile.ir.trees import leaf, split
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.passes import PASSES, optimise
 from tests.programs import programs_of_kinds, programs_of_kinds_with_rows

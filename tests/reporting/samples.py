@@ -4,9 +4,8 @@ import itertools
 import math
 import random
 
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.json import digest
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 from gbfl_compile.ir.validate import validate
 
 HOSTILE = "<script>alert(1)</script>"

@@ -13,11 +13,9 @@ from hypothesis import strategies as st
 
 from gbfl_compile.cli import main
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json import save
-from gbfl_compile.ir.nodes import Program
-from gbfl_compile.ir.trees import leaf, split
-from gbfl_compile.learning.explain.triplets import Triplets, save_triplets
+from gbfl_compile.ir.json import digest, save
+from gbfl_compile.ir.nodes import Program, leaf, split
+from gbfl_compile.learning.consistency import Triplets, save_triplets
 from gbfl_compile.reporting.page import ReportInputs, render_page
 from tests.programs import programs_with_rows
 from tests.reporting.samples import (

@@ -35,8 +35,7 @@ from gbfl_compile.auditing.view.view import (
 from gbfl_compile.checking.artifact import ArtifactProof
 from gbfl_compile.checking.general.sql import TextLayout, other_columns, read_sql
 from gbfl_compile.checking.readers import ReadArtifact
-from gbfl_compile.checking.reading.nodes import Reading, Unread
-from gbfl_compile.checking.reading.work_limit import limit_work
+from gbfl_compile.checking.reading.nodes import Reading, Unread, limit_work
 from gbfl_compile.checking.strict.sql import ExpectedText, read_strict_view, refuse_conversions
 from gbfl_compile.databases.base import Database
 from gbfl_compile.databases.catalog import Column

@@ -13,13 +13,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal
 from typing import Any, assert_never
 
 import numpy as np
 
-from gbfl_compile.auditing.compare import Prover
 from gbfl_compile.checking.artifact import ArtifactProof, ProofAnswer, prove_readings
 from gbfl_compile.checking.prove.findings import Counterexample, Proof
 from gbfl_compile.checking.reading.evaluate import run_reading
@@ -327,23 +326,24 @@ def _as_number(value: Any, name: str) -> float:
         raise BadInput(f"feature {name!r}: {value!r} is not a number") from None
 
 
-def prove_on_columns(
-    columns: Sequence[Column | None], readings: Sequence[Reading], kinds: tuple[Kind, ...] = ()
-) -> Prover:
+@dataclass(frozen=True, slots=True)
+class ColumnProver:
     """A prover for rows that the columns can hold. Where a proof over all doubles exists, that is the proof."""
-    domains = Domains(columns, readings, kinds)
 
-    def prove(program: Program, matched: tuple[Reading, ...], budget_seconds: float) -> ArtifactProof:
-        proof = prove_readings(program, matched, budget_seconds)
+    domains: Domains
+
+    def __call__(self, program: Program, readings: tuple[Reading, ...], budget_seconds: float, /) -> ArtifactProof:
+        """The proof."""
+        proof, domains = prove_readings(program, readings, budget_seconds), self.domains
         if proof.answer != "counterexample":
             return proof
         proofs = [
             prove_readings(domains.program(program, each.nan_features), (domains.reading(each),), budget_seconds)
-            for each in matched
+            for each in readings
         ]
         places = tuple(
             (place, _on_values(domains, program, reading, proof))
-            for reading, each in zip(matched, proofs, strict=True)
+            for reading, each in zip(readings, proofs, strict=True)
             for place, proof in each.places
         )
         order: tuple[ProofAnswer, ...] = ("counterexample", "unread", "undecided", "proved")
@@ -351,7 +351,17 @@ def prove_on_columns(
         worst = next((answers[word] for word in order if word in answers), proofs[0])
         return ArtifactProof(worst.answer, worst.reason, places, program.features)
 
-    return prove
+    def possible(self, reading: Reading, rows: Matrix) -> Matrix:
+        """The rows as the columns hold them."""
+        held = [self.domains.row(row, reading.nan_features) for row in rows.tolist()]
+        return np.array(list(dict.fromkeys(held)), dtype=np.float64)
+
+
+def prove_on_columns(
+    columns: Sequence[Column | None], readings: Sequence[Reading], kinds: tuple[Kind, ...] = ()
+) -> ColumnProver:
+    """A prover for rows that the columns can hold."""
+    return ColumnProver(Domains(columns, readings, kinds))
 
 
 def _on_values(domains: Domains, program: Program, reading: Reading, proof: Proof) -> Proof:

@@ -31,10 +31,8 @@ from gbfl_compile.checking.run import PROBABILITY_BOUND, Execution
 from gbfl_compile.databases.base import Missing
 from gbfl_compile.databases.catalog import Column, time_limit
 from gbfl_compile.ir.batch import Answers, Matrix, evaluate_many
-from gbfl_compile.ir.nodes import Label, Program, Tree
-from gbfl_compile.ir.reasons import leaf_reasons, rule_reasons
-from gbfl_compile.ir.text import printable
-from gbfl_compile.ir.trees import leaf_numbers
+from gbfl_compile.ir.nodes import Label, Program, Tree, leaf_numbers
+from gbfl_compile.ir.text import leaf_reasons, printable, rule_reasons
 
 Outputs = Sequence[tuple[str, str]]
 """(kind, column): label, probabilities, score, leaf or reason."""

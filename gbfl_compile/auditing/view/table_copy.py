@@ -27,11 +27,11 @@ from gbfl_compile.auditing.view.domains import (
     with_short_texts,
 )
 from gbfl_compile.auditing.view.view import View
+from gbfl_compile.backends.sql.conditions import moment_text
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.backends.sql.text import string
-from gbfl_compile.backends.sql.words import moment_text
 from gbfl_compile.checking.prove.findings import Counterexample
-from gbfl_compile.checking.witnesses.rows import rows_to_run
+from gbfl_compile.checking.witnesses import rows_to_run
 from gbfl_compile.databases.base import ROW, Database, Missing
 from gbfl_compile.databases.catalog import Catalog, Column, TableName, time_limit
 from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost, TimeLimitReached

@@ -13,7 +13,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never
 
-from gbfl_compile.backends.base import Artifact, Availability, Backend, Options, Predictor, take_options
+from gbfl_compile.backends.base import Artifact, Availability, Backend, Options, Predictor, render, take_options
 from gbfl_compile.backends.c.codes import kind_values, require_exact
 from gbfl_compile.backends.c.expressions import (
     HEADERS_OF_C,
@@ -32,14 +32,11 @@ from gbfl_compile.backends.c.expressions import (
 )
 from gbfl_compile.backends.c.kernels import batch_values, choose
 from gbfl_compile.backends.c.project import LAYOUTS, golden_vectors, layout_files
-from gbfl_compile.backends.render import render
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files import resource_folder
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.nodes import Band, Label, Leaf, Program, Scorecard, Split, Tree
-from gbfl_compile.ir.reasons import reasons_of
-from gbfl_compile.ir.text import readable
-from gbfl_compile.ir.trees import deep_splits, leaf_numbers
+from gbfl_compile.ir.json import digest
+from gbfl_compile.ir.nodes import Band, Label, Leaf, Program, Scorecard, Split, Tree, deep_splits, leaf_numbers
+from gbfl_compile.ir.text import readable, reasons_of
 from gbfl_compile.version import GENERATOR
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import math
 import random
 from dataclasses import dataclass
 
+from gbfl_compile.backends.base import render
 from gbfl_compile.backends.c.expressions import Real
-from gbfl_compile.backends.render import render
 from gbfl_compile.ir.evaluate import Answer, evaluate
 from gbfl_compile.ir.float32 import float32_at_or_above, float32_at_or_below
 from gbfl_compile.ir.intervals import above, below

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from gbfl_compile.backends.base import Availability, Predictor
-from gbfl_compile.backends.onnx.inputs import Input, inputs_of
+from gbfl_compile.backends.onnx.graph import Input, inputs_of
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files.atomic import read_whole
 from gbfl_compile.ir.kinds import Value, plain_value

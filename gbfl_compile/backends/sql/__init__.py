@@ -17,8 +17,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from gbfl_compile.backends.base import Artifact, Availability, Backend, Options
-from gbfl_compile.backends.render import render
+from gbfl_compile.backends.base import Artifact, Availability, Backend, Options, render
 from gbfl_compile.backends.sql.dialect import Dialect
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.backends.sql.forms import dbt_schema, function_name, script_text, statements
@@ -26,7 +25,7 @@ from gbfl_compile.backends.sql.options import Layout, layout
 from gbfl_compile.backends.sql.run import HEADER, load
 from gbfl_compile.backends.sql.text import comment
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.json import digest
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.ir.text import readable
 from gbfl_compile.version import GENERATOR

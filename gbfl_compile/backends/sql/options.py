@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast, get_args
 
 from gbfl_compile.backends.base import Options
+from gbfl_compile.backends.sql.conditions import refuse_kinds
 from gbfl_compile.backends.sql.dialect import Dialect, Form
 from gbfl_compile.backends.sql.text import identifier
-from gbfl_compile.backends.sql.words import refuse_kinds
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Atom, Label, OneOf, Program, Scorecard
-from gbfl_compile.ir.reasons import reasons_of
-from gbfl_compile.ir.text import label_text
+from gbfl_compile.ir.text import label_text, reasons_of
 
 Kind: TypeAlias = Literal["label", "probabilities", "score", "leaf", "reason"]
 

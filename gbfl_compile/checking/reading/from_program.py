@@ -19,11 +19,10 @@ from gbfl_compile.checking.reading.nodes import (
     Test,
 )
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.intervals import Texts, code_values, tested_values, whole_values
+from gbfl_compile.ir.json import digest
 from gbfl_compile.ir.kinds import Codebook, codebook
-from gbfl_compile.ir.nodes import Atom, Clause, Kind, Label, Leaf, Program, Scorecard, Split, Tree
-from gbfl_compile.ir.trees import leaf_numbers
+from gbfl_compile.ir.nodes import Atom, Clause, Kind, Label, Leaf, Program, Scorecard, Split, Tree, leaf_numbers
 
 
 def as_reading(program: Program, book: Codebook | None = None) -> Reading:

@@ -23,7 +23,7 @@ from gbfl_compile.files.atomic import read_whole, refuse_bomb
 
 if TYPE_CHECKING:
     from gbfl_compile.ir.batch import Matrix
-    from gbfl_compile.ir.columns import Columns
+    from gbfl_compile.ir.kinds import Columns
     from gbfl_compile.tables.palettes import Palette
 
 Kind = Literal["mlp", "gbm", "forest"]
@@ -124,7 +124,7 @@ def train(kind: Kind, x: Any, y: Any, seed: int, columns: Columns | None = None)
 
     with threadpool_limits(1):
         if columns is not None:
-            from gbfl_compile.learning.black_box.on_codes import train_on_codes
+            from gbfl_compile.learning.tables import train_on_codes
 
             return LoadedBlackBox(train_on_codes(kind, x, y, columns, seed), kind, takes_codes=True)
         return LoadedBlackBox(_fit(kind, x, y, seed), kind)

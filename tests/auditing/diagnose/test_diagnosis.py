@@ -126,7 +126,7 @@ def test_a_fitted_interval_has_what_is_wanted_and_nothing_unwanted(drawn):
 
     column = np.array([value for value, _ in drawn])
     wanted, unwanted = (np.array([how == word for _, how in drawn]) for word in ("in", "out"))
-    found = clause.fit_interval(Interval(0, 0.1, 50.0), column, wanted, unwanted)
+    found = clause.fit_atom(Interval(0, 0.1, 50.0), column, wanted, unwanted)
     if found is not None:
         holds = atom_column(found.atom, column)
         assert holds[wanted].all()

@@ -10,8 +10,7 @@ import pytest
 from gbfl_compile.auditing.scored import ScoredOptions, audit_scored
 from gbfl_compile.auditing.scored.drift import FLOOR, drift, population_stability_index
 from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 from gbfl_compile.lowering import histogram
 from gbfl_compile.mining.summary import distributions
 

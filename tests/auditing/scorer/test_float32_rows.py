@@ -11,8 +11,7 @@ from gbfl_compile.backends.base import Predictor
 from gbfl_compile.checking.run import compare, expectation
 from gbfl_compile.checking.witnesses import find_witnesses
 from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 
 
 def narrow_programs(count):

@@ -12,10 +12,8 @@ from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.backends import emit
 from gbfl_compile.cli import main
 from gbfl_compile.databases import availability, from_connection, scratch
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json import save
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.json import digest, save
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.reporting.page import ReportInputs, render_page
 from tests.auditing.tampering import TAMPERED_TREES, TREE

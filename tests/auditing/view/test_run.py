@@ -15,8 +15,8 @@ from gbfl_compile.checking.witnesses import witnesses
 from gbfl_compile.cli import main
 from gbfl_compile.databases import availability, from_connection, scratch
 from gbfl_compile.ir.json import save
-from gbfl_compile.ir.reasons import with_reasons
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import leaf, split
+from gbfl_compile.ir.text import with_reasons
 from gbfl_compile.ir.validate import validate
 from tests.auditing.tampering import CARD, TREE
 from tests.auditing.view.cases import make_view

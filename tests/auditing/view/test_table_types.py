@@ -9,8 +9,7 @@ from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.verdict import verdict_lines
 from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.databases import availability, scratch
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 from tests.auditing.view.cases import make_view
 
 ENGINES = ("sqlite", "duckdb", "postgres")

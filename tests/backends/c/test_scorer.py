@@ -12,9 +12,8 @@ import pytest
 
 from gbfl_compile.backends import emit
 from gbfl_compile.backends.c import available, load, load_scorer
-from gbfl_compile.backends.c.build import build_extension, cache_folder
+from gbfl_compile.backends.c.build import build_extension, cache_folder, size_table
 from gbfl_compile.backends.c.inputs import Columns, Rows, as_input
-from gbfl_compile.backends.c.size import size_table
 from gbfl_compile.checking.run import compare, expectation
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.batch import evaluate_many

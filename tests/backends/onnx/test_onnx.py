@@ -16,11 +16,9 @@ from gbfl_compile.checking.witnesses import witnesses
 from gbfl_compile.cli import main
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json import save
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.json import digest, save
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree, leaf, split
 from gbfl_compile.ir.text import readable
-from gbfl_compile.ir.trees import leaf, split
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.tables.read import read_table
 from tests.ir.test_float32 import programs_with_float32_rows

@@ -8,9 +8,8 @@ from gbfl_compile.backends.sql.run import fetch_answers, read_script, run
 from gbfl_compile.checking.run import differing_rows
 from gbfl_compile.checking.witnesses import witnesses
 from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.reasons import with_reasons
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
+from gbfl_compile.ir.text import with_reasons
 
 TREE = Program(
     ("age", "income"),

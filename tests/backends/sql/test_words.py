@@ -14,8 +14,7 @@ from gbfl_compile.backends.sql.score import score_in_database
 from gbfl_compile.checking.artifact import prove_artifact
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, leaf, split
 from tests.backends.sql.programs import HOSTILE
 from tests.backends.sql.words import (
     CARD,

@@ -20,8 +20,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.intervals import above, below
 from gbfl_compile.ir.kinds import codebook
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Split, Tree
-from gbfl_compile.ir.trees import leaf_numbers
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Split, Tree, leaf_numbers
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.passes import optimise
 from tests.checking.prove.test_labels import rule_set

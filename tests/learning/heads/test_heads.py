@@ -9,8 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from gbfl_compile.ir.batch import clause_column, evaluate_many
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split
-from gbfl_compile.ir.trees import paths
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, paths
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.learning.classifier import GBFLClassifier
 from gbfl_compile.learning.consistency import consistency

@@ -15,8 +15,7 @@ from typing import Any, TypeAlias, assert_never
 
 from gbfl_compile.checking.general.sql.logic import FALSE, TRUE, Among, Both, Either, Formula, Sign, both, either
 from gbfl_compile.checking.general.sql.values import Column, Constant, Other, Value
-from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.checking.reading.work_limit import pay
+from gbfl_compile.checking.reading.nodes import Unread, pay
 from gbfl_compile.ir.intervals import above, below
 
 MOST_BRANCHES = 500

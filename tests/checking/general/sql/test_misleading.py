@@ -7,8 +7,7 @@ from gbfl_compile.checking.artifact import prove_artifact
 from gbfl_compile.checking.general.sql import TextLayout, read_sql
 from gbfl_compile.checking.general.sql.engines import ENGINES
 from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 
 EVERY = tuple(ENGINES)
 ANSWERS = split(0, leaf(0.0, 1.0), leaf(1.0, 0.0))

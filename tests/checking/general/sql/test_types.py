@@ -9,8 +9,7 @@ from gbfl_compile.backends import emit
 from gbfl_compile.checking.artifact import prove_artifact
 from gbfl_compile.checking.general.sql import TextLayout, read_sql
 from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 
 CLAUSES = (Clause((Interval(0, 30000.0),)), Clause((Interval(1, None, 0.4),)))
 LOANS = Program(

@@ -9,7 +9,7 @@ from gbfl_compile.backends import emit
 from gbfl_compile.checking.artifact import prove_readings
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.strict.c import read_strict_c
-from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.json import digest
 from gbfl_compile.ir.nodes import Scorecard
 from tests.checking.reader_artifacts import said_by_c
 

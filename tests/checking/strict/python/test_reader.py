@@ -8,8 +8,7 @@ from gbfl_compile.backends import emit
 from gbfl_compile.checking.readers import read
 from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 from tests.backends.c.programs import CARD, TREE
 from tests.checking.reader_artifacts import findings, said_by_python
 

@@ -5,9 +5,8 @@ import pytest
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.strict.sql import expected_of, read_strict, read_strict_view
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.reasons import with_reasons
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
+from gbfl_compile.ir.text import with_reasons
 from tests.backends.sql.programs import CARD, THREE, TREE
 from tests.checking.strict.sql.cases import LABELS, RUN, SMALL, body_of, everything, strict, text_of, verdict
 

@@ -20,8 +20,7 @@ from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.kinds import Codebook, encode_row
-from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program, leaf, split
 from tests.backends.sql.words import EACH, HOSTILE_COLUMNS, hostile_table, random_program, witness_rows
 from tests.checking.strict.sql.cases import FORMS, RUN, body_of, edited, everything, strict, text_of, verdict
 
