@@ -6,8 +6,8 @@ Artifacts are on disk as `D/<target>/NAME.<ext>`, written together, found again 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +19,7 @@ from gbfl_compile.backends.onnx import BACKEND as ONNX
 from gbfl_compile.backends.python import BACKEND as PYTHON
 from gbfl_compile.backends.sql import BACKENDS as SQL
 from gbfl_compile.errors import BadInput, GbflError
-from gbfl_compile.files.atomic import refuse_leading_out
+from gbfl_compile.files.atomic import refuse_leading_out, temporary_folder, write_whole
 from gbfl_compile.files.folders import files_together, one_writer
 from gbfl_compile.files.formats import shell_command, wrong_file
 from gbfl_compile.ir.json import as_program, digest
@@ -104,6 +104,20 @@ def write_artifacts(artifacts: Sequence[Artifact], out: Path) -> list[tuple[Path
     return [
         tuple(folder / name for name in artifact.files) for artifact, folder in zip(artifacts, folders, strict=True)
     ]
+
+
+@contextmanager
+def temporary_artifacts(artifacts: Sequence[Artifact], purpose: str) -> Iterator[dict[str, Path]]:
+    """Artifacts in a folder that is gone after the block: for each target, the file to load."""
+    folders = {artifact.target: folder_name(artifact.target) for artifact in artifacts}
+    main_files = {artifact.target: f"{artifact.name}{backend(artifact.target).extension}" for artifact in artifacts}
+    with temporary_folder(purpose) as out:
+        for artifact in artifacts:
+            for name, content in artifact.files.items():
+                path = out / folders[artifact.target] / name
+                refuse_leading_out(path, out)
+                write_whole(path, content)
+        yield {target: out / folders[target] / name for target, name in main_files.items()}
 
 
 def artifact_folders(out: Path) -> dict[str, Path]:

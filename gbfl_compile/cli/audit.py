@@ -41,7 +41,11 @@ if TYPE_CHECKING:
 )
 @click.option("--view", multiple=True, help="A view in the database; may be repeated.")
 @click.option(
-    "--column", "columns", multiple=True, metavar="FEATURE=COLUMN", help="A feature's column, if its name differs."
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="FEATURE=COLUMN",
+    help="A feature's column, if its name differs, or the SQL expression that computes it.",
 )
 @click.option(
     "--class",

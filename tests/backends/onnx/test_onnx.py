@@ -57,7 +57,7 @@ def loaded(program, folder, **options):
 
 def fed(made, rows):
     """The rows as the model takes them."""
-    names = [given_.name for given_ in made.graph.input]
+    names = [each.name for each in made.graph.input]
     return {"input": rows} if names == ["input"] else {name: rows[:, [i]] for i, name in enumerate(names)}
 
 
