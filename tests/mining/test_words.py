@@ -184,7 +184,7 @@ def test_an_artifact_knows_the_marks_and_the_needed_columns_of_its_program(tmp_p
         out=tmp_path / "m.json",
         note=quiet,
     ).program
-    used = [name for name, asked in zip(program.features, used_features(program), strict=True) if asked]
+    used = [name for name, is_used in zip(program.features, used_features(program), strict=True) if is_used]
     assert len(used) < len(program.features)
     assert "income" in used
     table[[*used, "default"]].to_csv(tmp_path / "some.csv", index=False)
