@@ -30,7 +30,7 @@ from gbfl_compile.learning.explain.explanations import (
 )
 from gbfl_compile.learning.explain.nearest import with_examples
 from gbfl_compile.learning.explain.parallel import explain_in_units
-from gbfl_compile.learning.fit import HeadKind, Recipe, TreeMode, fit_head
+from gbfl_compile.learning.fit import KAPPAS, HeadKind, Recipe, TreeMode, fit_head, try_recipes
 from gbfl_compile.learning.prepare import (
     USUAL_METHODS,
     by_method,
@@ -50,7 +50,6 @@ from gbfl_compile.learning.prepare import (
 )
 from gbfl_compile.learning.rule_table import changes, reasons, rule_table
 from gbfl_compile.learning.tables import as_frame, table_rows, take_table, training_table, validate_training
-from gbfl_compile.learning.tuning import KAPPAS, try_recipes
 
 FEW_ROWS = 2000
 """With fewer training rows than this, a large model learns them by heart."""

@@ -1,16 +1,141 @@
-"""Local consistency (equations 3-4): counts of predictions, so that every model and target is measured alike."""
+"""Local consistency (equations 3-4): counts of predictions, so that every model and target is measured alike.
+
+Triplets, rows x with their PP and PN, are kept on disk, so that any target's local consistency can be measured.
+"""
 
 from __future__ import annotations
 
+import json
+import math
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.learning.explain.triplets import Triplets
+from gbfl_compile.files.atomic import whole_file
+from gbfl_compile.files.npz import read_arrays
+from gbfl_compile.ir.batch import recode_rows
+from gbfl_compile.ir.kinds import Codebook, codebook
+from gbfl_compile.ir.nodes import Kind, Program
+
+ARRAYS = ("x", "pp", "pn", "has_pp", "has_pn", "label", "features")
+
+
+@dataclass(frozen=True, slots=True)
+class Triplets:
+    """x, PP and PN row by row. Where no PP or PN was found its flag is False and the row repeats x."""
+
+    x: NDArray[np.float64]
+    pp: NDArray[np.float64]
+    pn: NDArray[np.float64]
+    has_pp: NDArray[np.bool_]
+    has_pn: NDArray[np.bool_]
+    label: NDArray[Any]
+    """The black box's class of x, as the original label."""
+    features: tuple[str, ...]
+    kinds: tuple[Kind, ...] = ()
+    """Of the features, where some are words or dates or values are missing (NaN)."""
+    texts: tuple[tuple[str, ...], ...] = ()
+    """Which texts the codes of each category mean, from 1 on."""
+
+    def in_book(self, book: Codebook) -> Triplets:
+        """The same with the codes of a book that lists all of their texts."""
+        x, pp, pn = (recode_rows(self.kinds, points, self.texts, book) for points in (self.x, self.pp, self.pn))
+        return replace(self, x=x, pp=pp, pn=pn, texts=book.texts)
+
+
+def save_triplets(path: Path, triplets: Triplets) -> None:
+    """Write triplets as NPZ, whole or not at all, readable without pickle."""
+    label = np.asarray(triplets.label)
+    if label.dtype.kind == "O":
+        kinds = {type(value) for value in label.tolist()}
+        if len(kinds) == 1 and kinds <= {int, bool, str, float}:
+            label = np.array(label.tolist())
+    if label.dtype.kind not in "iubUf":
+        raise BadInput(f"labels of type {label.dtype} cannot be stored: use numbers or text")
+    columns: dict[str, Any] = (
+        {"columns": np.array(json.dumps([triplets.kinds, triplets.texts]))} if triplets.kinds else {}
+    )
+    with whole_file(path) as partial, partial.open("wb") as file:
+        np.savez_compressed(
+            file,
+            **columns,
+            x=triplets.x,
+            pp=triplets.pp,
+            pn=triplets.pn,
+            has_pp=triplets.has_pp,
+            has_pn=triplets.has_pn,
+            label=label,
+            features=np.array(triplets.features, dtype=np.str_),
+        )
+
+
+def load_triplets(path: Path) -> Triplets:
+    """Read a triplet file strictly: every array, of its kind and shape, and nothing else."""
+    arrays = read_arrays(path, ARRAYS, "triplets", ("columns",))
+    _check_arrays(path, arrays)
+    x, pp, pn = (arrays[name].astype(np.float64) for name in ("x", "pp", "pn"))
+    features = tuple(str(name) for name in arrays["features"])
+    loaded = Triplets(x, pp, pn, arrays["has_pp"], arrays["has_pn"], arrays["label"], features)
+    if "columns" not in arrays:
+        _check_values(path, loaded)
+        return loaded
+    try:
+        kinds, texts = json.loads(str(arrays["columns"]))
+        loaded = replace(loaded, kinds=tuple(kinds), texts=tuple(map(tuple, texts)))
+        listed = [text for own in loaded.texts for text in own]
+        fits = len(loaded.kinds) == len(loaded.texts) == len(features) and set(kinds) <= set(get_args(Kind))
+    except (ValueError, TypeError, RecursionError):
+        raise BadInput(f"{path}: what it says of its columns cannot be read") from None
+    if not fits or not all(isinstance(text, str) for text in listed):
+        raise BadInput(f"{path}: what it says of its columns does not fit {len(features)} features")
+    _check_values(path, loaded)
+    return loaded
+
+
+def triplets_for(program: Program, source: Triplets | str | os.PathLike[str]) -> Triplets:
+    """Triplets of a program, as they are or from a file; the codes of texts begin with the program's own."""
+    triplets = source if isinstance(source, Triplets) else load_triplets(Path(source))
+    number: Kind = "number"
+    kinds = triplets.kinds or (number,) * len(triplets.features)
+    if triplets.features != program.features or kinds != (program.kinds or (number,) * len(program.features)):
+        where = "the triplets" if isinstance(source, Triplets) else source
+        raise BadInput(f"{where}: its features are not the program's, make triplets for this program")
+    return triplets.in_book(codebook(program).with_texts(triplets.texts)) if program.kinds else triplets
+
+
+def _check_arrays(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
+    if arrays["x"].ndim != 2:
+        raise BadInput(f"{path}: x has shape {arrays['x'].shape}, not [rows, features]")
+    rows, width = arrays["x"].shape
+    shapes = {"pp": (rows, width), "pn": (rows, width), "features": (width,)}
+    for name in ARRAYS[1:]:
+        shape = shapes.get(name, (rows,))
+        if arrays[name].shape != shape:
+            raise BadInput(f"{path}: {name} has shape {arrays[name].shape} where x asks for {shape}")
+    kinds = {"x": "fiu", "pp": "fiu", "pn": "fiu", "has_pp": "b", "has_pn": "b", "label": "iubUf", "features": "U"}
+    for name, allowed in kinds.items():
+        if arrays[name].dtype.kind not in allowed:
+            raise BadInput(f"{path}: {name} is of type {arrays[name].dtype}, which triplets cannot have")
+    if "columns" in arrays and (arrays["columns"].shape != () or arrays["columns"].dtype.kind != "U"):
+        raise BadInput(f"{path}: what it says of its columns is no text")
+
+
+def _check_values(path: Path, triplets: Triplets) -> None:
+    for name, points in (("x", triplets.x), ("pp", triplets.pp), ("pn", triplets.pn)):
+        if not (np.isfinite(points) | (np.isnan(points) if triplets.kinds else False)).all():
+            raise BadInput(f"{path}: {name} holds a value that is not a finite number")
+        for feature, kind in enumerate(triplets.kinds):
+            values = points[~np.isnan(points[:, feature]), feature]
+            most = {"category": len(triplets.texts[feature]), "boolean": 1}.get(kind, math.inf)
+            least = -math.inf if most == math.inf else 0
+            if kind != "number" and not ((values == np.rint(values)) & (values >= least) & (values <= most)).all():
+                raise BadInput(f"{path}: {name} holds a value that is no {kind}: {triplets.features[feature]!r}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from gbfl_compile.learning.black_box.ask import BackgroundCall, BlackBox, Origin
 from gbfl_compile.learning.black_box.load import KINDS, Kind, LoadedBlackBox, obtain_black_box
 from gbfl_compile.learning.calibration import Probabilities
 from gbfl_compile.learning.classifier import FEW_ROWS, GBFLClassifier
+from gbfl_compile.learning.consistency import Triplets, save_triplets
 from gbfl_compile.learning.explain.checkpoints import rows_per_unit, units_of
 from gbfl_compile.learning.explain.explanations import (
     Domain,
@@ -40,7 +41,6 @@ from gbfl_compile.learning.explain.explanations import (
 )
 from gbfl_compile.learning.explain.nearest import with_examples
 from gbfl_compile.learning.explain.parallel import explain_in_units
-from gbfl_compile.learning.explain.triplets import Triplets, save_triplets
 from gbfl_compile.learning.figures import (
     as_input,
     baseline_figures,
@@ -190,7 +190,7 @@ def mine(
     choice = Choice(target, tuple(drop), tuple(features), wanted, marks, missing)
     sample = read_sample(table, choice, database=database, most=rows, seed=seed, memory=options.memory)
     if sample.columns is not None:
-        _refuse_for_words(explainer, triplets, sample)
+        _refuse_for_words(explainer, sample)
     for line in sample.notes:
         note(line)
     _refuse_absent_features(options, sample.features)
@@ -199,6 +199,9 @@ def mine(
     )
     with _checkpoint(program_file, checkpoint) as folder:
         mined = mine_sample(sample, obtain, options, folder, progress)
+        if sample.columns is not None:
+            kept = replace(mined.triplets, kinds=sample.columns.kinds, texts=sample.columns.book.texts)
+            mined = replace(mined, triplets=kept)
         if program_file is not None:
             save(mined.program, program_file)
         if triplets is not None:
@@ -206,7 +209,7 @@ def mine(
     return mined
 
 
-def _refuse_for_words(explainer: str, triplets: Any, sample: Sample) -> None:
+def _refuse_for_words(explainer: str, sample: Sample) -> None:
     """Refuse what does not exist for tables with words or gaps, before the long work."""
     columns = sample.columns
     assert columns is not None  # noqa: S101 - it is called for such tables alone
@@ -214,8 +217,6 @@ def _refuse_for_words(explainer: str, triplets: Any, sample: Sample) -> None:
     what = f"{words[0]!r} is a {columns.kinds[columns.features.index(words[0])]}" if words else "it has missing values"
     if "macem" in methods_of(explainer):
         raise BadInput(f"--explainer macem: {sample.name}: {what}, and macem needs numbers: use greedy")
-    if triplets is not None:
-        raise BadInput(f"--triplets: {sample.name}: {what}, and a file of triplets holds numbers alone: leave it out")
 
 
 def _refuse_unknown(name: str, value: str | None, known: tuple[str | None, ...]) -> None:

@@ -18,13 +18,13 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.learning.black_box.on_codes import OnPreparedRows, preparation_of
 from gbfl_compile.learning.classifier import GBFLClassifier
 from gbfl_compile.learning.explain.domain import table_domain
 from gbfl_compile.learning.explain.explanations import concatenate
 from gbfl_compile.learning.explain.table_values import breaks_pairs, differ
 from gbfl_compile.learning.figures import calibration_by_chance, calibration_error, held_out_figures
 from gbfl_compile.learning.prepare import shared_classes
+from gbfl_compile.learning.tables import OnPreparedRows, preparation_of
 from gbfl_compile.mining.choice import Choice
 from gbfl_compile.mining.pipeline import mine
 from gbfl_compile.mining.table import read_sample
