@@ -125,12 +125,12 @@ def compare_readings(
         verdict,
         changes=_told_changes(frame, counterexample, prove),
         region=_possible_region(frame, counterexample, prove),
-        moves=None if inputs.data is None else row_moves(_counted(inputs, matched, frame), inputs.data),
+        moves=None if inputs.data is None else row_moves(_frame_to_count(inputs, matched, frame), inputs.data),
         consistency=None if inputs.triplets is None else consistency_pair(frame, inputs.triplets),
     )
 
 
-def _counted(inputs: AuditInput, readings: Sequence[Reading], frame: Frame) -> Frame:
+def _frame_to_count(inputs: AuditInput, readings: Sequence[Reading], frame: Frame) -> Frame:
     """The side on which rows of data are counted: their missing values are NULL, and none is NaN."""
     if not frame.reading.nan_features:
         return frame

@@ -123,10 +123,10 @@ def find_mend(
         text = texts[name]
         if is_mended(name, f"{text[: edit.start]}{edit.new}{text[edit.end :]}"):
             return _mend(name, text, edit, parts[name])
-        told = _mend(name, text, edit, parts[name])
-        places = text.count(told.old) if told.old else 1  # the same comparison may be written for every column
-        if places > 1 and is_mended(name, text.replace(told.old, told.new)):
-            return replace(told, places=places)
+        mend = _mend(name, text, edit, parts[name])
+        places = text.count(mend.old) if mend.old else 1  # the same comparison may be written for every column
+        if places > 1 and is_mended(name, text.replace(mend.old, mend.new)):
+            return replace(mend, places=places)
     return None
 
 

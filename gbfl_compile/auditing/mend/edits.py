@@ -151,13 +151,13 @@ def _other_texts(parts: DeployedText) -> Iterator[Edit]:
         own = token.text[1:-1].replace("''", "'")
         for other in labels if own in labels else dict.fromkeys(words):
             if other != own:
-                yield Edit(token.start, token.end, _quoted(other), 2)
+                yield Edit(token.start, token.end, _text_literal(other), 2)
         for other in dict.fromkeys(words):
             if own in words and other != own:
-                yield Edit(token.end, token.end, f", {_quoted(other)}", 3)
+                yield Edit(token.end, token.end, f", {_text_literal(other)}", 3)
 
 
-def _quoted(text: str) -> str:
+def _text_literal(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
@@ -309,4 +309,4 @@ def _rules(parts: DeployedText, hint: Hint) -> Iterator[str]:
             continue
         text = _clause_text(parts, parts.program.clauses[node.clause])
         if text is not None:
-            yield f"WHEN {text} THEN {_quoted(str(parts.program.classes[answer.winner]))}"
+            yield f"WHEN {text} THEN {_text_literal(str(parts.program.classes[answer.winner]))}"

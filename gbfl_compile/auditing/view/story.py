@@ -65,7 +65,7 @@ def with_view_story(
         return verdict
     try:
         with time_limit(view.database, view.catalog, inputs.time_limit) as database:
-            return _told(inputs, replace(view, database=database), label, verdict, places)
+            return _show(inputs, replace(view, database=database), label, verdict, places)
     except (CannotRun, Unread, BadInput):
         return verdict  # what is known of the difference is in the report already
 
@@ -100,7 +100,7 @@ def with_mended_view(
     )
 
 
-def _told(inputs: AuditInput, view: View, label: str, verdict: DeployedVerdict, places: Places) -> DeployedVerdict:
+def _show(inputs: AuditInput, view: View, label: str, verdict: DeployedVerdict, places: Places) -> DeployedVerdict:
     story, region = verdict.story or Story(), verdict.region
     assert region is not None  # noqa: S101 - the caller has looked
     pair = None if verdict.proof is None else first_counterexample(verdict.readings, verdict.proof)
@@ -148,9 +148,9 @@ def _key(view: View, table: TableName, places: Places) -> str | None:
     """A column of the table that the view passes on and that is no feature."""
     columns = view.layers.bases[table].columns if view.layers is not None and table in view.layers.bases else ()
     features = {place[1].name for place in places if place is not None}
-    given = set(view.columns or ())
+    passed_on = set(view.columns or ())
     return next(
-        (column.name for column in columns if column.name in given and column.name not in features),
+        (column.name for column in columns if column.name in passed_on and column.name not in features),
         None,
     )
 
