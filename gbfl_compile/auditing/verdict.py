@@ -219,8 +219,8 @@ def verdict_form(one: DeployedVerdict, source: str) -> dict[str, Any]:
         ],
         "region": None if one.region is None else region_form(one.region),
         "moved": None if one.moves is None else moves_form(one.moves),
+        "story": None if one.story is None else story_form(one.story),
     }
-    form |= {} if one.story is None else {"story": story_form(one.story)}
     optional = {name: getattr(one, name) for name in OPTIONAL}
     return form | {
         name: list(value) if isinstance(value, tuple) else dict(value) if isinstance(value, Mapping) else value
