@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 import marshal
 import re
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from importlib.util import MAGIC_NUMBER, source_hash
 from pathlib import Path
 
 from gbfl_compile.auditing.compare import AuditInput, OverDoubles, Prover, compare_readings, weaker_without_run
+from gbfl_compile.auditing.evidence import fingerprint_of
 from gbfl_compile.auditing.mend import feature_columns, with_mend
 from gbfl_compile.auditing.verdict import DeployedVerdict
 from gbfl_compile.backends import backend
@@ -36,10 +36,9 @@ def audit_file(inputs: AuditInput, path: Path, dialect: str | None = None, label
     """The verdict on one file. A graph and SQL are run on witnesses too; Python, C and JavaScript are only read."""
     content = read_whole(path, LARGEST)
     target = _target(path, content, dialect)
-    deployed = DeployedVerdict(str(path), "file", "not run", fingerprint=hashlib.sha256(content).hexdigest())
     options = {f"column.{feature}": column for feature, column in inputs.columns.items()}
     files = artifact_files(path, ".c") if target == "c" else {path.name: content}
-    deployed = replace(deployed, material=files)
+    deployed = DeployedVerdict(str(path), "file", "not run", fingerprint=fingerprint_of(files), material=files)
     approved = replace(inputs.program, classes=inputs.class_names)
     labels = None if inputs.names is None else inputs.program.classes
     try:

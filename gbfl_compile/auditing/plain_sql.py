@@ -80,8 +80,7 @@ def audit_plain_sql(
 
         verdict = with_mend(verdict, inputs, {"": content}, feature_columns(inputs), read)
     except Unread as error:
-        reason = f"{error}; to compare what it filled instead: --scored TABLE --label {label}"
-        return replace(deployed, verdict="unread", reason=reason, proof=ArtifactProof("unread", str(error)))
+        return replace(deployed, verdict="unread", reason=str(error), proof=ArtifactProof("unread", str(error)))
     assumed = None
     if verdict.verdict in ("equal", "not run"):
         assumed = "; ".join(filter(None, (verdict.proof_assumes, ASSUMED)))

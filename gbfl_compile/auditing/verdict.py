@@ -89,6 +89,8 @@ class DeployedVerdict:
     """What a library, a scorer or a scored table was compared on, with the number of differences."""
     compared_columns: tuple[str, ...] = ()
     """The columns of a view that the verdict is about."""
+    run_only_columns: tuple[str, ...] = ()
+    """Columns of a view that were compared on the rows that were run, and not read."""
     other_columns: tuple[str, ...] = ()
     """Columns that a view computes and that were not compared with anything."""
     column_types: Mapping[str, str] = field(default_factory=dict)
@@ -103,6 +105,8 @@ class DeployedVerdict:
     """What exactly was run."""
     not_executed: str | None = None
     """Why it was not run, or not completely."""
+    other_command: str | None = None
+    """The command that would give evidence where the text was not read."""
     arithmetic: str | None = None
     """What a library does to the floating-point arithmetic of its process."""
     source_proof: str | None = None
@@ -131,7 +135,9 @@ class DeployedVerdict:
         parts: list[str] = []
         if self.proof is not None:
             assumed = self.proof.answer == "proved" and self.proof_assumes is not None
-            parts.append("proved for doubles only" if assumed else self.proof.answer)
+            answer = "proved for doubles only" if assumed else self.proof.answer
+            is_partly_read = self.verdict == "equal" and self.run_only_columns
+            parts.append(f"labels {answer}; {_names(self.run_only_columns)} not read" if is_partly_read else answer)
         if self.execution is not None:
             parts.append(f"{self.execution.different} different of {self.execution.rows} witnesses")
         if self.checked_rows is not None:
@@ -233,6 +239,7 @@ OPTIONAL = (
     "proof_assumes",
     "compared",
     "compared_columns",
+    "run_only_columns",
     "other_columns",
     "column_types",
     "feature_columns",
@@ -240,6 +247,7 @@ OPTIONAL = (
     "row_effects",
     "executed",
     "not_executed",
+    "other_command",
     "arithmetic",
     "source_proof",
     "rebuild",
@@ -304,7 +312,9 @@ def verdict_lines(one: DeployedVerdict, source: str) -> Iterator[str]:
 def _notes(one: DeployedVerdict) -> Iterator[tuple[str, str | None]]:
     """What else a reader should know, each on a line of its own."""
     yield "compared", one.compared or _names(one.compared_columns)
+    yield "compared on the rows that were run, and not read", _names(one.run_only_columns)
     yield "computed by the view and not compared", _names(one.other_columns)
+    yield "to compare the rows it gives instead", one.other_command
     yield "columns", ", ".join(f"{feature} is read from {name}" for feature, name in one.feature_columns.items())
     yield "column types", ", ".join(f"{name} is {kind}" for name, kind in one.column_types.items())
     yield "the proof assumes", one.proof_assumes

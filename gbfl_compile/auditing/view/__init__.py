@@ -82,10 +82,7 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
     material = {"definition.sql": definition}
     verdict = DeployedVerdict(what, "view", "not run", None, None, fingerprint, database.version, material=material)
     if view.materialized:
-        reason = (
-            f"it is a materialized view and answers from stored rows: compare those with --scored {printable(name)}"
-        )
-        return replace(verdict, verdict="unread", reason=reason)
+        return replace(verdict, verdict="unread", reason="it is a materialized view and answers from stored rows")
     if view.query is not None and (view.views_below or view.table is None or not inputs.holds_nan):
         return _through_layers(inputs, view, label, verdict)
     audit, first = _run_first(inputs, view, label), verdict
@@ -292,7 +289,11 @@ def _use_run(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
             return replace(verdict, verdict=word, reason=verdict.reason or str(audit.not_run))
     assert audit.run is not None  # noqa: S101 - it was run, or there is a reason
     others = tuple(dict.fromkeys((*verdict.other_columns, *audit.run.own_columns)))
-    verdict = replace(verdict, execution=audit.run.execution, executed=audit.run.words, other_columns=others)
+    was_read = verdict.proof is not None and verdict.proof.answer in ("read as equal", "counterexample")
+    only_run = {name for _, name in audit.run.outputs} - set(verdict.compared_columns) if was_read else set()
+    verdict = replace(verdict, execution=audit.run.execution, executed=audit.run.words)
+    others = tuple(name for name in others if name not in only_run)
+    verdict = replace(verdict, run_only_columns=tuple(sorted(only_run)), other_columns=others)
     return with_first_difference(audit.inputs, verdict) if audit.run.execution.different else verdict
 
 

@@ -39,6 +39,8 @@ from gbfl_compile.ir.kinds import Value
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.ir.text import printable
 
+NUMBERS = ("probabilities", "score")
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -117,7 +119,10 @@ def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVe
         other_columns=text.others,
         feature_columns=renamed,
     )
-    verdict = _with_run(inputs, view, outputs, places, text, verdict)
+    unread = [each for each in outputs_of(inputs, view, label) if each[0] in NUMBERS and each not in outputs]
+    verdict = _with_run(inputs, view, [*outputs, *unread], places, text, verdict)
+    if verdict.execution is not None:
+        verdict = replace(verdict, run_only_columns=tuple(name for _, name in unread))
     if places.computed and verdict.verdict == "equal":
         words = ", ".join(f"{inputs.program.features[each.feature]} is {each.text}" for each in places.computed)
         verdict = replace(verdict, proof_assumes=f"that {words}, and that this compares as a double does")
@@ -264,7 +269,7 @@ def _read(inputs: AuditInput, view: View, label: str, layers: Layers, places: Pl
 
     chosen = [("label", label)]
     result = read(chosen)
-    every = [each for each in outputs_of(inputs, view, label) if each[0] in ("probabilities", "score")]
+    every = [each for each in outputs_of(inputs, view, label) if each[0] in NUMBERS]
     for kind in dict.fromkeys(kind for kind, _ in every):
         more = [*chosen, *(output for output in every if output[0] == kind)]
         try:
