@@ -97,7 +97,6 @@ def recipe_of(model: Any) -> Recipe:
 METHODS = ("greedy", "nearest", "macem", "spheres")
 """The explanation methods by name; `explainer=` takes one, or several joined by "+"."""
 USUAL_METHODS = "greedy+nearest"
-ON_WORDS = ("greedy", "nearest", "spheres")
 """Those that also explain tables with words, dates or missing values."""
 
 

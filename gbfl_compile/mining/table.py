@@ -33,7 +33,6 @@ from gbfl_compile.tables.kinds import (
     is_mark,
     marks_of,
 )
-from gbfl_compile.tables.palettes import as_pandas, palettes_of
 from gbfl_compile.tables.read import (
     MOST_NAMED,
     file_ending,
@@ -42,6 +41,7 @@ from gbfl_compile.tables.read import (
     refuse_nameless,
     some_names,
 )
+from gbfl_compile.tables.values import as_pandas, palettes_of
 
 TEST_SHARE = 0.25
 FEWEST_ROWS = 40
@@ -95,7 +95,7 @@ class Sample:
     columns: Columns | None = None
     """What the codes in the rows mean; None where all features are numbers and none is missing."""
     palettes: tuple[Any, ...] = ()
-    """Of each column, the typed values its model was trained on; see `tables.palettes`."""
+    """Of each column, the typed values its model was trained on; see `tables.values.Palette`."""
 
 
 def read_sample(
