@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).parent.parent / "gbfl_compile"
+TESTS = Path(__file__).parent
+PACKAGE = TESTS.parent / "gbfl_compile"
 
 # What each room may import from this package; the longest matching prefix applies, also to everything below it. A room
 # that is not listed may not exist. None: anything.
@@ -334,6 +335,11 @@ def test_no_variable_has_a_name_that_means_a_dozen_things():
     assert in_every_file(vague_variables) == {}
 
 
+def test_tests_name_what_their_variables_hold_too():
+    tests = {str(path.relative_to(TESTS)): syntax(path) for path in TESTS.rglob("*.py")}
+    assert {name: vague for name, tree in tests.items() if (vague := vague_variables(tree))} == {}
+
+
 def test_planted_participles_are_found():
     tree = ast.parse("class Given:\n    def _asked(self): ...\ndef compared(told): ...\ndef rows_kept(seed): ...")
     assert participles(tree) == {"Given", "_asked", "compared"}
@@ -358,6 +364,11 @@ def long_functions(tree):
 def test_files_are_short():
     lengths = {dotted(path): len(path.read_text(encoding="utf-8").splitlines()) for path in files()}
     assert {module: length for module, length in lengths.items() if length > LONGEST_FILE} == {}
+
+
+def test_files_of_tests_are_short_too():
+    lengths = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in TESTS.rglob("*.py")}
+    assert {name: length for name, length in lengths.items() if length > LONGEST_FILE} == {}
 
 
 def test_functions_are_short_and_every_exception_is_needed():

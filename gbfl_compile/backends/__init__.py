@@ -6,8 +6,8 @@ Artifacts are on disk as `D/<target>/NAME.<ext>`, written together, found again 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,8 +19,9 @@ from gbfl_compile.backends.onnx import BACKEND as ONNX
 from gbfl_compile.backends.python import BACKEND as PYTHON
 from gbfl_compile.backends.sql import BACKENDS as SQL
 from gbfl_compile.errors import BadInput, GbflError
-from gbfl_compile.files.atomic import refuse_leading_out
+from gbfl_compile.files.atomic import refuse_leading_out, temporary_folder, write_whole
 from gbfl_compile.files.folders import files_together, one_writer
+from gbfl_compile.files.formats import shell_command, wrong_file
 from gbfl_compile.ir.json import as_program, digest
 from gbfl_compile.ir.nodes import Program, Scorecard
 from gbfl_compile.ir.validate import validate
@@ -105,13 +106,30 @@ def write_artifacts(artifacts: Sequence[Artifact], out: Path) -> list[tuple[Path
     ]
 
 
+@contextmanager
+def temporary_artifacts(artifacts: Sequence[Artifact], purpose: str) -> Iterator[dict[str, Path]]:
+    """Artifacts in a folder that is gone after the block: for each target, the file to load."""
+    folders = {artifact.target: folder_name(artifact.target) for artifact in artifacts}
+    main_files = {artifact.target: f"{artifact.name}{backend(artifact.target).extension}" for artifact in artifacts}
+    with temporary_folder(purpose) as out:
+        for artifact in artifacts:
+            for name, content in artifact.files.items():
+                path = out / folders[artifact.target] / name
+                refuse_leading_out(path, out)
+                write_whole(path, content)
+        yield {target: out / folders[target] / name for target, name in main_files.items()}
+
+
 def artifact_folders(out: Path) -> dict[str, Path]:
     """Folder name -> folder below `out`. Hidden folders and Python's caches are ignored."""
     if not out.is_dir():
-        raise BadInput(f"{out}: there is no such folder")
+        raise BadInput(f"{out}: {wrong_file(out, 'a folder of artifacts') or 'there is no such folder'}")
     folders = sorted(path for path in out.iterdir() if path.is_dir() and path.name[0] not in "._")
     if not folders:
-        raise BadInput(f"{out}: holds no artifact of any target, write some with gbfl compile")
+        if target_of_folder(out.resolve().name) is not None:
+            raise BadInput(f"{out}: is the folder of one target: give the one above it, {out.parent}")
+        compile_command = shell_command("gbfl", "compile", "PROGRAM.json", "--to", "python", "-o", str(out))
+        raise BadInput(f"{out}: holds no artifact of any target; to write some: {compile_command}")
     return {folder.name: folder for folder in folders}
 
 

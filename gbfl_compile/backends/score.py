@@ -20,7 +20,6 @@ from gbfl_compile.backends import program_beside
 from gbfl_compile.backends.base import Predictor
 from gbfl_compile.backends.score_words import answer_frame, as_frame
 from gbfl_compile.errors import BadInput
-from gbfl_compile.files.atomic import clear_leftovers
 from gbfl_compile.ir.json import as_program
 from gbfl_compile.ir.kinds import codebook, recorded_marks, used_features
 from gbfl_compile.ir.nodes import Program
@@ -207,13 +206,13 @@ def score_file(
     """Score every row of `data` into `out`; how many there were. `out` appears when it is complete."""
     names = _output_names(predictor, keys, str(data))
     jobs = _usable_cores() if jobs is None else jobs
+    needed, texts = _features_needed(predictor), _reads_texts(predictor, na)
     file_ending(out)
     there = column_names(data)
-    _refuse_columns(there, _features_needed(predictor), keys, str(data))
-    texts = _reads_texts(predictor, na) or not set(predictor.features) <= set(there)
+    _refuse_columns(there, needed, keys, str(data))
+    texts = texts or not set(predictor.features) <= set(there)
     if batch_rows is None:  # an output row may be wider than its input row
         batch_rows = rows_at_once(ARROW_ROWS, len(predictor.features) + len(names))
-    clear_leftovers(out.parent)
     # From CSV to CSV the text of a key is kept; where columns have types, a key that is a feature becomes doubles.
     doubles = set() if file_ending(out).startswith(".csv") else set(keys).intersection(predictor.features)
     count = 0

@@ -10,12 +10,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from gbfl_compile.backends import artifact_folders, backend, emit, folder_name, target_of_folder, write_artifacts
+from gbfl_compile.backends import (
+    artifact_folders,
+    backend,
+    emit,
+    folder_name,
+    target_of_folder,
+    temporary_artifacts,
+    write_artifacts,
+)
 from gbfl_compile.backends.base import Artifact, Options, only_file
 from gbfl_compile.checking.artifact import ArtifactProof, artifact_files, prove_artifact
 from gbfl_compile.checking.prove import BUDGET_SECONDS
@@ -24,7 +32,7 @@ from gbfl_compile.checking.readers import read_artifact
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.run import Expectation, TargetVerdict, Verdict, compare, expectation, with_proof
 from gbfl_compile.errors import BadInput, CannotRun
-from gbfl_compile.files.atomic import temporary_folder, while_unchanged, write_whole
+from gbfl_compile.files.atomic import while_unchanged, write_whole
 from gbfl_compile.ir.json import as_program, digest
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.version import GENERATOR
@@ -52,14 +60,8 @@ def check_artifacts(
     for target, artifact in by_target.items():
         tell(target)
         proofs[target] = prove_artifact(expected.program, target, artifact.files, budget_seconds, artifact.options)
-    with temporary_folder("check") as folder:
-        write_artifacts(tuple(by_target.values()), folder)
-        to_run = [
-            ArtifactToRun(
-                target, folder / folder_name(target) / f"{by_target[target].name}{backend(target).extension}", proof
-            )
-            for target, proof in proofs.items()
-        ]
+    with temporary_artifacts(tuple(by_target.values()), "check") as paths:
+        to_run = [ArtifactToRun(target, paths[target], proof) for target, proof in proofs.items()]
         return _run_all(expected, to_run, tell)
 
 
@@ -211,18 +213,18 @@ def check(
     budget_seconds: the time limit per proof.
     """
     source = as_program(program)
-    rows = points = None
+    rows = points = book = None
     if data is not None:
-        from gbfl_compile.tables.values import encoded_rows
+        from gbfl_compile.tables.values import coded_rows
 
-        rows = encoded_rows(data, source)
+        rows, book = coded_rows(data, source)
     if triplets is not None:
         from gbfl_compile.learning.consistency import triplets_for
 
-        points = triplets_for(source.features, triplets)
+        points = triplets_for(source, triplets)
     emitted = _artifacts_of(artifacts)
     steps = 1 + len(emitted if isinstance(emitted, tuple) else artifact_folders(emitted))
-    expected = expectation(source, rows, points)
+    expected = expectation(source, rows, points, book)
     tell = partial(progress, steps=steps)
     if isinstance(emitted, tuple):
         return check_artifacts(expected, emitted, budget_seconds, tell)
@@ -320,10 +322,11 @@ def compile_program(
         emit(source, target, name, settings.get(target)) for target in wanted
     )  # all, before any is written
     verdict = check(source, artifacts, progress=progress) if checked else None
-    if verdict is not None and verdict.verdict == "different":
-        return CompilationResult(digest(source), artifacts, verdict, {})
+    result = CompilationResult(digest(source), artifacts, verdict, {})
+    if not result.is_written:
+        return result
     paths = write_artifacts(artifacts, Path(out))
-    return CompilationResult(digest(source), artifacts, verdict, dict(zip(wanted, paths, strict=True)))
+    return replace(result, files=dict(zip(wanted, paths, strict=True)))
 
 
 def certify(program: Program | File, artifacts: File, out: File, *, name: str | None = None) -> dict[str, str]:

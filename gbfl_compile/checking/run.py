@@ -22,7 +22,7 @@ from gbfl_compile.checking.readers import Tier, was_run
 from gbfl_compile.checking.witnesses import WitnessSet, rows_to_run
 from gbfl_compile.errors import CannotRun
 from gbfl_compile.ir.batch import Answers, Matrix, evaluate_many
-from gbfl_compile.ir.kinds import Codebook, decode_rows
+from gbfl_compile.ir.kinds import Codebook, codebook, decode_rows
 from gbfl_compile.ir.nodes import Program
 
 if TYPE_CHECKING:
@@ -159,11 +159,13 @@ class Expectation:
     own: tuple[Matrix, ...]
     """The user's rows: data, then the triplets' x, PP and PN."""
     triplets: Triplets | None
+    book: Codebook | None = None
+    """The codes of the texts in the user's rows."""
 
     @cached_property
     def witness_set(self) -> WitnessSet:
         """The rows to run, the user's own as the last ones, and the places without a witness."""
-        return rows_to_run(self.program, self.own)
+        return rows_to_run(self.program, self.own, own_book=self.book)
 
     @property
     def rows(self) -> Matrix:
@@ -176,11 +178,16 @@ class Expectation:
         return evaluate_many(self.program, self.rows)
 
 
-def expectation(program: Program, data: Matrix | None = None, triplets: Triplets | None = None) -> Expectation:
-    """What a source answers on the rows to run: witnesses, data, triplets."""
+def expectation(
+    program: Program, data: Matrix | None = None, triplets: Triplets | None = None, book: Codebook | None = None
+) -> Expectation:
+    """What a source answers on the rows to run: witnesses, data (`book` has the codes of its texts), triplets."""
+    if program.kinds and triplets is not None:
+        book = (codebook(program) if book is None else book).with_texts(triplets.texts)
+        triplets = triplets.in_book(book)
     own: tuple[Matrix, ...] = () if data is None else (data,)
     own += () if triplets is None else (triplets.x, triplets.pp, triplets.pn)
-    return Expectation(program, own, triplets)
+    return Expectation(program, own, triplets, book)
 
 
 def _for_target(expected: Expectation, predictor: Predictor, constants: Collection[float]) -> tuple[Matrix, Answers]:
@@ -191,7 +198,8 @@ def _for_target(expected: Expectation, predictor: Predictor, constants: Collecti
     if predictor.dtype == "float64" and predictor.holds_infinity and not constants:
         return expected.rows, expected.answers
     program = expected.program
-    rows = rows_to_run(program, expected.own, predictor.dtype, predictor.holds_infinity, constants).rows
+    how = (predictor.dtype, predictor.holds_infinity, constants, expected.book)
+    rows = rows_to_run(program, expected.own, *how).rows
     return rows, evaluate_many(program, rows)
 
 
@@ -204,10 +212,11 @@ def compare(expected: Expectation, predictor: Predictor, constants: Collection[f
     ):
         return TargetVerdict(predictor.target, "different", OTHER_NAMES, digest)
     rows, source = _for_target(expected, predictor, constants)
+    exact = program.has_exact_probabilities
     try:
         answers = _answers_of(expected, predictor, rows)
         others = [way(rows) for way in predictor.other_ways.values()]
-        execution = _execution(expected, rows, source, (answers, *others), predictor.engine)
+        execution = _execution(expected, rows, source, exact, (answers, *others), predictor.engine)
         pair = _consistency_pair(expected.triplets, source, answers)
     except CannotRun as error:
         return TargetVerdict(predictor.target, "not run", str(error), digest)
@@ -252,10 +261,12 @@ def _same_labels(labels: tuple[Any, ...], expected: tuple[Any, ...]) -> bool:
     return [(type(label), label) for label in labels] == [(type(label), label) for label in expected]
 
 
-def _execution(expected: Expectation, rows: Matrix, source: Answers, ways: Sequence[Answers], engine: str) -> Execution:
+def _execution(
+    expected: Expectation, rows: Matrix, source: Answers, exact: bool, ways: Sequence[Answers], engine: str
+) -> Execution:
     """A row is different where one of the artifact's ways to answer is."""
     program = expected.program
-    differences = [differing_rows(program, source, answers) for answers in ways]
+    differences = [differing_rows(exact, source, answers) for answers in ways]
     differs = np.logical_or.reduce(differences)
     first = None
     if differs.any():
@@ -269,8 +280,11 @@ def _execution(expected: Expectation, rows: Matrix, source: Answers, ways: Seque
     return Execution(engine, len(rows), int(differs.sum()), first)
 
 
-def differing_rows(program: Program, source: Answers, target: Answers) -> NDArray[np.bool_]:
-    """Which rows got another label, probability, leaf or score. 1, True and '1' are different labels."""
+def differing_rows(exact: bool, source: Answers, target: Answers) -> NDArray[np.bool_]:
+    """Which rows got another label, probability, leaf or score; exact probabilities are compared with ==.
+
+    1, True and '1' are different labels.
+    """
     has_probabilities = target.probabilities.shape[1] > 0
     if len(target.labels) != len(source.labels) or (
         has_probabilities and target.probabilities.shape != source.probabilities.shape
@@ -278,7 +292,7 @@ def differing_rows(program: Program, source: Answers, target: Answers) -> NDArra
         raise ValueError(f"{len(target.labels)} answers for {len(source.labels)} rows")
     pairs = zip(source.labels, target.labels, strict=True)
     differs = np.array([type(a) is not type(b) or a != b for a, b in pairs], dtype=bool)
-    if has_probabilities and program.has_exact_probabilities:
+    if has_probabilities and exact:
         differs |= (source.probabilities != target.probabilities).any(axis=1)
     elif has_probabilities:
         close = np.abs(source.probabilities - target.probabilities) <= PROBABILITY_BOUND  # False for NaN

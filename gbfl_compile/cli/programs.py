@@ -88,9 +88,9 @@ def reasons(program: Path, table: Path | None, out: Path | None, as_json: bool) 
         screen.print_json({"program": digest(loaded), "reasons": listing})
     else:
         for one in listing:
-            screen.print_lines(f"{one['clause']}: {one['rule']}")
+            screen.print_wrapped(f"{one['clause']}: {one['rule']}")
             if one["text"] is not None:
-                screen.print_lines(f"    {printable(str(one['text']))}")
+                screen.print_wrapped(f"    {printable(str(one['text']))}")
     return EQUAL
 
 

@@ -22,6 +22,7 @@ from typing import Any, NoReturn, assert_never
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files.atomic import read_whole, write_whole
+from gbfl_compile.files.formats import A_PROGRAM, wrong_file
 from gbfl_compile.ir.nodes import Atom, Band, Clause, Interval, Leaf, OneOf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.validate import validate
 
@@ -185,11 +186,13 @@ def as_program(source: Program | str | os.PathLike[str]) -> Program:
 
 def load(path: str | Path) -> Program:
     """The program in a JSON file, or a BadInput that names the file and what is wrong."""
+    if Path(path).is_dir():
+        raise BadInput(f"{path}: {wrong_file(Path(path), A_PROGRAM)}")
     content = read_whole(Path(path), LARGEST_FILE)
     try:
         return from_bytes(content)
     except BadInput as error:
-        raise BadInput(f"{path}: {error}") from None
+        raise BadInput(f"{path}: {wrong_file(Path(path), A_PROGRAM, content) or error}") from None
 
 
 def from_bytes(content: bytes) -> Program:

@@ -10,6 +10,7 @@ import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,14 +81,6 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
-class UnseenRows:
-    """Rows that neither the black box nor the rules were fitted to, and that no figure is of."""
-
-    x: Matrix
-    y: NDArray[Any]
-
-
-@dataclass(frozen=True, slots=True)
 class Sample:
     """What is mined: a table's rows, split, and what is known about where they came from."""
 
@@ -103,8 +96,6 @@ class Sample:
     """What the codes in the rows mean; None where all features are numbers and none is missing."""
     palettes: tuple[Any, ...] = ()
     """Of each column, the typed values its model was trained on; see `tables.palettes`."""
-    unseen: UnseenRows | None = None
-    """Rows on which rates are observed, where the program's probabilities are to be such."""
 
 
 def read_sample(
@@ -195,16 +186,12 @@ def _read(
     if memory is not None:
         refuse_many_rows(path.name, min(rows, most), len(names), memory)
 
-    def read(text: tuple[str, ...]) -> tuple[Any, RowDraw | None]:
-        if rows <= most:
-            return read_table(path, text), None
-        return drawn_rows(path, choice.target, most, seed, text)
-
-    frame, drawn = read(())
+    draw = partial(drawn_rows, path, choice.target, most, seed)
+    frame, drawn = draw(()) if rows > most else (read_table(path, ()), None)
     # a column of words is read again as it is written: pandas does not say which text it took for a missing value
     words = tuple(str(name) for name in frame.columns if name != choice.target and _is_read_again(frame[name], choice))
     if is_csv and words:
-        frame, drawn = read(words)
+        frame, drawn = draw(words) if rows > most else (read_table(path, words), None)
         for name in words:  # nothing between two commas is no text
             frame[name] = frame[name].where(frame[name] != "")
     return path.name, frame, drawn

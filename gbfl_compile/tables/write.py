@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
-from gbfl_compile.files.atomic import whole_file
+from gbfl_compile.files.atomic import clear_leftovers, whole_file
 from gbfl_compile.tables.batches import decode, rows_at_once
 from gbfl_compile.tables.read import ARROW_ENDINGS, file_ending, pyarrow_part
 
@@ -87,8 +87,9 @@ class Writer:
 
 @contextmanager
 def table_writer(path: Path) -> Iterator[Writer]:
-    """A writer for the file at `path`, which appears once the block has succeeded."""
+    """A writer for the file at `path`, which appears once the block has succeeded. What a killed run left goes."""
     ending = file_ending(path)
+    clear_leftovers(path.parent)
     if not ending.startswith(".csv"):
         pyarrow_part("parquet")
     with whole_file(path) as partial, ExitStack() as open_files:

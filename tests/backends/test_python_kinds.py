@@ -93,7 +93,7 @@ ONE_TEXT = Program(
 
 
 @pytest.mark.parametrize(
-    ("asked", "answer"),
+    ("question", "answer"),
     [
         ("contract is not None and contract in wanted", "unread"),  # true for 'two', 'year' and ''
         ("not (contract is None or contract not in wanted)", "unread"),
@@ -104,11 +104,11 @@ ONE_TEXT = Program(
         ("contract == several", "unread"),  # never true
     ],
 )
-def test_a_text_that_has_a_name_is_no_set_of_texts(asked, answer):
+def test_a_text_that_has_a_name_is_no_set_of_texts(question, answer):
     text = emit(ONE_TEXT, "python").files["model.py"].decode()
     old = "    if contract == 'two year':"
     assert old in text
-    named = f"    wanted = 'two year'\n    several = ('two year',)\n    if {asked}:"
+    named = f"    wanted = 'two year'\n    several = ('two year',)\n    if {question}:"
     assert prove_artifact(ONE_TEXT, "python", {"model.py": text.replace(old, named).encode()}).answer == answer
 
 

@@ -197,8 +197,8 @@ def test_reasons_change_the_texts_and_not_the_meaning():
 
 def test_reasons_stay_with_their_clauses_through_the_passes():
     unused = Program(TREE.features, TREE.classes, (*TREE.clauses[::-1], TREE.clauses[0]), TREE.decision)
-    given = with_reasons(unused, {0: REASONS[0], 1: REASONS[1], 2: "of the same question as 1"})
-    made = optimise(given)
+    explained = with_reasons(unused, {0: REASONS[0], 1: REASONS[1], 2: "of the same question as 1"})
+    made = optimise(explained)
     texts = {made.clauses[clause]: text for clause, text in reasons_of(made).items()}
     assert texts == {unused.clauses[0]: REASONS[0], unused.clauses[1]: REASONS[1]}
 

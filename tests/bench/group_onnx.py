@@ -101,7 +101,7 @@ def call(made: Any, rows: Any, repeat: int) -> Any:
     rows = rows.astype(kind)
     feed = {inputs[0].name: rows}
     if len(inputs) > 1:
-        feed = {given.name: np.ascontiguousarray(rows[:, [f]]) for f, given in enumerate(inputs)}
+        feed = {each.name: np.ascontiguousarray(rows[:, [f]]) for f, each in enumerate(inputs)}
 
     def go() -> None:
         for _ in range(repeat):

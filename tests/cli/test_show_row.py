@@ -157,9 +157,9 @@ def test_reasons_need_a_place_to_go(folder, capsys):
     assert "go together" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("given", [None, [], "x", {"0": 5}, {"0": ""}, {"0": "a\nb"}, {"0": "x" * 501}])
-def test_reasons_from_anyone_are_read_with_care(given):
-    assert reason_of(Program(CARD.features, CARD.classes, CARD.clauses, CARD.decision, {"reasons": given}), 0) is None
+@pytest.mark.parametrize("content", [None, [], "x", {"0": 5}, {"0": ""}, {"0": "a\nb"}, {"0": "x" * 501}])
+def test_reasons_from_anyone_are_read_with_care(content):
+    assert reason_of(Program(CARD.features, CARD.classes, CARD.clauses, CARD.decision, {"reasons": content}), 0) is None
 
 
 def test_reasons_survive_the_file(folder):

@@ -185,9 +185,9 @@ def view_ran(place, view):
 
 
 HELD = [
-    pytest.param(engine, *given.values, id=f"{engine}-{given.id}")
+    pytest.param(engine, *attack.values, id=f"{engine}-{attack.id}")
     for engine in ENGINES
-    for given in texts(attacks(engine))
+    for attack in texts(attacks(engine))
 ]
 ARMED = [(engine, kind) for engine in ENGINES for kind in armed(attacks(engine))]
 

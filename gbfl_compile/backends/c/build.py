@@ -201,7 +201,8 @@ def build_extension(source: Path) -> Path:
     import cffi
 
     paths = (source, source.with_suffix(".h"), source.with_name("gbfl.h"))
-    texts = while_unchanged(source.parent, lambda: {path.name: _read(path) for path in paths})
+    contents = while_unchanged(source.parent, lambda: {path.name: read_whole(path) for path in paths})
+    texts = {name: _decode(source.with_name(name), content) for name, content in contents.items()}
     with_ = compiler()
     flags = (*user_flags(), *FLAGS)
     if (reason := why_not()) is not None:
@@ -214,9 +215,9 @@ def build_extension(source: Path) -> Path:
     return target
 
 
-def _read(path: Path) -> str:
+def _decode(path: Path, content: bytes) -> str:
     try:
-        return read_whole(path).decode("utf-8")
+        return content.decode("utf-8")
     except UnicodeDecodeError:
         raise BadInput(f"{path}: is not a source this target emits: not UTF-8") from None
 

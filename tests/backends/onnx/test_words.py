@@ -61,8 +61,8 @@ def variants(program, **more):
                 program, "onnx", options={"lowering": lowering, "inputs": inputs, "reason": reason, **more}
             ).files
         except BadInput as error:
-            said = str(error)
-            assert "as a TreeEnsemble" in said or "name of two inputs" in said
+            message = str(error)
+            assert "as a TreeEnsemble" in message or "name of two inputs" in message
 
 
 def assert_same(program, answers, rows):

@@ -217,8 +217,8 @@ def nodes_of(model):
 
 
 def conditions(head):
-    asked = [head.clauses[node.clause] for node in head.decision.nodes if isinstance(node, Split)]
-    return sum((atom.lo is not None) + (atom.hi is not None) for clause in asked for atom in clause.atoms)
+    clauses = [head.clauses[node.clause] for node in head.decision.nodes if isinstance(node, Split)]
+    return sum((atom.lo is not None) + (atom.hi is not None) for clause in clauses for atom in clause.atoms)
 
 
 def test_the_tree_is_more_consistent_than_the_papers_and_short(cancer):
@@ -285,9 +285,9 @@ def test_a_constant_black_box_needs_no_rule(head):
 def test_points_stay_within_what_was_asked(cancer, most):
     x, y, box, e = cancer
     card = GBFLClassifier(box, points=most, max_clauses=8, extra_rows=0).fit(x, y, explanations=e).head_.decision
-    given = [abs(points) for row in card.points for points in row]
-    assert max(given) <= most
-    assert max(given) > most // 3
+    magnitudes = [abs(points) for row in card.points for points in row]
+    assert max(magnitudes) <= most
+    assert max(magnitudes) > most // 3
 
 
 def test_small_points_and_fewer_bounds_cost_little(cancer):

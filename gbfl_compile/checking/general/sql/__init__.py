@@ -32,6 +32,7 @@ from gbfl_compile.checking.reading.nodes import Reading, Unread, limit_work
 from gbfl_compile.checking.reading.tables import one_file
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
 from gbfl_compile.ir.nodes import Label
+from gbfl_compile.version import install_command
 
 KINDS = ("label", "probabilities", "score", "leaf", "reason")
 
@@ -63,7 +64,7 @@ def _check_for_sqlglot() -> None:
     try:
         import sqlglot  # noqa: F401
     except ModuleNotFoundError:
-        raise CannotRun("sqlglot is not installed: pip install 'gbfl-compile[sql]'") from None
+        raise CannotRun(f"sqlglot is not installed: {install_command('sql')}") from None
 
 
 def read_sql_files(

@@ -16,6 +16,7 @@ from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.strict.onnx.values import Constant, Matrix, Words
 from gbfl_compile.errors import CannotRun
 from gbfl_compile.ir.nodes import Kind
+from gbfl_compile.version import install_command
 
 OPSETS = range(13, 24)
 """Operator sets of the main domain in which every operator read here means the same."""
@@ -83,7 +84,7 @@ def open_model(content: bytes) -> Model:
     try:
         import onnx
     except ImportError:
-        raise CannotRun("reading ONNX models needs onnx: pip install 'gbfl-compile[onnx]'") from None
+        raise CannotRun(f"reading ONNX models needs onnx: {install_command('onnx')}") from None
     model = onnx.ModelProto()
     try:
         model.ParseFromString(content)

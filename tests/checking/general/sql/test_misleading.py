@@ -349,11 +349,11 @@ def test_a_stage_that_differs_from_a_table_by_its_case(dialect):
 
 @pytest.mark.parametrize("dialect", ["trino", "tsql", "duckdb"])
 def test_a_long_decimal_need_not_become_the_nearest_double(dialect):
-    asked = "SELECT CASE WHEN age >= {} THEN 'yes' ELSE 'no' END AS label FROM data"
-    assert read_sql(asked.format("0.123456789012345"), dialect, TOLD)
+    query = "SELECT CASE WHEN age >= {} THEN 'yes' ELSE 'no' END AS label FROM data"
+    assert read_sql(query.format("0.123456789012345"), dialect, TOLD)
     with pytest.raises(Unread, match="decimal"):
-        read_sql(asked.format("0.12345678901234567"), dialect, TOLD)
-    assert read_sql(asked.format("0.12345678901234567e0"), dialect, TOLD)
+        read_sql(query.format("0.12345678901234567"), dialect, TOLD)
+    assert read_sql(query.format("0.12345678901234567e0"), dialect, TOLD)
 
 
 @pytest.mark.parametrize("more", ["INTO answers", "LIMIT -1", "FROM data", "OFFSET 0"])

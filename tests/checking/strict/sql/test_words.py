@@ -146,8 +146,8 @@ def test_a_word_is_no_number_and_a_number_no_word(dialect):
     for feature in ASKED.features:
         lone = Program(("x",), (1, 2), (Clause((Interval(0, 1.0),)),), split(0, leaf(1.0, 0.0), leaf(0.0, 1.0)))
         other = Program((feature,), (1, 2), (Clause((OneOf(0, ("a",)),)),), lone.decision, kinds=("category",))
-        asked = text_of(lone, dialect, outputs="label", **{"column.x": feature})
-        assert verdict(other, asked, dialect, outputs="label") == "unread"
+        text = text_of(lone, dialect, outputs="label", **{"column.x": feature})
+        assert verdict(other, text, dialect, outputs="label") == "unread"
 
 
 def test_null_not_in_is_read_where_no_setting_decides():
