@@ -17,11 +17,12 @@ from gbfl_compile.learning.explain.explanations import Domain, Explanations, con
 from gbfl_compile.learning.heads.box_search import SearchSettings, cut_grid, explained_cuts
 from gbfl_compile.learning.heads.grids import Grid
 from gbfl_compile.learning.heads.joint_tree import TreeSettings, fit_joint_tree
+from gbfl_compile.learning.heads.one_rule import FINE, one_rule
 from gbfl_compile.learning.heads.points import Head, fitting_points, triplet_rows, triplets_side_by_side
 from gbfl_compile.learning.heads.refit import SEARCHED_ROWS, fit_to_all_rows, searched_rows
 from gbfl_compile.learning.heads.rounding import round_thresholds
 from gbfl_compile.learning.heads.rule_list import fit_rule_list
-from gbfl_compile.learning.heads.rules import PathPoint, RuleSettings, fit_rules
+from gbfl_compile.learning.heads.rules import PathPoint, RuleSettings, fit_rules, weigh_rule
 from gbfl_compile.learning.heads.tree import MAX_DEPTH, fit_tree
 from gbfl_compile.learning.heads.word_search import explained_word_cuts, word_grid
 
@@ -120,31 +121,42 @@ def _search(
     extra: Explanations | None,
     row_weight: Matrix | None,
 ) -> FittedHead:
-    """The head that fits these rows."""
+    """The head that fits these rows; a single conjunction where that is about as good."""
     settings = _rule_settings(recipe)
     columns = None if domain.table is None else domain.table.columns
+    book = None if columns is None else columns.book
     triplets = triplets_side_by_side(e, own, n_classes, recipe.role_weights, extra, row_weight)
     explained = e if extra is None else concatenate([e, extra])
+    path: tuple[PathPoint, ...] = ()
+    least, rows = 0, None
     if recipe.head == "rules":
         rows = triplet_rows(e, own, n_classes, recipe.role_weights, truth, extra, row_weight)
         mine = np.bincount(rows.x[: rows.measured], minlength=len(rows.points)) / recipe.methods
         grid = _grid(rows.points, mine, explained, domain, settings)
         (rule_set,) = fit_rules(rows, grid, (_enough_clauses(recipe, e, domain, n_classes, extra),), settings)
-        return FittedHead(round_thresholds(rule_set.head, triplets, 0, columns), None, None, rule_set.path)
-    if recipe.head == "tree" and clauses is None:
+        head, path = rule_set.head, rule_set.path
+    elif recipe.head == "tree" and clauses is None:
         grid = _grid(triplets.x, triplets.own / recipe.methods, explained, domain, settings)
         tree = _tree_settings(recipe, len(e.x))
-        head = round_thresholds(fit_joint_tree(triplets, grid, tree), triplets, tree.least_rows, columns)
-        return FittedHead(head, None, None, ())
-    points = fitting_points(e, own, recipe.role_weights, n_classes, row_weight)
-    if clauses is None:
-        mine = (np.arange(len(points.x)) < len(e.x)) / recipe.methods
-        grid = _grid(points.x, mine, e, domain, settings)
-        rule_list = fit_rule_list(points, grid, recipe.max_clauses, settings.search)
-        return FittedHead(round_thresholds(rule_list, triplets, 0, columns), None, None, ())
-    mined, steps = clauses
-    candidates = _candidates(mined, recipe.single_bounds)
-    return FittedHead(fit_tree(candidates, points, recipe.max_depth, recipe.min_samples_leaf or 1), mined, steps, ())
+        head, least = fit_joint_tree(triplets, grid, tree), tree.least_rows
+    else:
+        points = fitting_points(e, own, recipe.role_weights, n_classes, row_weight)
+        if clauses is not None:
+            mined, steps = clauses
+            candidates = _candidates(mined, recipe.single_bounds)
+            leaf = recipe.min_samples_leaf or 1
+            return FittedHead(fit_tree(candidates, points, recipe.max_depth, leaf), mined, steps, ())
+        is_own = np.arange(len(points.x)) < len(e.x)
+        grid = _grid(points.x, is_own / recipe.methods, e, domain, settings)
+        head, least = fit_rule_list(points, is_own, grid, recipe.max_clauses, settings.search), 1
+    fine = _grid(triplets.x, triplets.own / recipe.methods, explained, domain, replace(settings, cuts=FINE))
+    alone = one_rule(head, triplets, fine, settings.search, max(1, least), book)
+    if alone is not None and rows is not None:
+        rule_set = weigh_rule(alone.clauses[0], rows, settings, book)
+        head, path = rule_set.head, (*path[:1], *rule_set.path)
+    elif alone is not None:
+        head = alone
+    return FittedHead(round_thresholds(head, triplets, least, columns), None, None, path)
 
 
 def _enough_clauses(recipe: Recipe, e: Explanations, domain: Domain, n_classes: int, extra: Explanations | None) -> int:

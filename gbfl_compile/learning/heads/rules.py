@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from gbfl_compile.ir.nodes import Scorecard
+from gbfl_compile.ir.batch import clause_column
+from gbfl_compile.ir.kinds import Codebook
+from gbfl_compile.ir.nodes import Clause, Scorecard
 from gbfl_compile.learning.black_box.ask import Matrix
 from gbfl_compile.learning.consistency import consistency
 from gbfl_compile.learning.heads.box_search import SearchSettings
@@ -119,13 +121,23 @@ def _fitted_to(rows: TripletRows, grid: Grid, budgets: Sequence[int], settings: 
             done = _drop_bounds(done, grid, rows, settings)
         done = _refit(done, rows, settings, 10 * settings.refit_steps)
         path[-1] = _path_point(done, rows)
-        answers.append(RuleSet(_head(done, grid, rows, settings), tuple(path)))
+        clauses = tuple(clause_from(grid, box) for box in done.boxes)
+        answers.append(RuleSet(_head(done, clauses, rows, settings), tuple(path)))
     return tuple(answers)
 
 
-def _head(growth: _Growth, grid: Grid, rows: TripletRows, settings: RuleSettings) -> Head:
+def weigh_rule(clause: Clause, rows: TripletRows, settings: RuleSettings, book: Codebook | None) -> RuleSet:
+    """A rule set of one clause."""
+    holds = clause_column(clause, rows.points, book)
+    n_scores = 1 if rows.target.shape[1] == 2 else rows.target.shape[1]
+    growth = _Growth(((),), np.column_stack((holds, np.ones(len(holds)))).astype(np.float32), np.zeros((2, n_scores)))
+    with threadpool_limits(1, user_api="blas"):
+        growth = _refit(growth, rows, settings, 10 * settings.refit_steps)
+    return RuleSet(_head(growth, (clause,), rows, settings), (_path_point(growth, rows),))
+
+
+def _head(growth: _Growth, clauses: tuple[Clause, ...], rows: TripletRows, settings: RuleSettings) -> Head:
     """The clauses and their points; a clause without any is left out."""
-    clauses = tuple(clause_from(grid, box) for box in growth.boxes)
     if settings.points is None or not clauses:
         return Head(clauses, rounded_card(growth.weights))
     card = small_card(growth.weights, growth.columns, rows, settings.points)
