@@ -88,11 +88,12 @@ def fit_head(
     """
     clauses = _mine(recipe, e, domain) if recipe.head == "tree" and recipe.mode != "joint" else None
     most = SEARCHED_ROWS if clauses is not None else min(SEARCHED_ROWS, ENOUGH_ROWS[recipe.head])
+    row = np.arange(len(e.x)) % -(-len(e.x) // recipe.methods)  # however many methods explained it
     if len(e.x) <= most:
-        return _search(recipe, clauses, e, own, domain, n_classes, truth, extra, None)
+        return _search(recipe, clauses, e, own, row, domain, n_classes, truth, extra, None)
     rows, weight = searched_rows(e.label, most)
-    some_truth = None if truth is None else truth[rows]
-    fitted = _search(recipe, clauses, some_rows(e, rows), own[rows], domain, n_classes, some_truth, extra, weight)
+    some, labels, some_truth = some_rows(e, rows), own[rows], None if truth is None else truth[rows]
+    fitted = _search(recipe, clauses, some, labels, row[rows], domain, n_classes, some_truth, extra, weight)
     book = None if domain.table is None else domain.table.columns.book
     head = fit_to_all_rows(fitted.head, e, own, n_classes, recipe.role_weights, _rule_settings(recipe), book)
     return replace(fitted, head=head)
@@ -115,6 +116,7 @@ def _search(
     clauses: tuple[MinedClauses, tuple[Matrix, ...]] | None,
     e: Explanations,
     own: Ints,
+    row: Ints,
     domain: Domain,
     n_classes: int,
     truth: Ints | None,
@@ -133,14 +135,14 @@ def _search(
         rows = triplet_rows(e, own, n_classes, recipe.role_weights, truth, extra, row_weight)
         mine = np.bincount(rows.x[: rows.measured], minlength=len(rows.points)) / recipe.methods
         grid = _grid(rows.points, mine, explained, domain, settings)
-        (rule_set,) = fit_rules(rows, grid, (_enough_clauses(recipe, e, domain, n_classes, extra),), settings)
+        (rule_set,) = fit_rules(rows, grid, (_enough_clauses(recipe, e, row, domain, n_classes, extra),), settings)
         head, path = rule_set.head, rule_set.path
     elif recipe.head == "tree" and clauses is None:
         grid = _grid(triplets.x, triplets.own / recipe.methods, explained, domain, settings)
         tree = _tree_settings(recipe, len(e.x))
         head, least = fit_joint_tree(triplets, grid, tree), tree.least_rows
     else:
-        points = fitting_points(e, own, recipe.role_weights, n_classes, row_weight)
+        points = fitting_points(e, own, row, recipe.role_weights, n_classes, row_weight)
         if clauses is not None:
             mined, steps = clauses
             candidates = _candidates(mined, recipe.single_bounds)
@@ -159,9 +161,10 @@ def _search(
     return FittedHead(round_thresholds(head, triplets, least, columns), None, None, path)
 
 
-def _enough_clauses(recipe: Recipe, e: Explanations, domain: Domain, n_classes: int, extra: Explanations | None) -> int:
+def _enough_clauses(
+    recipe: Recipe, e: Explanations, row: Ints, domain: Domain, n_classes: int, extra: Explanations | None
+) -> int:
     """How many clauses a rule set needs, by held-out rows: the fewest after which more are no better on average."""
-    row = np.arange(len(e.x)) % -(-len(e.x) // recipe.methods)  # however many methods explained it
     step = -(-len(e.x) // CHOOSING_ROWS)
     if len(row) < FEWEST_CHOOSING or recipe.max_clauses < 2:
         return recipe.max_clauses
