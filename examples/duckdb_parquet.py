@@ -10,8 +10,7 @@ from pathlib import Path
 import duckdb
 
 from gbfl_compile import emit
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 
 ROWS, FILES = 5_000_000, 10
 

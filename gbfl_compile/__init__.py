@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from gbfl_compile.auditing.diff import diff as diff
     from gbfl_compile.auditing.verdict import AuditReport as AuditReport
     from gbfl_compile.backends import emit as emit
-    from gbfl_compile.backends.artifacts import load_artifact as load_artifact
-    from gbfl_compile.backends.artifacts import write_artifact as write_artifact
+    from gbfl_compile.backends import load_artifact as load_artifact
+    from gbfl_compile.backends import write_artifact as write_artifact
     from gbfl_compile.backends.score import score as score
     from gbfl_compile.backends.sql.score import score_in_database as score_in_database
     from gbfl_compile.backends.sql.score import spark_column as spark_column
     from gbfl_compile.checking.check import certify as certify
     from gbfl_compile.checking.check import check as check
+    from gbfl_compile.checking.check import check_artifacts as check_artifacts
+    from gbfl_compile.checking.check import check_folder as check_folder
     from gbfl_compile.checking.check import compile_program as compile_program
     from gbfl_compile.checking.check import prove as prove
-    from gbfl_compile.checking.folder import check_artifacts as check_artifacts
-    from gbfl_compile.checking.folder import check_folder as check_folder
     from gbfl_compile.checking.lint import lint as lint
     from gbfl_compile.checking.run import Verdict as Verdict
     from gbfl_compile.checking.run import compare as compare
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from gbfl_compile.databases import connect as connect
     from gbfl_compile.databases import from_connection as from_connection
     from gbfl_compile.ir.batch import evaluate_many as evaluate_many
-    from gbfl_compile.ir.digest import digest as digest
     from gbfl_compile.ir.evaluate import evaluate as evaluate
+    from gbfl_compile.ir.json import digest as digest
     from gbfl_compile.ir.json import load as load_program
     from gbfl_compile.ir.json import save as save_program
     from gbfl_compile.ir.nodes import Clause as Clause
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from gbfl_compile.mining.summary import MiningResult as MiningResult
     from gbfl_compile.passes import optimise as optimise
     from gbfl_compile.reporting.page import report as report
-    from gbfl_compile.why.row import explain_row as explain_row
+    from gbfl_compile.why import explain_row as explain_row
 
 _HOMES = {
     "AuditReport": "auditing.verdict:AuditReport",
@@ -78,21 +78,21 @@ _HOMES = {
     "audit": "auditing.audit:audit",
     "certify": "checking.check:certify",
     "check": "checking.check:check",
-    "check_artifacts": "checking.folder:check_artifacts",
-    "check_folder": "checking.folder:check_folder",
+    "check_artifacts": "checking.check:check_artifacts",
+    "check_folder": "checking.check:check_folder",
     "compare": "checking.run:compare",
     "compile_program": "checking.check:compile_program",
     "connect": "databases:connect",
     "diff": "auditing.diff:diff",
-    "digest": "ir.digest:digest",
+    "digest": "ir.json:digest",
     "emit": "backends:emit",
     "evaluate": "ir.evaluate:evaluate",
     "evaluate_many": "ir.batch:evaluate_many",
     "expectation": "checking.run:expectation",
-    "explain_row": "why.row:explain_row",
+    "explain_row": "why:explain_row",
     "from_connection": "databases:from_connection",
     "lint": "checking.lint:lint",
-    "load_artifact": "backends.artifacts:load_artifact",
+    "load_artifact": "backends:load_artifact",
     "load_program": "ir.json:load",
     "lower": "lowering:lower",
     "mine": "mining.pipeline:mine",
@@ -105,7 +105,7 @@ _HOMES = {
     "score_in_database": "backends.sql.score:score_in_database",
     "spark_column": "backends.sql.score:spark_column",
     "witnesses": "checking.witnesses:witnesses",
-    "write_artifact": "backends.artifacts:write_artifact",
+    "write_artifact": "backends:write_artifact",
 }
 """Public name -> where it lives."""
 

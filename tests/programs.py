@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from gbfl_compile.ir.intervals import above, below
 from gbfl_compile.ir.kinds import EARLIEST, LATEST, moment
-from gbfl_compile.ir.nodes import TRUE, Band, Clause, Interval, Leaf, OneOf, Program, Scorecard, Tree
-from gbfl_compile.ir.trees import split
+from gbfl_compile.ir.nodes import TRUE, Band, Clause, Interval, Leaf, OneOf, Program, Scorecard, Tree, split
 
 # Few values, many of them neighbours: clauses overlap, imply and contradict each other all the time.
 CUTS = (-1e308, -2.0, -5e-324, 0.0, 5e-324, 0.1, 1.0, 1.0000000000000002, 1.0000000000000004, 2.0, 1e308)

@@ -11,8 +11,7 @@ import pytest
 
 from gbfl_compile.cli.entry import gbfl, main
 from gbfl_compile.ir.json import save
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 
 DOCUMENT = (Path(__file__).parent.parent / "docs" / "json.md").read_text(encoding="utf-8")
 

@@ -10,7 +10,7 @@ from tests.backends.test_python_kinds import LOANS
 @pytest.mark.parametrize(
     ("what", "run"),
     [
-        ("an audit of a library, a scored table or a service", lambda folder: audit(LOANS, scored=folder)),
+        ("an audit of a library or a service", lambda folder: audit(LOANS, library=folder)),
         ("an audit with triplets", lambda folder: audit(LOANS, file=folder, triplets=folder)),
     ],
 )

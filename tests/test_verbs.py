@@ -31,9 +31,8 @@ from gbfl_compile import (
 )
 from gbfl_compile.cli import main
 from gbfl_compile.cli.entry import gbfl
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
-from gbfl_compile.learning.explain.triplets import Triplets
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
+from gbfl_compile.learning.consistency import Triplets
 
 PROGRAM = Program(
     ("age", "income"),

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program, leaf, split
 from tests.programs import LABELS, intervals, scorecards, trees
 
 NAMES = ("age", "contract", "smoker", "opened", "seen", "it's", "a is missing", "a", "größe", "line\nbreak")

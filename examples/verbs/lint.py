@@ -7,7 +7,7 @@ It prints::
 """
 
 from gbfl_compile import Clause, Interval, Program, lint
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import leaf, split
 
 adult, child = Clause((Interval(0, 18.0),)), Clause((Interval(0, None, 12.0),))
 tree = split(0, split(1, leaf(1.0, 0.0), leaf(0.0, 1.0)), leaf(1.0, 0.0))

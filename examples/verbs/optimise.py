@@ -9,7 +9,7 @@ It prints::
 """
 
 from gbfl_compile import Clause, Interval, Program, optimise, readable
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import leaf, split
 
 adult = Clause((Interval(0, 18.0),))
 twice = split(0, split(1, leaf(0.0, 1.0), leaf(0.5, 0.5)), leaf(1.0, 0.0))

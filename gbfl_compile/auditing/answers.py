@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from gbfl_compile.checking.run import PROBABILITY_BOUND
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix, clause_column, evaluate_many, score_probabilities
-from gbfl_compile.ir.kinds import codebook
+from gbfl_compile.ir.kinds import Codebook, codebook
 from gbfl_compile.ir.nodes import Label, Leaf, Program, Tree
 from gbfl_compile.ir.validate import validate
 
@@ -167,9 +167,9 @@ class RowAnswers:
         return RowAnswers(self.classes[rows], probabilities, None if self.scores is None else self.scores[rows])
 
 
-def answers_of(program: Program, rows: Matrix) -> RowAnswers:
-    """What the program itself answers."""
-    answers = evaluate_many(program, rows)
+def answers_of(program: Program, rows: Matrix, book: Codebook | None = None) -> RowAnswers:
+    """What the program itself answers; `book` has the codes of the rows' texts where they are not the program's own."""
+    answers = evaluate_many(program, rows, book)
     if answers.scores is not None:
         return RowAnswers(answers.scores.argmax(axis=1), answers.probabilities, answers.scores)
     assert isinstance(program.decision, Tree) and answers.leaves is not None  # noqa: S101, PT018 - no scores: a tree
@@ -181,11 +181,11 @@ def leaf_classes(tree: Tree) -> NDArray[np.int64]:
     return np.array([node.winner for node in tree.nodes if isinstance(node, Leaf)], dtype=np.int64)
 
 
-def clauses_held(program: Program, rows: Matrix) -> Bits:
+def clauses_held(program: Program, rows: Matrix, book: Codebook | None = None) -> Bits:
     """Whether each clause holds: one row per row, one column per clause."""
-    held, book = np.empty((len(rows), len(program.clauses)), dtype=bool), codebook(program)
+    held, codes = np.empty((len(rows), len(program.clauses)), dtype=bool), codebook(program) if book is None else book
     for number, clause in enumerate(program.clauses):
-        held[:, number] = clause_column(clause, rows, book)
+        held[:, number] = clause_column(clause, rows, codes)
     return held
 
 

@@ -19,14 +19,13 @@ from gbfl_compile.auditing.verdict import AuditReport, DeployedVerdict
 from gbfl_compile.checking.prove import BUDGET_SECONDS
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import label_array
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json import as_program
+from gbfl_compile.ir.json import as_program, digest
 from gbfl_compile.ir.kinds import require_numbers
 
 if TYPE_CHECKING:
     from gbfl_compile.databases.base import Database
     from gbfl_compile.ir.nodes import Program
-    from gbfl_compile.learning.explain.triplets import Triplets
+    from gbfl_compile.learning.consistency import Triplets
 
 File: TypeAlias = "str | os.PathLike[str]"
 
@@ -98,15 +97,15 @@ def audit(
     if library is None:
         _refuse_idle("--library", {"--name": name is not None, "--source": source is not None, "--float32": float32})
     approved = as_program(program)
-    if library or scored or calls:
-        require_numbers(approved, "an audit of a library, a scored table or a service")
+    if library or calls:
+        require_numbers(approved, "an audit of a library or a service")
     rows = points = book = None
     if data is not None:
         from gbfl_compile.tables.values import coded_rows
 
         rows, book = coded_rows(data, approved)
     if triplets is not None:
-        from gbfl_compile.learning.explain.triplets import triplets_for
+        from gbfl_compile.learning.consistency import triplets_for
 
         require_numbers(approved, "an audit with triplets")
         points = triplets_for(approved.features, triplets)

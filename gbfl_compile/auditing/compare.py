@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gbfl_compile.auditing.changes import changes
-from gbfl_compile.auditing.region import Frame, frame_of, region_of
-from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict, RowMoves
+from gbfl_compile.auditing.diagnose import explain_reading
+from gbfl_compile.auditing.diagnose.likeness import with_ways
+from gbfl_compile.auditing.region import Frame, frame_of, region_of, rows_around
+from gbfl_compile.auditing.verdict import AuditVerdict, Change, DeployedVerdict, RowMoves
 from gbfl_compile.checking.artifact import ArtifactProof, ProofAnswer, prove_readings
 from gbfl_compile.checking.prove import BUDGET_SECONDS
-from gbfl_compile.checking.prove.findings import Counterexample
+from gbfl_compile.checking.prove.findings import Counterexample, Finding, NoDecision
 from gbfl_compile.checking.readers import ReadArtifact
 from gbfl_compile.checking.reading.evaluate import reading_labels
 from gbfl_compile.checking.reading.from_program import align
@@ -27,8 +29,7 @@ from gbfl_compile.ir.kinds import Codebook
 from gbfl_compile.ir.nodes import Label, Program
 
 if TYPE_CHECKING:
-    from gbfl_compile.learning.consistency import Consistency
-    from gbfl_compile.learning.explain.triplets import Triplets
+    from gbfl_compile.learning.consistency import Consistency, Triplets
 
 VERDICTS: Mapping[ProofAnswer, AuditVerdict] = {
     "proved": "equal",
@@ -69,7 +70,28 @@ class AuditInput:
         return self.program.classes if self.names is None else self.names
 
 
-Prover: TypeAlias = Callable[[Program, tuple[Reading, ...], float], ArtifactProof]
+class Prover(Protocol):
+    """Proves readings equal to a program, over the rows that can occur."""
+
+    def __call__(self, program: Program, readings: tuple[Reading, ...], budget_seconds: float, /) -> ArtifactProof:
+        """The proof."""
+
+    def possible(self, reading: Reading, rows: Matrix) -> Matrix:
+        """The rows as the deployed thing can be given them."""
+
+
+@dataclass(frozen=True, slots=True)
+class OverDoubles:
+    """Every row of doubles can occur."""
+
+    def __call__(self, program: Program, readings: tuple[Reading, ...], budget_seconds: float, /) -> ArtifactProof:
+        """The proof."""
+        return prove_readings(program, readings, budget_seconds)
+
+    def possible(self, reading: Reading, rows: Matrix) -> Matrix:
+        """All of them."""
+        del reading
+        return rows
 
 
 def compare_readings(
@@ -82,7 +104,8 @@ def compare_readings(
     except BadInput as error:
         proof = ArtifactProof("other names", str(error))
         return replace(deployed, verdict="different", reason=str(error), proof=proof)
-    proof = (prove or prove_readings)(program, matched, inputs.budget_seconds)
+    prove = prove or OverDoubles()
+    proof = prove(program, matched, inputs.budget_seconds)
     if proof.answer == "proved" and artifact.tier != "proved":
         proof = replace(proof, answer=artifact.tier, reason=artifact.not_strict)
     digest = next((reading.digest for reading in readings if reading.digest is not None), None)
@@ -95,11 +118,33 @@ def compare_readings(
     frame = frame_of(program, reading, inputs.book)
     return replace(
         verdict,
-        changes=changes(frame, counterexample),
+        changes=_told_changes(frame, counterexample, prove),
         region=region_of(frame, counterexample),
         moves=None if inputs.data is None else row_moves(frame, inputs.data),
         consistency=None if inputs.triplets is None else consistency_pair(program, reading, inputs.triplets),
     )
+
+
+PROOF_SECONDS = 1.0
+"""That deciding whether one slip explains a difference may take."""
+
+
+def _told_changes(frame: Frame, shown: Counterexample, prove: Prover) -> tuple[Change, ...]:
+    """What changed: the one slip that was proved to explain the labels, or else what the two sides do not share."""
+    program, reading = frame.program, frame.reading
+    if program.kinds or shown.source.label == shown.target.label:
+        return changes(frame, shown)
+
+    def decide(other: Program) -> Finding:
+        try:
+            ((_, proof),) = prove(other, (reading,), PROOF_SECONDS).places
+        except ValueError:
+            return NoDecision("the prover did not answer")
+        return proof.labels
+
+    rows = prove.possible(reading, rows_around(frame, shown.row))
+    slips = explain_reading(program, reading, rows, decide, frame.cells)
+    return with_ways(frame, slips[0].program, slips[0].changes) if slips else changes(frame, shown)
 
 
 def weaker_without_run(verdict: DeployedVerdict) -> DeployedVerdict:

@@ -24,16 +24,14 @@ from gbfl_compile.auditing.verdict import (
 )
 from gbfl_compile.auditing.versions import asks, program_changes
 from gbfl_compile.checking.prove import BUDGET_SECONDS, prove
-from gbfl_compile.checking.prove.budget import OutOfTime, clock_of
 from gbfl_compile.checking.prove.cells import value_in
-from gbfl_compile.checking.prove.findings import Counterexample, Proof
+from gbfl_compile.checking.prove.findings import Counterexample, OutOfTime, Proof, clock_of
 from gbfl_compile.checking.reading.evaluate import reading_labels
 from gbfl_compile.checking.reading.from_program import align, as_reading
 from gbfl_compile.checking.witnesses import find_witnesses
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix, evaluate_many
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json import as_program
+from gbfl_compile.ir.json import as_program, digest
 from gbfl_compile.ir.kinds import Codebook, decode_rows, encode_row
 from gbfl_compile.ir.nodes import Kind, Program, Tree
 from gbfl_compile.ir.text import printable

@@ -22,7 +22,7 @@ from gbfl_compile.checking.general.sql import layout_in_header
 from gbfl_compile.checking.readers import LARGEST, read_artifact
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.run import compare, expectation
-from gbfl_compile.checking.witnesses.rows import artifact_constants
+from gbfl_compile.checking.witnesses import artifact_constants
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files.atomic import read_whole
 

@@ -16,6 +16,7 @@ from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_w
 from gbfl_compile.auditing.verdict import DeployedVerdict
 from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.auditing.view.domains import prove_on_columns
+from gbfl_compile.auditing.view.layered import PLAIN_NAME
 from gbfl_compile.checking.artifact import ArtifactProof
 from gbfl_compile.checking.general.sql import KnownTable, TextLayout, read_deployed
 from gbfl_compile.checking.general.sql.engines import ENGINES
@@ -71,7 +72,9 @@ def audit_plain_sql(
     except Unread as error:
         reason = f"{error}; to compare what it filled instead: --scored TABLE --label {label}"
         return replace(deployed, verdict="unread", reason=reason, proof=ArtifactProof("unread", str(error)))
-    assumed = ASSUMED if verdict.verdict in ("equal", "not run") else None
+    assumed = None
+    if verdict.verdict in ("equal", "not run"):
+        assumed = "; ".join(filter(None, (verdict.proof_assumes, ASSUMED)))
     return replace(verdict, row_effects=(*query.notes, *verdict.row_effects), proof_assumes=assumed)
 
 
@@ -195,9 +198,8 @@ def _make_tables(inputs: AuditInput, database: Database, query: DeployedQuery) -
     names = {each.name: each for each in tables.values()}
     if len(names) != 1 or next(iter(names.values())).db:
         raise BadInput("several tables, whose columns are not known")
-    features = {
-        inputs.columns.get(name, name).casefold(): inputs.columns.get(name, name) for name in inputs.program.features
-    }
+    stated = [inputs.columns.get(name, name) for name in inputs.program.features]
+    features = {name.casefold(): name for each in stated for name in _columns_of(each, database.dialect)}
     used = dict.fromkeys(each.name.casefold() for each in query.tree.find_all(exp.Column) if each.name != "*")
     aliases = {each.alias.casefold() for each in query.tree.find_all(exp.Alias)}
     texts = {
@@ -213,6 +215,19 @@ def _make_tables(inputs: AuditInput, database: Database, query: DeployedQuery) -
     database.execute(f"CREATE TABLE {table} ({', '.join(columns)}){ending}")
 
 
+def _columns_of(stated: str, dialect: str) -> list[str]:
+    """The column that --column names, or those of the expression."""
+    import sqlglot
+
+    if PLAIN_NAME.fullmatch(stated):
+        return [stated]
+    try:
+        tree = sqlglot.parse_one(stated, read=ENGINES[dialect].parsed_as)
+    except (sqlglot.errors.SqlglotError, RecursionError):
+        return [stated]
+    return [column.name for column in tree.find_all(sqlglot.exp.Column)]
+
+
 def _read_only(
     inputs: AuditInput, deployed: DeployedVerdict, query: DeployedQuery, dialect: str, label: str
 ) -> DeployedVerdict:
@@ -223,7 +238,14 @@ def _read_only(
         """A name without quotes, as the engine takes it."""
         return {"upper": name.upper(), "lower": name.lower()}.get(engine.names, name) if name.isascii() else name
 
-    columns = tuple((i, fold_name(inputs.columns.get(name, name))) for i, name in enumerate(program.features))
+    stated = [(i, inputs.columns.get(name, name)) for i, name in enumerate(program.features)]
+    columns = tuple((i, fold_name(text)) for i, text in stated if PLAIN_NAME.fullmatch(text))
+    own = {name: f"feature {i}" for i, name in columns}
+    computed = tuple(
+        (i, text, {name: own.get(fold_name(name), fold_name(name)) for name in _columns_of(text, dialect)})
+        for i, text in stated
+        if not PLAIN_NAME.fullmatch(text)
+    )
     layout = TextLayout(
         program.features,
         program.classes,
@@ -231,6 +253,7 @@ def _read_only(
         (("label", fold_name(label)),),
         tables=lambda schema, name: KnownTable(name),
         approved=program,
+        expressions=computed,
     )
     text = read_deployed(query.text, dialect, layout)
     domain = [
@@ -240,4 +263,6 @@ def _read_only(
     verdict = compare_readings(deployed, inputs, artifact, prove_on_columns(list(domain), text.readings))
     if verdict.verdict == "different" and text.unclear:
         raise Unread(f"it differs, but a filter may leave out the rows that show it: {'; '.join(text.notes)}")
-    return weaker_without_run(replace(verdict, row_effects=text.notes, other_columns=text.others))
+    mapping = {name: text for name, text in inputs.columns.items() if name != text}
+    verdict = replace(verdict, row_effects=text.notes, other_columns=text.others, feature_columns=mapping)
+    return weaker_without_run(verdict)

@@ -7,17 +7,21 @@ and the other class from the other. So the rule may be narrower than the truth, 
 from __future__ import annotations
 
 import math
+import random
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from gbfl_compile.auditing.verdict import Change, Region
-from gbfl_compile.checking.prove.boxes import Masks, winners
-from gbfl_compile.checking.prove.cells import Atoms, Box, Cells, cell_at, cells_of, value_in
+from gbfl_compile.checking.prove.cells import Atoms, Box, Cells, Masks, cell_at, cells_of, value_in, winners
 from gbfl_compile.checking.prove.findings import Counterexample
 from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.checking.reading.from_program import as_reading, in_book
 from gbfl_compile.checking.reading.nodes import Reading
+from gbfl_compile.checking.witnesses import witnesses
+from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.intervals import Texts, above, below
 from gbfl_compile.ir.kinds import ANY_OTHER, Codebook, Value, codebook, decode_rows, encode_row
@@ -63,6 +67,23 @@ def both_answers(frame: Frame, row: Sequence[float]) -> Counterexample:
     values = frame.values(row)
     native = tuple(values) if frame.program.kinds else None
     return Counterexample(tuple(row), evaluate(frame.program, values), run_reading(frame.reading, row), native)
+
+
+RANDOM_ROWS = 1500
+
+
+def rows_around(frame: Frame, row: Sequence[float]) -> Matrix:
+    """Rows at every bound of either side: around one row, and anywhere."""
+    pools = [
+        [*(value for start in starts for value in (below(start), start)), math.nan] if starts else [0.0]
+        for starts in frame.cells.starts
+    ]
+    choose = random.Random(0)  # noqa: S311 - no secret
+    rows = [list(row)]
+    for feature, pool in enumerate(pools):
+        rows += [[*row[:feature], value, *row[feature + 1 :]] for value in pool]
+    rows += [[choose.choice(pool) for pool in pools] for _ in range(RANDOM_ROWS)]
+    return np.concatenate([np.array(rows, dtype=np.float64), witnesses(frame.program)])
 
 
 def region_of(frame: Frame, shown: Counterexample) -> Region:

@@ -1,20 +1,33 @@
-"""The targets: one row each. A new one is a backend file, a template and a line here."""
+"""The targets: one row each. A new one is a backend file, a template and a line here.
+
+Artifacts are on disk as `D/<target>/NAME.<ext>`, written together, found again by the folder's name.
+"""
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-from gbfl_compile.backends.base import Artifact, Backend, Options, artifact_name
+from gbfl_compile.backends.base import Artifact, Backend, Options, Predictor, artifact_name, only_file
 from gbfl_compile.backends.c import BACKEND as C
 from gbfl_compile.backends.js import BACKEND as JS
 from gbfl_compile.backends.onnx import BACKEND as ONNX
 from gbfl_compile.backends.python import BACKEND as PYTHON
 from gbfl_compile.backends.sql import BACKENDS as SQL
-from gbfl_compile.errors import BadInput
+from gbfl_compile.errors import BadInput, GbflError
+from gbfl_compile.files.atomic import refuse_leading_out, temporary_folder, write_whole
+from gbfl_compile.files.folders import files_together, one_writer
+from gbfl_compile.files.formats import shell_command, wrong_file
+from gbfl_compile.ir.json import as_program, digest
 from gbfl_compile.ir.nodes import Program, Scorecard
 from gbfl_compile.ir.validate import validate
+
+if TYPE_CHECKING:
+    from gbfl_compile.databases.base import Database
 
 BACKENDS: Mapping[str, Backend] = {
     PYTHON.target: PYTHON,
@@ -69,3 +82,89 @@ def folder_name(target: str) -> str:
 def target_of_folder(name: str) -> str | None:
     """The target whose artifacts a folder of this name holds, or None."""
     return next((target for target in BACKENDS if folder_name(target) == name), None)
+
+
+def write_artifact(artifact: Artifact, out: Path) -> tuple[Path, ...]:
+    """Put an artifact's files into its target's folder below `out`, together; their paths."""
+    (paths,) = write_artifacts([artifact], out)
+    return paths
+
+
+def write_artifacts(artifacts: Sequence[Artifact], out: Path) -> list[tuple[Path, ...]]:
+    """Put several artifacts below `out`: all are staged before the first is moved into place."""
+    folders = [out / folder_name(artifact.target) for artifact in artifacts]
+    files: dict[Path, dict[str, bytes]] = {}
+    for artifact, folder in zip(artifacts, folders, strict=True):
+        files.setdefault(folder, {}).update(artifact.files)
+        for name in artifact.files:
+            refuse_leading_out(folder / name, out)
+    with one_writer(out), ExitStack() as staged:
+        for folder, content in files.items():
+            staged.enter_context(files_together(folder, content))
+    return [
+        tuple(folder / name for name in artifact.files) for artifact, folder in zip(artifacts, folders, strict=True)
+    ]
+
+
+@contextmanager
+def temporary_artifacts(artifacts: Sequence[Artifact], purpose: str) -> Iterator[dict[str, Path]]:
+    """Artifacts in a folder that is gone after the block: for each target, the file to load."""
+    folders = {artifact.target: folder_name(artifact.target) for artifact in artifacts}
+    main_files = {artifact.target: f"{artifact.name}{backend(artifact.target).extension}" for artifact in artifacts}
+    with temporary_folder(purpose) as out:
+        for artifact in artifacts:
+            for name, content in artifact.files.items():
+                path = out / folders[artifact.target] / name
+                refuse_leading_out(path, out)
+                write_whole(path, content)
+        yield {target: out / folders[target] / name for target, name in main_files.items()}
+
+
+def artifact_folders(out: Path) -> dict[str, Path]:
+    """Folder name -> folder below `out`. Hidden folders and Python's caches are ignored."""
+    if not out.is_dir():
+        raise BadInput(f"{out}: {wrong_file(out, 'a folder of artifacts') or 'there is no such folder'}")
+    folders = sorted(path for path in out.iterdir() if path.is_dir() and path.name[0] not in "._")
+    if not folders:
+        if target_of_folder(out.resolve().name) is not None:
+            raise BadInput(f"{out}: is the folder of one target: give the one above it, {out.parent}")
+        compile_command = shell_command("gbfl", "compile", "PROGRAM.json", "--to", "python", "-o", str(out))
+        raise BadInput(f"{out}: holds no artifact of any target; to write some: {compile_command}")
+    return {folder.name: folder for folder in folders}
+
+
+def load_artifact(folder: Path, name: str | None = None, *, database: Database | None = None) -> Predictor:
+    """The artifact in a target's folder, ready to answer; SQL in a private database, or in one of yours.
+
+    A database of yours is what `connect(url)` or `from_connection(dialect, connection)` gives.
+    """
+    folder = Path(folder)
+    target = target_of_folder(folder.resolve().name)
+    if target is None:
+        inside = [path.name for path in sorted(folder.glob("*/")) if target_of_folder(path.name) is not None]
+        here = f", there is {', '.join(str(folder / name) for name in inside)}" if inside else ""
+        raise BadInput(f"{folder}: no target is called {folder.resolve().name!r}, give an artifact's folder{here}")
+    row = backend(target)
+    path = only_file(folder, row.extension, name)
+    if database is None:
+        return row.load(path)
+    from gbfl_compile.backends.sql.run import load_in_database
+
+    return load_in_database(path, target, database)
+
+
+MOST_BESIDE, LARGEST_BESIDE = 20, 2**24
+"""JSON files that are looked at beside an artifact, and the bytes of each."""
+
+
+def program_beside(folder: Path, digest_there: str) -> Program | None:
+    """The program of this digest beside an artifact's folder or one level up; None where there is none.
+
+    It says which columns are needed and which texts mean missing. The answers are the artifact's own.
+    """
+    above = folder.resolve().parent
+    for path in [path for place in (above, above.parent) for path in sorted(place.glob("*.json"))[:MOST_BESIDE]]:
+        with suppress(GbflError, OSError):
+            if path.stat().st_size <= LARGEST_BESIDE and digest(program := as_program(path)) == digest_there:
+                return program
+    return None

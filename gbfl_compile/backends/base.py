@@ -1,4 +1,7 @@
-"""What a target is: a Backend emits an Artifact from a Program and loads one as a Predictor."""
+"""What a target is: a Backend emits an Artifact from a Program and loads one as a Predictor.
+
+Templates are rendered here: names and labels are passed only as values, so none of them can become template code.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,15 @@ import keyword
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from gbfl_compile.errors import BadInput
+from gbfl_compile.files import resource_folder
 from gbfl_compile.files.atomic import refuse_leading_out
 
-if TYPE_CHECKING:  # numpy is loaded to run a predictor, not to list the targets
+if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
@@ -139,3 +144,24 @@ def only_file(folder: Path, extension: str, name: str | None = None) -> Path:
         raise BadInput(f"{folder}: has {len(paths)} {extension} files, choose one with --name")
     refuse_leading_out(paths[0], folder)
     return paths[0]
+
+
+def render(name: str, values: Mapping[str, Any]) -> bytes:
+    """The template `name` filled in, as UTF-8 with line feeds."""
+    text: str = _environment().get_template(name).render(**values)
+    return text.encode("utf-8")
+
+
+@cache
+def _environment() -> Any:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(resource_folder("templates"), encoding="utf-8"),
+        undefined=StrictUndefined,
+        autoescape=False,  # noqa: S701 - the output is code; each backend quotes per target
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        newline_sequence="\n",
+    )

@@ -11,15 +11,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never
 
-from gbfl_compile.backends.base import Artifact, Availability, Backend, Options, Predictor, take_options
-from gbfl_compile.backends.render import render
+from gbfl_compile.backends.base import Artifact, Availability, Backend, Options, Predictor, render, take_options
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files.atomic import read_whole
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.nodes import Atom, Clause, Interval, Kind, Leaf, OneOf, Program, Scorecard, Tree
-from gbfl_compile.ir.reasons import reasons_of
-from gbfl_compile.ir.text import clause_text, readable
-from gbfl_compile.ir.trees import deep_splits, leaf_numbers
+from gbfl_compile.ir.json import digest
+from gbfl_compile.ir.nodes import (
+    Atom,
+    Clause,
+    Interval,
+    Kind,
+    Leaf,
+    OneOf,
+    Program,
+    Scorecard,
+    Tree,
+    deep_splits,
+    leaf_numbers,
+)
+from gbfl_compile.ir.text import clause_text, readable, reasons_of
 from gbfl_compile.version import GENERATOR
 
 if TYPE_CHECKING:

@@ -16,14 +16,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from gbfl_compile.backends.artifacts import program_beside
+from gbfl_compile.backends import program_beside
 from gbfl_compile.backends.base import Predictor
 from gbfl_compile.backends.score_words import answer_frame, as_frame
 from gbfl_compile.errors import BadInput
-from gbfl_compile.files.atomic import clear_leftovers
-from gbfl_compile.ir.columns import recorded_marks, used_features
 from gbfl_compile.ir.json import as_program
-from gbfl_compile.ir.kinds import codebook
+from gbfl_compile.ir.kinds import codebook, recorded_marks, used_features
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.tables.batches import (
     ARROW_ROWS,
@@ -35,9 +33,8 @@ from gbfl_compile.tables.batches import (
     table_batches,
 )
 from gbfl_compile.tables.kinds import MARKS
-from gbfl_compile.tables.parallel_map import in_order
 from gbfl_compile.tables.read import feature_matrix, file_ending, refuse_absent, some_names
-from gbfl_compile.tables.write import CodedColumn, table_writer
+from gbfl_compile.tables.write import CodedColumn, in_order, table_writer
 from gbfl_compile.version import GENERATOR
 
 if TYPE_CHECKING:
@@ -140,7 +137,7 @@ def score(
 
 
 def _predictor(source: Program | File, name: str | None) -> Predictor:
-    from gbfl_compile.backends.artifacts import load_artifact
+    from gbfl_compile.backends import load_artifact
 
     if isinstance(source, str | os.PathLike) and not Path(source).is_file():
         return load_artifact(Path(source), name)
@@ -209,13 +206,13 @@ def score_file(
     """Score every row of `data` into `out`; how many there were. `out` appears when it is complete."""
     names = _output_names(predictor, keys, str(data))
     jobs = _usable_cores() if jobs is None else jobs
+    needed, texts = _features_needed(predictor), _reads_texts(predictor, na)
     file_ending(out)
     there = column_names(data)
-    _refuse_columns(there, _features_needed(predictor), keys, str(data))
-    texts = _reads_texts(predictor, na) or not set(predictor.features) <= set(there)
+    _refuse_columns(there, needed, keys, str(data))
+    texts = texts or not set(predictor.features) <= set(there)
     if batch_rows is None:  # an output row may be wider than its input row
         batch_rows = rows_at_once(ARROW_ROWS, len(predictor.features) + len(names))
-    clear_leftovers(out.parent)
     # From CSV to CSV the text of a key is kept; where columns have types, a key that is a feature becomes doubles.
     doubles = set() if file_ending(out).startswith(".csv") else set(keys).intersection(predictor.features)
     count = 0
@@ -240,7 +237,7 @@ def score_file(
 def reference_predictor(program: Program) -> Predictor:
     """A program as a predictor: no target is built, `evaluate_many` answers."""
     from gbfl_compile.ir.batch import evaluate_many
-    from gbfl_compile.ir.digest import digest
+    from gbfl_compile.ir.json import digest
 
     engine = f"{GENERATOR}, the program itself"
     answer = partial(evaluate_many, program)

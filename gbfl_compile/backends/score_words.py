@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gbfl_compile.backends.base import Predictor
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.columns import Columns
-from gbfl_compile.ir.kinds import Codebook, decode_value
+from gbfl_compile.ir.kinds import Codebook, Columns, decode_value
 
 if TYPE_CHECKING:
     import numpy as np

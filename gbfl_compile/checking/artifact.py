@@ -17,7 +17,7 @@ from gbfl_compile.checking.readers import LARGEST, Tier, read_artifact
 from gbfl_compile.checking.reading.from_program import as_reading
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.checking.strict.c import is_model_header
-from gbfl_compile.checking.witnesses.rows import artifact_constants
+from gbfl_compile.checking.witnesses import artifact_constants
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files.atomic import read_whole, refuse_leading_out
 from gbfl_compile.ir.nodes import Program

@@ -1,32 +1,182 @@
-"""The verbs of checking: compile a program for targets, check artifacts against it, prove them without running any.
+"""The verbs of checking: compile a program for targets, check and certify artifacts, prove them without running any.
 
-verdict = check(program, "build")
-proofs = prove(program, emit(program, "c"))
+There is one verdict per target and one certificate per reading::
+
+    verdict = check(program, "build")
+    proofs = prove(program, emit(program, "c"))
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from gbfl_compile.backends import backend, emit, target_of_folder
-from gbfl_compile.backends.artifacts import artifact_folders, write_artifacts
-from gbfl_compile.backends.base import Artifact, only_file
-from gbfl_compile.checking.artifact import ArtifactProof, prove_artifact
-from gbfl_compile.checking.folder import certify_folder, check_artifacts, check_folder, prove_file
+from gbfl_compile.backends import (
+    artifact_folders,
+    backend,
+    emit,
+    folder_name,
+    target_of_folder,
+    temporary_artifacts,
+    write_artifacts,
+)
+from gbfl_compile.backends.base import Artifact, Options, only_file
+from gbfl_compile.checking.artifact import ArtifactProof, artifact_files, prove_artifact
 from gbfl_compile.checking.prove import BUDGET_SECONDS
-from gbfl_compile.checking.run import Verdict, expectation
-from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json import as_program
+from gbfl_compile.checking.prove.certificate import certificate
+from gbfl_compile.checking.readers import read_artifact
+from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.checking.run import Expectation, TargetVerdict, Verdict, compare, expectation, with_proof
+from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.files.atomic import while_unchanged, write_whole
+from gbfl_compile.ir.json import as_program, digest
 from gbfl_compile.ir.nodes import Program
+from gbfl_compile.version import GENERATOR
 
 if TYPE_CHECKING:
-    from gbfl_compile.learning.explain.triplets import Triplets
+    from gbfl_compile.learning.consistency import Triplets
+
+Tell: TypeAlias = Callable[[str], None]
+"""Called with the name of each target when its proof begins, and with what is done once all are read."""
+
+
+def _tell_nobody(_: str) -> None:
+    """Show no progress."""
+
+
+def check_artifacts(
+    expected: Expectation,
+    artifacts: Iterable[Artifact],
+    budget_seconds: float = BUDGET_SECONDS,
+    tell: Tell = _tell_nobody,
+) -> Verdict:
+    """One verdict over artifacts that are on no disk yet: read and proved as they are, run from a temporary folder."""
+    by_target = {artifact.target: artifact for artifact in artifacts}
+    proofs = {}
+    for target, artifact in by_target.items():
+        tell(target)
+        proofs[target] = prove_artifact(expected.program, target, artifact.files, budget_seconds, artifact.options)
+    with temporary_artifacts(tuple(by_target.values()), "check") as paths:
+        to_run = [ArtifactToRun(target, paths[target], proof) for target, proof in proofs.items()]
+        return _run_all(expected, to_run, tell)
+
+
+def check_folder(
+    expected: Expectation,
+    out: Path,
+    name: str | None = None,
+    targets: Collection[str] | None = None,
+    budget_seconds: float = BUDGET_SECONDS,
+    tell: Tell = _tell_nobody,
+    options: Mapping[str, Options] | None = None,
+) -> Verdict:
+    """One verdict over all artifacts in `out`; what cannot be run is named, never left out.
+
+    With `targets` only their folders are looked at. A proof may take `budget_seconds` per way of answering. `options`
+    are those that the artifacts of each target should have been emitted with.
+    """
+    folders = artifact_folders(out)
+    if targets is not None:
+        folders = {folder_name(target): out / folder_name(target) for target in targets}
+    to_run = []
+    for path in folders.values():
+        target = target_of_folder(path.name)
+        tell(target or path.name)
+        settings = (options or {}).get(target or "", {})
+        to_run.append(_prove_folder(expected.program, path, name, budget_seconds, settings))
+    return _run_all(expected, to_run, tell)
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactToRun:
+    """An artifact that was read, and is still to be run."""
+
+    target: str
+    path: Path
+    """Its main file."""
+    proof: ArtifactProof
+
+
+def _prove_folder(
+    program: Program, folder: Path, name: str | None, budget_seconds: float, options: Options
+) -> ArtifactToRun | TargetVerdict:
+    """The proof of the artifact in a folder, or the verdict on a folder that is no target's."""
+    target = target_of_folder(folder.name)
+    if target is None:
+        return TargetVerdict(folder.name, "not run", f"{GENERATOR} has no target of this name")
+    path = only_file(folder, backend(target).extension, name)  # an artifact that is not there is no verdict
+    return ArtifactToRun(target, path, prove_file(program, target, path, budget_seconds, options))
+
+
+def _run_all(expected: Expectation, to_run: Sequence[ArtifactToRun | TargetVerdict], tell: Tell) -> Verdict:
+    """Every artifact is read before any is run: reading executes nothing."""
+    tell("looking for witnesses")
+    given_up = expected.witness_set.given_up
+    verdicts = []
+    for each in to_run:
+        match each:
+            case ArtifactToRun(target, path, proof):
+                verdicts.append(with_proof(_run(expected, target, path, proof), proof))
+            case TargetVerdict():
+                verdicts.append(each)
+    return Verdict(digest(expected.program), tuple(verdicts), given_up)
+
+
+def _run(expected: Expectation, target: str, path: Path, proof: ArtifactProof) -> TargetVerdict:
+    """What running the artifact whose main file is `path` shows. Compiled code that was not read is not run here."""
+    if target == "c" and proof.answer == "unread":
+        return TargetVerdict(target, "not run", "it could crash this process: build it and audit it with --library")
+    try:
+        return compare(expected, backend(target).load(path), proof.constants())
+    except CannotRun as error:
+        return TargetVerdict(target, "not run", str(error))
+    except BadInput as error:
+        return TargetVerdict(target, "different", str(error))
+
+
+def prove_file(
+    program: Program,
+    target: str,
+    path: Path,
+    budget_seconds: float = BUDGET_SECONDS,
+    options: Options | None = None,
+) -> ArtifactProof:
+    """The proof of the artifact whose main file is `path`."""
+    try:
+        files = while_unchanged(path.parent, lambda: artifact_files(path, backend(target).extension))
+        return prove_artifact(program, target, files, budget_seconds, options)
+    except BadInput as error:
+        return ArtifactProof("not run", str(error))
+
+
+def certify_folder(program: Program, out: Path, to: Path, name: str | None = None) -> dict[str, str]:
+    """Write `to/TARGET-N.json` for each way a target answers; for those that have none, why not."""
+    refused = {}
+    for folder, path in artifact_folders(out).items():
+        target = target_of_folder(folder)
+        if target is None:
+            continue
+        main = only_file(path, backend(target).extension, name)
+        try:
+            files = artifact_files(main, backend(target).extension)
+            artifact = read_artifact(target, files, program)
+        except (Unread, BadInput, CannotRun) as error:
+            refused[folder] = str(error)
+            continue
+        if artifact.tier != "proved":
+            refused[folder] = artifact.not_strict or "it is not in the strict form"
+            continue
+        for number, reading in enumerate(artifact.readings):
+            try:
+                write_whole(to / f"{folder}-{number}.json", certificate(program, reading, files).encode("ascii"))
+            except (BadInput, CannotRun) as error:
+                refused[f"{folder}, {reading.place}"] = str(error)
+    return refused
+
 
 File: TypeAlias = "str | os.PathLike[str]"
 Artifacts: TypeAlias = "File | Artifact | Iterable[Artifact]"
@@ -69,7 +219,7 @@ def check(
 
         rows = encoded_rows(data, source)
     if triplets is not None:
-        from gbfl_compile.learning.explain.triplets import triplets_for
+        from gbfl_compile.learning.consistency import triplets_for
 
         points = triplets_for(source.features, triplets)
     emitted = _artifacts_of(artifacts)
@@ -172,10 +322,11 @@ def compile_program(
         emit(source, target, name, settings.get(target)) for target in wanted
     )  # all, before any is written
     verdict = check(source, artifacts, progress=progress) if checked else None
-    if verdict is not None and verdict.verdict == "different":
-        return CompilationResult(digest(source), artifacts, verdict, {})
+    result = CompilationResult(digest(source), artifacts, verdict, {})
+    if not result.is_written:
+        return result
     paths = write_artifacts(artifacts, Path(out))
-    return CompilationResult(digest(source), artifacts, verdict, dict(zip(wanted, paths, strict=True)))
+    return replace(result, files=dict(zip(wanted, paths, strict=True)))
 
 
 def certify(program: Program | File, artifacts: File, out: File, *, name: str | None = None) -> dict[str, str]:

@@ -13,8 +13,8 @@ from typing import Any, Literal, TypeAlias, assert_never
 
 import numpy as np
 
-from gbfl_compile.checking.prove.budget import Clock, OutOfTime, clock_of
 from gbfl_compile.checking.prove.cells import Atoms, Cells, cells_of, row_in
+from gbfl_compile.checking.prove.findings import Clock, OutOfTime, clock_of
 from gbfl_compile.checking.prove.graph import Graph, add_steps
 from gbfl_compile.checking.prove.solve import Way, atoms_of, failing, holding, solve, way_to
 from gbfl_compile.checking.prove.trees import find_difference_within
@@ -24,9 +24,8 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix, clause_column, evaluate_many
 from gbfl_compile.ir.json import as_program
 from gbfl_compile.ir.kinds import codebook, decode_value
-from gbfl_compile.ir.nodes import Interval, Leaf, OneOf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.nodes import Interval, Leaf, OneOf, Program, Scorecard, Split, Tree, leaf_numbers, paths
 from gbfl_compile.ir.text import clause_text, value_text
-from gbfl_compile.ir.trees import leaf_numbers, paths
 from gbfl_compile.tables.values import encoded_rows
 
 

@@ -15,8 +15,7 @@ from typing import Literal, TypeAlias
 
 from gbfl_compile.checking.general.sql import read_sql_files
 from gbfl_compile.checking.general.sql.engines import ENGINES
-from gbfl_compile.checking.reading.nodes import Reading, Unread
-from gbfl_compile.checking.reading.work_limit import limit_work
+from gbfl_compile.checking.reading.nodes import Reading, Unread, limit_work
 from gbfl_compile.checking.strict.c import read_strict_c
 from gbfl_compile.checking.strict.js import read_js
 from gbfl_compile.checking.strict.onnx import read_onnx

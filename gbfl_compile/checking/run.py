@@ -19,16 +19,14 @@ from gbfl_compile.backends.base import Predictor
 from gbfl_compile.checking.artifact import OTHER_NAMES, ArtifactProof
 from gbfl_compile.checking.prove.findings import PROBABILITY_BOUND as PROBABILITY_BOUND
 from gbfl_compile.checking.readers import Tier, was_run
-from gbfl_compile.checking.witnesses import WitnessSet
-from gbfl_compile.checking.witnesses.rows import rows_to_run
+from gbfl_compile.checking.witnesses import WitnessSet, rows_to_run
 from gbfl_compile.errors import CannotRun
 from gbfl_compile.ir.batch import Answers, Matrix, evaluate_many
 from gbfl_compile.ir.kinds import Codebook, decode_rows
 from gbfl_compile.ir.nodes import Program
 
 if TYPE_CHECKING:
-    from gbfl_compile.learning.consistency import Consistency
-    from gbfl_compile.learning.explain.triplets import Triplets
+    from gbfl_compile.learning.consistency import Consistency, Triplets
 
 Outcome: TypeAlias = Literal[
     "different", "unread", "undecided", "not run", "written", "read as equal, not run", "read as equal", "equal"
@@ -206,10 +204,11 @@ def compare(expected: Expectation, predictor: Predictor, constants: Collection[f
     ):
         return TargetVerdict(predictor.target, "different", OTHER_NAMES, digest)
     rows, source = _for_target(expected, predictor, constants)
+    exact = program.has_exact_probabilities
     try:
         answers = _answers_of(expected, predictor, rows)
         others = [way(rows) for way in predictor.other_ways.values()]
-        execution = _execution(expected, rows, source, (answers, *others), predictor.engine)
+        execution = _execution(expected, rows, source, exact, (answers, *others), predictor.engine)
         pair = _consistency_pair(expected.triplets, source, answers)
     except CannotRun as error:
         return TargetVerdict(predictor.target, "not run", str(error), digest)
@@ -254,10 +253,12 @@ def _same_labels(labels: tuple[Any, ...], expected: tuple[Any, ...]) -> bool:
     return [(type(label), label) for label in labels] == [(type(label), label) for label in expected]
 
 
-def _execution(expected: Expectation, rows: Matrix, source: Answers, ways: Sequence[Answers], engine: str) -> Execution:
+def _execution(
+    expected: Expectation, rows: Matrix, source: Answers, exact: bool, ways: Sequence[Answers], engine: str
+) -> Execution:
     """A row is different where one of the artifact's ways to answer is."""
     program = expected.program
-    differences = [differing_rows(program, source, answers) for answers in ways]
+    differences = [differing_rows(exact, source, answers) for answers in ways]
     differs = np.logical_or.reduce(differences)
     first = None
     if differs.any():
@@ -271,8 +272,11 @@ def _execution(expected: Expectation, rows: Matrix, source: Answers, ways: Seque
     return Execution(engine, len(rows), int(differs.sum()), first)
 
 
-def differing_rows(program: Program, source: Answers, target: Answers) -> NDArray[np.bool_]:
-    """Which rows got another label, probability, leaf or score. 1, True and '1' are different labels."""
+def differing_rows(exact: bool, source: Answers, target: Answers) -> NDArray[np.bool_]:
+    """Which rows got another label, probability, leaf or score; exact probabilities are compared with ==.
+
+    1, True and '1' are different labels.
+    """
     has_probabilities = target.probabilities.shape[1] > 0
     if len(target.labels) != len(source.labels) or (
         has_probabilities and target.probabilities.shape != source.probabilities.shape
@@ -280,7 +284,7 @@ def differing_rows(program: Program, source: Answers, target: Answers) -> NDArra
         raise ValueError(f"{len(target.labels)} answers for {len(source.labels)} rows")
     pairs = zip(source.labels, target.labels, strict=True)
     differs = np.array([type(a) is not type(b) or a != b for a, b in pairs], dtype=bool)
-    if has_probabilities and program.has_exact_probabilities:
+    if has_probabilities and exact:
         differs |= (source.probabilities != target.probabilities).any(axis=1)
     elif has_probabilities:
         close = np.abs(source.probabilities - target.probabilities) <= PROBABILITY_BOUND  # False for NaN

@@ -18,6 +18,7 @@ from gbfl_compile.cli.flags import (
     target_options,
     target_settings,
 )
+from gbfl_compile.files.formats import shell_command
 
 
 def _targets(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
@@ -64,7 +65,7 @@ def compile_(
         return code
     screen.print_lines(*(f"{target}: {path}" for target, paths in result.files.items() for path in paths))
     if result.verdict is None:
-        screen.print_lines("not checked: run gbfl check")
+        screen.print_lines(f"not checked; to check: {shell_command('gbfl', 'check', str(program), str(out))}")
     else:
         screen.print_verdict(result.verdict)
     if code == DIFFERENT:
@@ -159,7 +160,7 @@ def sizes(source: Path, as_json: bool) -> int:
 
     Example: gbfl sizes build/c/model.c
     """
-    from gbfl_compile.backends.c.size import size_rows
+    from gbfl_compile.backends.c.build import size_rows
     from gbfl_compile.cli import screen
 
     rows = size_rows(source)

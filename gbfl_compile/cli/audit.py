@@ -19,7 +19,7 @@ from gbfl_compile.cli.flags import (
     column_mapping,
     output_options,
 )
-from gbfl_compile.errors import GbflError
+from gbfl_compile.errors import BadInput, GbflError
 
 if TYPE_CHECKING:
     from gbfl_compile.auditing.verdict import AuditReport
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("program", type=FILE)
-@click.option("--file", type=FILE, multiple=True, help="A deployed .py, .c, .onnx or .sql; may be repeated.")
+@click.argument("deployed", type=FILE, nargs=-1, metavar="")
+@click.option("--file", type=FILE, multiple=True, help="A deployed .py, .c, .js, .onnx or .sql; may be repeated.")
 @click.option("--dialect", help="The database a .sql file is for, if the file does not say.")
 @click.option("--library", type=FILE, help="A deployed .so: run on witnesses in a separate process.")
 @click.option(
@@ -40,7 +41,11 @@ if TYPE_CHECKING:
 )
 @click.option("--view", multiple=True, help="A view in the database; may be repeated.")
 @click.option(
-    "--column", "columns", multiple=True, metavar="FEATURE=COLUMN", help="A feature's column, if its name differs."
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="FEATURE=COLUMN",
+    help="A feature's column, if its name differs, or the SQL expression that computes it.",
 )
 @click.option(
     "--class",
@@ -107,6 +112,7 @@ if TYPE_CHECKING:
 @output_options
 def audit(
     program: Path,
+    deployed: tuple[Path, ...],
     columns: tuple[str, ...],
     classes: tuple[str, ...],
     require: str | None,
@@ -127,6 +133,8 @@ def audit(
 
     Example: gbfl audit model.gbfl.json --file deployed/model.sql --dialect postgres
     """
+    for each in deployed:
+        raise BadInput(f"{each}: say with an option what it is: {_audit_command(program, each)}")
     mapping = column_mapping(columns)
     from gbfl_compile.auditing.audit import audit as run_audit
 
@@ -149,6 +157,16 @@ def audit(
 
             screen.print_lines(f"evidence pack in {evidence}, its manifest has the hash {manifest}")
     return code
+
+
+def _audit_command(program: Path, deployed: Path) -> str:
+    """The command that audits what was named without an option."""
+    from gbfl_compile.files.formats import shell_command
+
+    if deployed.is_dir():
+        return shell_command("gbfl", "check", str(program), str(deployed))
+    options = {".so": "--library", ".csv": "--scored", ".parquet": "--scored", ".gz": "--scored"}
+    return shell_command("gbfl", "audit", str(program), options.get(deployed.suffix, "--file"), str(deployed))
 
 
 def _write_evidence(
@@ -211,7 +229,22 @@ def _append(report: AuditReport, log: Path | None) -> tuple[str | None, GbflErro
         return None, error
 
 
-@click.group("audit-log")
+class _OnlyVerify(click.Group):
+    """A group of one command, `verify`: a file in its place is what is to be verified."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command, or the one that was meant."""
+        if args[0] not in self.commands and not args[0].startswith("-"):
+            from gbfl_compile.files.formats import shell_command
+
+            meant = shell_command(*ctx.command_path.split(), "verify", *args)
+            raise BadInput(f"{args[0]}: the command is {meant}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group("audit-log", cls=_OnlyVerify)
 def audit_log() -> None:
     """Verify an audit log.
 
@@ -263,7 +296,7 @@ def verify(log: Path, expect: str | None, as_json: bool) -> int:
     return EQUAL if state.problem is None else DIFFERENT
 
 
-@click.group("audit-evidence")
+@click.group("audit-evidence", cls=_OnlyVerify)
 def audit_evidence() -> None:
     """Verify the evidence pack of an audit.
 

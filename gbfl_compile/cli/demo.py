@@ -14,6 +14,7 @@ import click
 
 from gbfl_compile.cli.flags import DIFFERENT, EQUAL, FILE, as_json, quiet_option, seed
 from gbfl_compile.files.atomic import make_folder, write_whole
+from gbfl_compile.files.formats import shell_command
 
 if TYPE_CHECKING:
     from gbfl_compile.checking.run import TargetVerdict, Verdict
@@ -32,7 +33,6 @@ COLUMN_TYPES = {
 BUILD, VIEW = "build", "loan_decisions"
 VIEW_OPTIONS = {"form": "view", "table": "loans", "view": VIEW, "key": "loan_id", "outputs": "label"}
 LOANS, TABLE_SEED = 3000, 1
-NEEDED_LIBRARIES = "make demo installs it; or, in a checkout: pip install '.[all]'"
 
 COMPARISON = re.compile(r"`([^`]+)` (<|>=) ([^ )\n]+)")
 EDITS = {"<": "<=", ">=": ">"}
@@ -111,7 +111,7 @@ def run_demo(out: Path, *, seed: int = 0, tell: Tell = lambda *_: None, quiet: b
             loans.TARGET,
             train="gbm",
             head="tree",
-            depth=4,
+            depth=5,
             explainer="greedy",
             seed=seed,
             baselines=False,
@@ -281,7 +281,7 @@ def _targets_chapter(verdict: Verdict, not_emitted: dict[str, str], out: Path) -
         "   and not for a sample. Then it was run on rows that would expose a mistake.",
         "",
         *(f"   {_target_line(target)}" for target in verdict.targets),
-        *(f"   {target:<11} left out: {reason}; {NEEDED_LIBRARIES}" for target, reason in not_emitted.items()),
+        *(f"   {target:<11} left out: {reason}" for target, reason in not_emitted.items()),
         f"   {out / BUILD}",
     )
 
@@ -318,8 +318,9 @@ def _forgery_chapter(forgery: Forgery, out: Path) -> Sequence[str]:
         f"   approved   {forgery.line}",
         f"   deployed   {forgery.changed}",
         "",
-        f"   gbfl audit {out / PROGRAM} --database sqlite:///{out / DATABASE}",
-        f"        --view {VIEW} --data {out / TABLE}",
+        f"   {shell_command('gbfl', 'audit', str(out / PROGRAM))} \\",
+        f"     {shell_command('--database', f'sqlite:///{out / DATABASE}')} \\",
+        f"     {shell_command('--view', VIEW, '--data', str(out / TABLE))}",
         "",
     ]
     if forgery.verdict != "different":

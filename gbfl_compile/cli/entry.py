@@ -10,6 +10,10 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
 
 import click
 from click.shell_completion import get_completion_class
@@ -25,9 +29,21 @@ from gbfl_compile.cli.paper import paper
 from gbfl_compile.cli.programs import diff, lint, reasons, report, show
 from gbfl_compile.cli.score import score
 from gbfl_compile.cli.signals import in_order, stop_name
-from gbfl_compile.errors import GbflError
+from gbfl_compile.errors import BadInput, GbflError
 from gbfl_compile.files.atomic import sweep
 from gbfl_compile.version import VERSION
+
+
+class _NobodyReads(Exception):
+    """The reader of a pipe has seen enough. click would end the process by itself."""
+
+
+@contextlib.contextmanager
+def _noticing_closed_pipes() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise _NobodyReads from None
 
 
 class _InOrder(click.Group):
@@ -36,6 +52,28 @@ class _InOrder(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The names as they were added."""
         return list(self.commands)
+
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        """Where help is printed."""
+        with _noticing_closed_pipes():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        with _noticing_closed_pipes():
+            return super().invoke(ctx)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command of a name; where there is none, the likeliest one, or the one for a file of that name."""
+        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+            from gbfl_compile.files.formats import wrong_file
+
+            near = get_close_matches(args[0], self.commands, n=1)
+            likeliest = f"did you mean gbfl {near[0]}?" if near else "gbfl --help lists them"
+            raise BadInput(f"{args[0]}: {wrong_file(Path(args[0]), 'a command') or f'no such command; {likeliest}'}")
+        return super().resolve_command(ctx, args)
 
 
 @click.group(cls=_InOrder, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -137,7 +175,7 @@ def _run_command(arguments: list[str] | None) -> int:
     except (click.Abort, KeyboardInterrupt) as stop:
         click.echo(f"gbfl: {stop_name(stop)}", err=True)
         return INTERRUPTED
-    except BrokenPipeError:
+    except (BrokenPipeError, _NobodyReads):
         _give_up_stdout()
         return NOBODY_READS
     except OSError as error:  # errors in writing our own files have their own messages

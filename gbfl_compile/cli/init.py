@@ -13,6 +13,7 @@ from gbfl_compile.cli.flags import EQUAL, FILE, as_json, quiet_option
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files import resource_folder
 from gbfl_compile.files.atomic import make_folder, write_whole
+from gbfl_compile.files.formats import shell_command
 
 FEATURES = ("age", "income", "amount", "months", "rate", "debt_share", "late_payments", "years_employed")
 TARGET = "default"
@@ -132,5 +133,7 @@ def init(folder: Path, as_json: bool) -> int:
     if as_json:
         screen.print_json({"folder": str(folder), "files": [str(path) for path in written]})
     else:
-        screen.print_lines(*(str(path) for path in written), f"next: cd {folder}, then follow README.md")
+        screen.print_lines(
+            *(str(path) for path in written), f"next: {shell_command('cd', str(folder))}, then follow README.md"
+        )
     return EQUAL

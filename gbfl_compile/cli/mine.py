@@ -21,6 +21,7 @@ from gbfl_compile.cli.flags import (
 )
 from gbfl_compile.cli.signals import stop_name
 from gbfl_compile.errors import BadInput
+from gbfl_compile.files.formats import shell_command
 
 
 @click.command()
@@ -166,7 +167,8 @@ def mine(
     if as_json:
         screen.print_json(mined.as_json(out, triplets))
     elif not quiet:
-        screen.print_wrapped(*mined.summary.split("\n"), f"{out}: next, gbfl compile {out} --to python -o build")
+        following = shell_command("gbfl", "compile", str(out), "--to", "python", "-o", "build")
+        screen.print_wrapped(*mined.summary.split("\n"), f"{out}: next, {following}")
     return DIFFERENT if mined.compared_different else EQUAL
 
 

@@ -28,7 +28,7 @@ def show(program: Path, table: Path | None, row_number: int, triplets: Path | No
     from gbfl_compile.cli import screen
 
     if table is not None:
-        from gbfl_compile.why.row import explain_row
+        from gbfl_compile.why import explain_row
 
         explanation = explain_row(program, table, row_number=row_number, triplets=triplets)
         if as_json:
@@ -38,8 +38,7 @@ def show(program: Path, table: Path | None, row_number: int, triplets: Path | No
         return EQUAL
     if triplets is not None:
         raise BadInput("--triplets explains a row: name one with --row")
-    from gbfl_compile.ir.digest import digest
-    from gbfl_compile.ir.json import load
+    from gbfl_compile.ir.json import digest, load
     from gbfl_compile.ir.text import probability_lines, readable
 
     source = load(program)
@@ -67,10 +66,8 @@ def reasons(program: Path, table: Path | None, out: Path | None, as_json: bool) 
     Example: gbfl reasons loans.gbfl.json reasons.csv -o loans.gbfl.json
     """
     from gbfl_compile.cli import screen
-    from gbfl_compile.ir.digest import digest
-    from gbfl_compile.ir.json import load, save
-    from gbfl_compile.ir.reasons import reason_of, reasons_in, with_reasons
-    from gbfl_compile.ir.text import clause_text, printable
+    from gbfl_compile.ir.json import digest, load, save
+    from gbfl_compile.ir.text import clause_text, printable, reason_of, reasons_in, with_reasons
     from gbfl_compile.tables.read import read_table
 
     if (table is None) != (out is None):
@@ -91,9 +88,9 @@ def reasons(program: Path, table: Path | None, out: Path | None, as_json: bool) 
         screen.print_json({"program": digest(loaded), "reasons": listing})
     else:
         for one in listing:
-            screen.print_lines(f"{one['clause']}: {one['rule']}")
+            screen.print_wrapped(f"{one['clause']}: {one['rule']}")
             if one["text"] is not None:
-                screen.print_lines(f"    {printable(str(one['text']))}")
+                screen.print_wrapped(f"    {printable(str(one['text']))}")
     return EQUAL
 
 
@@ -172,8 +169,7 @@ def report(program: Path, out: Path, as_json: bool, **sections: Any) -> int:
     Example: gbfl report loans.gbfl.json --verdict check.json -o report.html
     """
     from gbfl_compile.cli import screen
-    from gbfl_compile.ir.digest import digest
-    from gbfl_compile.ir.json import load
+    from gbfl_compile.ir.json import digest, load
     from gbfl_compile.reporting.page import report as write_page
 
     source = load(program)

@@ -16,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gbfl_compile.ir.text import printable
+from gbfl_compile.version import install_command
 
 if TYPE_CHECKING:
     from gbfl_compile.checking.check import Progress
@@ -240,8 +241,8 @@ def print_story(*lines: str) -> None:
 def print_paper(result: dict[str, Any]) -> None:
     """C_TB and accuracy of every model on every set, best in bold; then what could not be had."""
     from gbfl_compile.paper.document import BASELINES, TITLES, TRANSPARENT, figures_of, number
+    from gbfl_compile.paper.experiment import best_of, mean
     from gbfl_compile.paper.models import MODELS
-    from gbfl_compile.paper.statistics import best_of, mean
 
     names = list(result["sets"])
     for metric, title in (("c_tb", "C_TB (%)"), ("accuracy", "accuracy (%)")) if names else ():
@@ -279,9 +280,9 @@ def print_doctor(state: dict[str, Any]) -> None:
     lacking: dict[str, list[str]] = {}
     for name, row in libraries:
         if not row["version"]:
-            lacking.setdefault("" if row["extra"] == "core" else f"[{row['extra']}]", []).append(name)
+            lacking.setdefault("" if row["extra"] == "core" else row["extra"], []).append(name)
     for extra, names in lacking.items():
-        console.print(Text(f"not installed: {', '.join(names)}: pip install 'gbfl-compile{extra}'", style="yellow"))
+        console.print(Text(f"not installed: {', '.join(names)}: {install_command(extra)}", style="yellow"))
     targets = Table("target", "emit", "run", "engine", box=None, pad_edge=False)
     reasons: dict[str, list[str]] = {}
     for name, row in state["targets"].items():

@@ -18,6 +18,7 @@ from gbfl_compile.databases import clickhouse, datafusion, dbapi, duckdb, mariad
 from gbfl_compile.databases.base import Address, Database, first_line
 from gbfl_compile.databases.catalog import Catalog, StoredView, TableName
 from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost, GbflError
+from gbfl_compile.version import install_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ def availability(dialect: str) -> str | None:
     engine = ENGINES[dialect]
     for name in engine.libraries:
         if not _is_installed(name):
-            return f"{engine.title}: {name} is not installed: pip install 'gbfl-compile[{engine.extra}]'"
+            return f"{engine.title}: {name} is not installed: {install_command(engine.extra)}"
     for program in engine.programs:
         if shutil.which(program, path=mariadb.search_path()) is None and not _is_java_home(program):
             return f"{engine.title}: {program} is not installed: apt-get install {engine.packages}"

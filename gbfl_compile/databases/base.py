@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost, GbflError
+from gbfl_compile.version import install_command
 
 if TYPE_CHECKING:
     from gbfl_compile.ir.batch import Matrix
@@ -113,7 +114,7 @@ def library(name: str, extra: str) -> Any:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError:
-        raise CannotRun(f"{name} is not installed: pip install 'gbfl-compile[{extra}]'") from None
+        raise CannotRun(f"{name} is not installed: {install_command(extra)}") from None
 
 
 @contextmanager

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
+from gbfl_compile.ir.float32 import float32_at_or_above, float32_at_or_below
 from gbfl_compile.ir.kinds import LIMITS, Codebook
-from gbfl_compile.ir.nodes import Atom, Clause, Interval, Kind, OneOf
+from gbfl_compile.ir.nodes import Atom, Clause, Interval, Kind, OneOf, Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +157,14 @@ def tested_values(atom: Atom, kind: Kind, book: Codebook) -> tuple[Values, ...]:
             assert_never(atom)
 
 
+def clause_values(program: Program, book: Codebook) -> tuple[tuple[tuple[int, tuple[Values, ...]], ...], ...]:
+    """What each clause asks: for every atom its feature and the values it holds on, texts by the codes of `book`."""
+    return tuple(
+        tuple((atom.feature, tested_values(atom, program.kind(atom.feature), book)) for atom in clause.atoms)
+        for clause in program.clauses
+    )
+
+
 def whole_values(values: Values, kind: Kind) -> Values:
     """A range of days or microseconds, each of which owns the doubles up to the next one.
 
@@ -167,6 +176,14 @@ def whole_values(values: Values, kind: Kind) -> Values:
     least = -math.inf if values.least <= first else math.ceil(values.least) + 0.0
     most = math.inf if values.most >= last else below(math.floor(values.most) + 1.0)
     return Values(least, most, values.missing)
+
+
+def next_to(cut: float, kind: Kind, narrow: bool = False) -> tuple[float, ...]:
+    """The values next to a cut: doubles or float32 numbers, and of dates and timestamps the whole ones that exist."""
+    if kind in LIMITS:
+        first, last = LIMITS[kind]
+        return tuple(value for value in (cut - 1.0, cut, cut + 1.0) if first <= value <= last)
+    return (float32_at_or_below(cut), float32_at_or_above(cut)) if narrow else (below(cut), cut, above(cut))
 
 
 def code_values(texts: Texts, feature: int, book: Codebook) -> tuple[Values, ...]:

@@ -1,7 +1,8 @@
-"""Values of every kind as doubles: texts get codes and dates become days, so that rows are matrices.
+"""Values of every kind as doubles: texts get codes and dates become days, so that rows are matrices of known columns.
 
 A category's code is the place of its text among those the program mentions, from 1 on; 0 is any other text. A boolean
 is 1 or 0. A date is its days and a timestamp its microseconds since 1970-01-01 (UTC). A missing value is NaN.
+`Columns` are those of a table as it was learned from: names, kinds, and which text each code means.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ import datetime
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, assert_never
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, assert_never
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import TRUE, Atom, Clause, Interval, Kind, OneOf, Program
+
+if TYPE_CHECKING:
+    from gbfl_compile.ir.batch import Matrix
 
 Value: TypeAlias = float | str | bool | datetime.date | None
 """A value as Python has it: a number, a text, a boolean, a date, a datetime, or None."""
@@ -211,3 +215,55 @@ def require_numbers(program: Program, what: str) -> None:
     for feature, kind in enumerate(program.kinds):
         if kind != "number":
             raise BadInput(f"{what}: {program.features[feature]!r} is a {kind}, and only numbers are supported here")
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What is known of each column of a table that has words, dates or missing values."""
+
+    features: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+    book: Codebook
+    """The known texts of each category, commonest first; their codes in a row are 1, 2, ..."""
+    marks: tuple[tuple[str, ...], ...]
+    """Texts that mean a missing value, as each category column has them."""
+    whole: tuple[bool, ...]
+    """Whether the values of a column are whole numbers; dates are."""
+
+    @property
+    def program_kinds(self) -> tuple[Kind, ...]:
+        """The kinds as a program has them: none where all are numbers."""
+        return () if set(self.kinds) == {"number"} else self.kinds
+
+    def one_of(self, feature: int, texts: tuple[str, ...], *, negated: bool, if_missing: bool) -> OneOf:
+        """An atom that answers a mark of a missing value as it answers a missing value: the table need not be cleaned.
+
+        >>> Columns(("job",), ("category",), Codebook((("a", "b"),)), (("?",),), (False,)).one_of(
+        ...     0, ("a",), negated=True, if_missing=False
+        ... )
+        OneOf(feature=0, values=('?', 'a'), negated=True, if_missing=False)
+        """
+        listed = (*texts, *self.marks[feature]) if negated != if_missing else texts
+        return OneOf(feature, tuple(sorted(set(listed))), negated, if_missing)
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedTable:
+    """Rows of such a table as doubles: texts by their codes, NaN where a value is missing."""
+
+    columns: Columns
+    x: Matrix
+
+
+def recorded_marks(program: Program) -> tuple[str, ...]:
+    """The texts that meant a missing value in the table a program was mined from."""
+    mining = program.metadata.get("mining")
+    columns = mining.get("data", {}).get("columns", ()) if isinstance(mining, dict) else ()
+    marks = [column.get("missing_texts", ()) for column in columns if isinstance(column, dict)]
+    return tuple(sorted({str(mark) for each in marks for mark in each}))
+
+
+def used_features(program: Program) -> tuple[bool, ...]:
+    """Which features some clause asks about: a table need not have the others."""
+    mentioned = {atom.feature for clause in program.clauses for atom in clause.atoms}
+    return tuple(feature in mentioned for feature in range(len(program.features)))

@@ -292,7 +292,7 @@ def _check_preorder(tree: Tree) -> None:
     waiting = [0]
     for index, node in enumerate(tree.nodes):
         if (due := waiting.pop()) != index:
-            raise BadInput(f"node {index}: expected node {due} here, number the nodes with ir.trees.preorder")
+            raise BadInput(f"node {index}: expected node {due} here, number the nodes with ir.nodes.preorder")
         if isinstance(node, Split):
             waiting += (node.otherwise, node.then)
 

@@ -30,7 +30,7 @@ from gbfl_compile.learning.explain.explanations import (
 )
 from gbfl_compile.learning.explain.nearest import with_examples
 from gbfl_compile.learning.explain.parallel import explain_in_units
-from gbfl_compile.learning.fit import HeadKind, Recipe, TreeMode, fit_head
+from gbfl_compile.learning.fit import KAPPAS, HeadKind, Recipe, TreeMode, fit_head, try_recipes
 from gbfl_compile.learning.prepare import (
     USUAL_METHODS,
     by_method,
@@ -50,7 +50,6 @@ from gbfl_compile.learning.prepare import (
 )
 from gbfl_compile.learning.rule_table import changes, reasons, rule_table
 from gbfl_compile.learning.tables import as_frame, table_rows, take_table, training_table, validate_training
-from gbfl_compile.learning.tuning import KAPPAS, try_recipes
 
 FEW_ROWS = 2000
 """With fewer training rows than this, a large model learns them by heart."""
@@ -92,7 +91,8 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     min_samples_leaf : how many rows of X every leaf of the joint tree holds at least; None is 5, or one in 30 rows of a
         small table. For the paper's trees how many points, and None is 1
     max_clauses : how many clauses a rule set or rule list may have; held-out rows may choose fewer for a rule set
-    max_atoms : how many bounds each clause may have, except those of the paper's trees
+    max_atoms : how many bounds each clause may have, except those of the paper's trees; at most 3 in a rule set with
+        small points
     points : the most points a clause of a rule set gives or takes (5, 10, 100); bounds that do not matter are dropped
         then. None rounds its weights to points of 2**-10 logit and drops nothing
     C : inverse strength of the L2 penalty on a rule set's weights

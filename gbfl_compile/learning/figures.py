@@ -13,14 +13,13 @@ from scipy.stats import rankdata
 from sklearn.tree import DecisionTreeClassifier
 
 from gbfl_compile.ir.batch import Matrix
-from gbfl_compile.ir.columns import Columns, EncodedTable
+from gbfl_compile.ir.kinds import Columns, EncodedTable
 from gbfl_compile.learning.baselines import MAX_DEPTH, AugmentedTree, DistilledTree, StandardTree
 from gbfl_compile.learning.black_box.ask import probabilities
-from gbfl_compile.learning.black_box.on_codes import OnPreparedRows, preparation_of
-from gbfl_compile.learning.consistency import Consistency, consistency_on
+from gbfl_compile.learning.consistency import Consistency, Triplets, consistency_on
 from gbfl_compile.learning.explain.explanations import Explanations, concatenate, triplets_of
-from gbfl_compile.learning.explain.triplets import Triplets
 from gbfl_compile.learning.prepare import class_indices, foreign_method, shared_classes
+from gbfl_compile.learning.tables import OnPreparedRows, preparation_of
 
 
 def as_input(rows: Matrix, features: Sequence[str], columns: Columns | None = None) -> Any:

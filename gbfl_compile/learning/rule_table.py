@@ -8,12 +8,10 @@ import numpy as np
 import pandas as pd
 
 from gbfl_compile.ir.batch import clause_column
-from gbfl_compile.ir.columns import Columns
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.kinds import Codebook, Value, decode_rows, decode_value
-from gbfl_compile.ir.nodes import Clause, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.kinds import Codebook, Columns, Value, decode_rows, decode_value
+from gbfl_compile.ir.nodes import Clause, Leaf, Program, Scorecard, Split, Tree, leaf_numbers, paths
 from gbfl_compile.ir.text import clause_text
-from gbfl_compile.ir.trees import leaf_numbers, paths
 from gbfl_compile.learning.black_box.ask import Ints, Matrix
 from gbfl_compile.learning.clauses.mine import MinedClauses
 from gbfl_compile.learning.explain.explanations import Explanations

@@ -28,6 +28,7 @@ from gbfl_compile.ir.nodes import Program
 from gbfl_compile.learning.black_box.ask import BackgroundCall, BlackBox, OriginalTable, as_black_box
 from gbfl_compile.learning.black_box.load import KINDS, Kind, LoadedBlackBox, obtain_black_box
 from gbfl_compile.learning.classifier import FEW_ROWS, GBFLClassifier
+from gbfl_compile.learning.consistency import Triplets, save_triplets
 from gbfl_compile.learning.explain.checkpoints import rows_per_unit, units_of
 from gbfl_compile.learning.explain.explanations import (
     Domain,
@@ -39,7 +40,6 @@ from gbfl_compile.learning.explain.explanations import (
 )
 from gbfl_compile.learning.explain.nearest import with_examples
 from gbfl_compile.learning.explain.parallel import explain_in_units
-from gbfl_compile.learning.explain.triplets import Triplets, save_triplets
 from gbfl_compile.learning.figures import (
     as_input,
     baseline_figures,

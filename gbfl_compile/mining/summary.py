@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbfl_compile.ir.batch import Matrix, clause_column, evaluate_many
-from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.json import digest
 from gbfl_compile.ir.kinds import Codebook
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.ir.text import printable, probability_lines, readable, unseen_text
-from gbfl_compile.learning.consistency import Consistency
-from gbfl_compile.learning.explain.triplets import Triplets
+from gbfl_compile.learning.consistency import Consistency, Triplets
 from gbfl_compile.lowering import histogram
 
 OUTCOMES = (

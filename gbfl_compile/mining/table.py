@@ -10,6 +10,7 @@ import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from gbfl_compile.errors import BadInput, NotANumber
 from gbfl_compile.ir.batch import Matrix
-from gbfl_compile.ir.columns import Columns
+from gbfl_compile.ir.kinds import Columns
 from gbfl_compile.ir.text import printable
 from gbfl_compile.mining.choice import MANY_ROWS, Choice, used_columns
 from gbfl_compile.mining.memory import give_back, refuse_many_rows
@@ -178,7 +179,7 @@ def _read(
 ) -> tuple[str, Any, RowDraw | None]:
     """What the table is called, its rows, and which they are where some were drawn from a larger file."""
     if database is not None:
-        from gbfl_compile.tables.database import read_database_table
+        from gbfl_compile.tables.draw import read_database_table
 
         return table, read_database_table(database, table), None
     if not isinstance(table, str | os.PathLike):
@@ -195,16 +196,12 @@ def _read(
     if memory is not None:
         refuse_many_rows(path.name, min(rows, most), len(names), memory)
 
-    def read(text: tuple[str, ...]) -> tuple[Any, RowDraw | None]:
-        if rows <= most:
-            return read_table(path, text), None
-        return drawn_rows(path, choice.target, most, seed, text)
-
-    frame, drawn = read(())
+    draw = partial(drawn_rows, path, choice.target, most, seed)
+    frame, drawn = draw(()) if rows > most else (read_table(path, ()), None)
     # a column of words is read again as it is written: pandas does not say which text it took for a missing value
     words = tuple(str(name) for name in frame.columns if name != choice.target and _is_read_again(frame[name], choice))
     if is_csv and words:
-        frame, drawn = read(words)
+        frame, drawn = draw(words) if rows > most else (read_table(path, words), None)
         for name in words:  # nothing between two commas is no text
             frame[name] = frame[name].where(frame[name] != "")
     return path.name, frame, drawn

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gbfl_compile.paper.datasets import FRESH, SOURCES
+from gbfl_compile.paper.experiment import LEVEL, best_of, mean
 from gbfl_compile.paper.models import MODELS
-from gbfl_compile.paper.statistics import LEVEL, best_of, mean
 
 TRANSPARENT = tuple(model for model in MODELS if model != "black-box")
 BASELINES = ("standard", "distillation", "augmentation")

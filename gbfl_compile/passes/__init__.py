@@ -1,6 +1,6 @@
 """Passes make a program smaller and leave every answer as it was.
 
-Each is Program -> Program in a file of its own, with its before and after. `PASSES` is their order.
+Each is Program -> Program, with its before and after. `PASSES` is their order.
 """
 
 from __future__ import annotations
@@ -11,12 +11,8 @@ from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.kinds import Codebook
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.ir.validate import validate
-from gbfl_compile.passes.collapse_splits import collapse_splits
-from gbfl_compile.passes.decide_by_path import decide_by_path
-from gbfl_compile.passes.drop_true_bounds import drop_true_bounds
-from gbfl_compile.passes.drop_unused_clauses import drop_unused_clauses
-from gbfl_compile.passes.merge_equal_clauses import merge_equal_clauses
-from gbfl_compile.passes.order_atoms import order_atoms
+from gbfl_compile.passes.clauses import drop_true_bounds, drop_unused_clauses, merge_equal_clauses, order_atoms
+from gbfl_compile.passes.decisions import collapse_splits, decide_by_path
 
 PASSES: tuple[Callable[[Program], Program], ...] = (
     merge_equal_clauses,  # so that equal questions have equal numbers

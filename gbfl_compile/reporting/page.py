@@ -14,17 +14,15 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from gbfl_compile.backends import BACKENDS
-from gbfl_compile.backends.c.size import size_rows
+from gbfl_compile.backends.c.build import size_rows
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files import resource_folder
 from gbfl_compile.files.atomic import read_whole, write_whole
-from gbfl_compile.ir.digest import digest, metadata_digest
-from gbfl_compile.ir.json import as_program
+from gbfl_compile.ir.json import as_program, digest, metadata_digest
 from gbfl_compile.ir.kinds import Value, require_numbers
-from gbfl_compile.ir.nodes import Program, Tree
+from gbfl_compile.ir.nodes import Program, Tree, is_rule_list
 from gbfl_compile.ir.text import probability_lines
-from gbfl_compile.ir.trees import is_rule_list
-from gbfl_compile.learning.explain.triplets import Triplets, triplets_for
+from gbfl_compile.learning.consistency import Triplets, triplets_for
 from gbfl_compile.reporting.audit import Audit
 from gbfl_compile.reporting.audit import audit as audit_section
 from gbfl_compile.reporting.behaviour import behaviour

@@ -16,7 +16,7 @@ from gbfl_compile.reporting.rules import reason_text
 from gbfl_compile.reporting.text import class_names, count, distinct, row_value, signed_text
 
 if TYPE_CHECKING:
-    from gbfl_compile.learning.explain.triplets import Triplets
+    from gbfl_compile.learning.consistency import Triplets
 
 MOST_REASONS = 60
 MOST_CHANGES = 6

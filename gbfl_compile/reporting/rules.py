@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Tree
-from gbfl_compile.ir.reasons import reason_of
-from gbfl_compile.ir.text import bands_text, clause_text
-from gbfl_compile.ir.trees import is_rule_list
+from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Tree, is_rule_list
+from gbfl_compile.ir.text import bands_text, clause_text, reason_of
 from gbfl_compile.reporting.drawing import Bar, Drawing, can_be_drawn, class_role, share_bar, signed_bar, tree_drawing
 from gbfl_compile.reporting.text import class_names, count, distinct, one_line, signed_text
 

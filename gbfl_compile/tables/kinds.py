@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, assert_never, get_args
 import numpy as np
 
 from gbfl_compile.errors import BadInput, NotANumber
-from gbfl_compile.ir.columns import Columns
-from gbfl_compile.ir.kinds import Codebook, plain_value
+from gbfl_compile.ir.kinds import Codebook, Columns, plain_value
 from gbfl_compile.ir.nodes import TRUE, Kind
 from gbfl_compile.tables.csv_shape import number_hint
 from gbfl_compile.tables.read import MISSING

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gbfl_compile.ir.batch import Matrix
-from gbfl_compile.ir.columns import Columns
+from gbfl_compile.ir.kinds import Columns
 from gbfl_compile.tables.kinds import ColumnFacts, text_of
 
 

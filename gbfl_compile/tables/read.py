@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from gbfl_compile.errors import BadInput, CannotRun, GbflError, NotANumber
 from gbfl_compile.files.atomic import refuse_bomb
+from gbfl_compile.files.formats import A_TABLE, wrong_file
 from gbfl_compile.tables.csv_shape import (
     number_hint,
     open_csv,
@@ -25,6 +26,7 @@ from gbfl_compile.tables.csv_shape import (
     refuse_ragged,
     refuse_short_rows,
 )
+from gbfl_compile.version import install_command
 
 if TYPE_CHECKING:
     import numpy as np
@@ -331,7 +333,8 @@ def file_ending(path: Path) -> str:
     for ending in ENDINGS:
         if path.name.lower().endswith(ending):
             return ending
-    raise BadInput(f"{path}: the ending says nothing about the format, use {', '.join(ENDINGS)}")
+    unknown = f"the ending says nothing about the format, use {', '.join(ENDINGS)}"
+    raise BadInput(f"{path}: {wrong_file(path, A_TABLE) or unknown}")
 
 
 def exact_reading(pandas_version: str) -> dict[str, str]:
@@ -374,7 +377,7 @@ def pyarrow_part(name: str) -> Any:
     try:
         return importlib.import_module(f"pyarrow.{name}")
     except ImportError:
-        raise CannotRun("Parquet and Arrow files need pyarrow: pip install 'gbfl-compile[parquet]'") from None
+        raise CannotRun(f"Parquet and Arrow files need pyarrow: {install_command('parquet')}") from None
 
 
 def first_line(error: Exception) -> str:

@@ -9,8 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.columns import recorded_marks, used_features
-from gbfl_compile.ir.kinds import ANY_OTHER, Codebook, Value, codebook, is_missing, plain_value
+from gbfl_compile.ir.kinds import (
+    ANY_OTHER,
+    Codebook,
+    Value,
+    codebook,
+    is_missing,
+    plain_value,
+    recorded_marks,
+    used_features,
+)
 from gbfl_compile.ir.nodes import Kind, Program
 from gbfl_compile.tables.batches import column_names
 from gbfl_compile.tables.kinds import MARKS, is_mark

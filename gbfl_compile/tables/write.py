@@ -2,24 +2,64 @@
 
 The columns of a batch may be pandas or Arrow columns, arrays of doubles, or codes of a few known values. `Writer.form`
 puts a batch into the file's own form and may be called from any thread; `Writer.put` appends what it made, in order.
+`in_order` has several threads work on batches and yields the results in the batches' own order.
 """
 
 from __future__ import annotations
 
 import gzip
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
-from gbfl_compile.files.atomic import whole_file
+from gbfl_compile.files.atomic import clear_leftovers, whole_file
 from gbfl_compile.tables.batches import decode, rows_at_once
 from gbfl_compile.tables.read import ARROW_ENDINGS, file_ending, pyarrow_part
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def in_order(items: Iterator[Item], work: Callable[[Item], Result], jobs: int, threads: int) -> Iterator[Result]:
+    """`map` with `jobs` at hand: the next item is fetched ahead, and up to `threads` are worked on at once (0: here).
+
+    No more than `threads` + 2 items are held. The first error, in the order of the items, is the one that is raised.
+    """
+    if jobs <= 1:
+        yield from map(work, items)
+        return
+    end = object()
+    waiting: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(1) as fetching, ThreadPoolExecutor(max(1, threads)) as working:
+        ahead: Future[Any] = fetching.submit(next, items, end)
+        try:
+            while not _is_failed(ahead) and (item := ahead.result()) is not end:
+                ahead = fetching.submit(next, items, end)
+                if not threads:
+                    yield work(item)
+                    continue
+                waiting.append(working.submit(work, item))
+                if len(waiting) > threads:
+                    yield waiting.popleft().result()
+            while waiting:  # before an error in fetching: what is wrong further up is said first
+                yield waiting.popleft().result()
+            ahead.result()
+        finally:
+            for future in (ahead, *waiting):
+                future.cancel()
+
+
+def _is_failed(fetched: Future[Any]) -> bool:
+    return fetched.exception() is not None
+
 
 GROUP_ROWS = 1 << 18
 """Rows of a Parquet row group, fewer where they are wide: a group is held until it is complete."""
@@ -47,8 +87,9 @@ class Writer:
 
 @contextmanager
 def table_writer(path: Path) -> Iterator[Writer]:
-    """A writer for the file at `path`, which appears once the block has succeeded."""
+    """A writer for the file at `path`, which appears once the block has succeeded. What a killed run left goes."""
     ending = file_ending(path)
+    clear_leftovers(path.parent)
     if not ending.startswith(".csv"):
         pyarrow_part("parquet")
     with whole_file(path) as partial, ExitStack() as open_files:

@@ -15,8 +15,7 @@ from gbfl_compile.ir.evaluate import Answer, atom_holds, evaluate
 from gbfl_compile.ir.intervals import Allowed, Texts, above
 from gbfl_compile.ir.kinds import Value, codebook, decode_value, encode_row, is_missing
 from gbfl_compile.ir.nodes import Clause, Interval, Kind, Label, Leaf, OneOf, Program, Scorecard, Tree
-from gbfl_compile.ir.reasons import reason_of
-from gbfl_compile.ir.text import atom_text, clause_text, label_text, number_text, printable
+from gbfl_compile.ir.text import atom_text, clause_text, label_text, number_text, printable, reason_of
 from gbfl_compile.ir.text import value_text as text_of_value
 from gbfl_compile.why.boxes import Plain, is_whole, plain_row
 from gbfl_compile.why.changes import Change, Changes, changes

@@ -71,7 +71,7 @@ def assert_audits_over(url, folder):
     save(TREE, folder / "approved.json")
     command = ["audit", str(folder / "approved.json"), "--database", url]
     kept = ["--log", str(folder / "log.jsonl"), "--html", str(folder / "page.html")]
-    said = []
+    printed = []
     for more, code, words in (
         (["--view", "scores"], 0, "equal (proved; 0 different of"),
         (["--view", "other_scores"], 1, "clause 0: income >= 50000 is deployed as income > 50000"),
@@ -83,11 +83,11 @@ def assert_audits_over(url, folder):
         found, out, err = run([*command, *more, *kept])
         assert found == code, (more, out, err)
         assert words in out + err
-        said += [out, err]
+        printed += [out, err]
     found, out, err = run([*command, "--view", "scores", "--json"])
     assert json.loads(out)["audited"][0]["proof"]["answer"] == "proved"
-    said += [out, err, (folder / "log.jsonl").read_text(), (folder / "page.html").read_text()]
-    for text in said:
+    printed += [out, err, (folder / "log.jsonl").read_text(), (folder / "page.html").read_text()]
+    for text in printed:
         assert SECRET not in text
         assert ENCODED not in text
         assert "very-secret" not in text

@@ -3,8 +3,7 @@
 import math
 from dataclasses import replace
 
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Tree
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Tree, leaf, split
 from gbfl_compile.ir.validate import validate
 
 FEATURES = ("income", "age", "debt", "years")

@@ -17,9 +17,8 @@ from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.json import save
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
-from gbfl_compile.learning.explain.triplets import Triplets
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
+from gbfl_compile.learning.consistency import Triplets
 
 APPROVED = Program(
     ("age",), ("deny", "approve"), (Clause((Interval(0, 18.0),)),), split(0, leaf(0.25, 0.75), leaf(1.0, 0.0))
@@ -197,8 +196,8 @@ def test_the_mapping_is_printed_logged_and_in_the_json(tmp_path, capsys, monkeyp
     ROWS.assign(label=[0, 0, 1, 1, 0]).to_csv("scored.csv", index=False)
     command = ["audit", "approved.json", "--scored", "scored.csv", "--class", "approve=1", "--class", "deny=0"]
     assert main([*command, "--log", "audits.jsonl", "--html", "audit.html"]) == 0
-    told = capsys.readouterr().out
-    assert "  class deny is deployed as 0\n  class approve is deployed as 1\n" in told
+    printed = capsys.readouterr().out
+    assert "  class deny is deployed as 0\n  class approve is deployed as 1\n" in printed
     assert main([*command, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["audited"][0]["class_labels"] == NUMBERS
     assert json.loads((tmp_path / "audits.jsonl").read_text())["audited"][0]["class_labels"] == NUMBERS

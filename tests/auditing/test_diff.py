@@ -14,8 +14,7 @@ from gbfl_compile.cli import main
 from gbfl_compile.ir.batch import clause_column, evaluate_many
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.json import save
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 from gbfl_compile.ir.validate import validate
 from tests.auditing.tampering import CARD, TAMPERED_CARDS, TAMPERED_TREES, TREE
 from tests.programs import programs_with_rows
@@ -149,16 +148,16 @@ def test_a_version_may_have_a_feature_more_or_less(tmp_path, capsys, monkeypatch
     monkeypatch.chdir(tmp_path)
     wider = replace(TREE, features=(*TREE.features, "region"))
     assert difference(TREE, validate(wider)).verdict == "equal"
-    asked = replace(wider, clauses=(*TREE.clauses[:3], Clause((*TREE.clauses[3].atoms, Interval(4, 1.0)))))
-    found = difference(TREE, validate(asked))
+    asking = replace(wider, clauses=(*TREE.clauses[:3], Clause((*TREE.clauses[3].atoms, Interval(4, 1.0)))))
+    found = difference(TREE, validate(asking))
     assert [(c.kind, c.where, c.deployed) for c in found.changes] == [("tightened", "clause 3", "region >= 1")]
     assert set(found.regions[0].row) == {*TREE.features, "region"}
     save(TREE, tmp_path / "a.json")
-    save(validate(asked), tmp_path / "b.json")
+    save(validate(asking), tmp_path / "b.json")
     rows = np.random.default_rng(0).uniform([0, 18, 0, 0, 0], [120000, 70, 1, 20, 2], size=(500, 5))
-    pd.DataFrame(rows, columns=list(asked.features)).to_csv("loans.csv", index=False)
+    pd.DataFrame(rows, columns=list(asking.features)).to_csv("loans.csv", index=False)
     assert main(["diff", "a.json", "b.json", "--data", "loans.csv"]) == 1
-    moved = (evaluate_many(TREE, rows[:, :4]).labels != evaluate_many(asked, rows).labels).sum()
+    moved = (evaluate_many(TREE, rows[:, :4]).labels != evaluate_many(asking, rows).labels).sum()
     assert f"{moved} of 500 rows of the data get another class" in capsys.readouterr().out
 
 
@@ -167,9 +166,9 @@ def test_a_rule_set_of_a_hundred_clauses_is_compared_and_told_on_one_screen():
     cuts = np.sort(choose.normal(size=12))
     clauses = []
     for _ in range(100):
-        asked = np.sort(choose.choice(20, 3, replace=False)).tolist()
-        ends = [np.sort(choose.choice(cuts, 2, replace=False)).tolist() for _ in asked]
-        clauses.append(Clause(tuple(Interval(f, *pair) for f, pair in zip(asked, ends, strict=True))))
+        features = np.sort(choose.choice(20, 3, replace=False)).tolist()
+        ends = [np.sort(choose.choice(cuts, 2, replace=False)).tolist() for _ in features]
+        clauses.append(Clause(tuple(Interval(f, *pair) for f, pair in zip(features, ends, strict=True))))
     points = tuple((0, int(p)) for p in choose.integers(-500, 500, 100))
     old = validate(
         Program(tuple(f"f{i}" for i in range(20)), ("no", "yes"), tuple(clauses), Scorecard((0, 0), points, 9))

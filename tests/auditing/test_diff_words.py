@@ -12,8 +12,7 @@ from gbfl_compile import diff
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.json import save
-from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, leaf, split
 from gbfl_compile.ir.validate import validate
 from tests.word_programs import (
     CHURN,

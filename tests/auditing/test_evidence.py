@@ -10,8 +10,7 @@ import pytest
 from gbfl_compile.auditing.evidence import verify_pack
 from gbfl_compile.backends import emit
 from gbfl_compile.cli import main
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json import load, save
+from gbfl_compile.ir.json import digest, load, save
 from gbfl_compile.ir.nodes import Clause
 from tests.auditing.tampering import TREE
 

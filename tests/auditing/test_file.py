@@ -10,8 +10,8 @@ from gbfl_compile.backends import backend, emit
 from gbfl_compile.checking.readers import READERS, was_run
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.evaluate import evaluate
+from gbfl_compile.ir.json import digest
 from gbfl_compile.ir.validate import validate
 from tests.auditing.tampering import CARD, TAMPERED_CARDS, TAMPERED_TREES, TREE
 

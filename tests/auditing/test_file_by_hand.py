@@ -53,3 +53,16 @@ def test_a_filter_of_a_file_is_stated(tmp_path):
 def test_a_file_that_is_not_understood_says_what_else_would_give_evidence(tmp_path, text):
     found = audited(tmp_path, text, "sqlite")
     assert (found.verdict, "--scored TABLE --label label" in found.reason) == ("unread", True)
+
+
+@pytest.mark.parametrize("dialect", ["sqlite", "duckdb", "snowflake"])
+def test_a_file_that_computes_a_feature_is_read_with_its_expression_and_the_mapping_is_stated(tmp_path, dialect):
+    file, columns = tmp_path / "deployed.sql", {"debt": "owed / (income + 1)"}
+    rule = EQUAL["tree"][0].replace("debt", "(owed / (income + 1))")
+    file.write_text(f"SELECT id, {rule} AS label FROM applications")
+    (found,) = audit(TREE, file=file, dialect=dialect, columns=columns).verdicts
+    runs = dialect != "snowflake" and availability(dialect) is None
+    assert found.verdict == ("equal" if runs else "not run"), found
+    assert found.feature_columns == columns
+    file.write_text(f"SELECT id, {rule.replace('+ 1', '+ 2')} AS label FROM applications")
+    assert audit(TREE, file=file, dialect=dialect, columns=columns).verdict in ("different", "unread")

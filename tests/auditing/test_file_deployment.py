@@ -10,8 +10,7 @@ from gbfl_compile.auditing.file import audit_file
 from gbfl_compile.auditing.verdict import verdict_lines
 from gbfl_compile.backends import emit
 from gbfl_compile.databases import availability
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 
 PROGRAM = Program(
     ("age", "income"), ("no", "yes"), (Clause((Interval(0, 1.5),)),), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0))

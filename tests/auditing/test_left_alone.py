@@ -111,9 +111,9 @@ def test_no_error_of_any_driver_repeats_a_secret(url, what, tmp_path, capfd):
     log, page = tmp_path / "log.jsonl", tmp_path / "page.html"
     command = ["audit", str(tmp_path / "approved.json"), "--database", url, what, "scores"]
     assert main([*command, "--log", str(log), "--html", str(page)]) in (2, 3)
-    told = capfd.readouterr()
-    assert len(told.err.splitlines()) == 1, "one error, ours, and nothing that a driver says by itself"
-    for text in (told.out, told.err):
+    printed = capfd.readouterr()
+    assert len(printed.err.splitlines()) == 1, "one error, ours, and nothing that a driver says by itself"
+    for text in (printed.out, printed.err):
         assert "very-secret" not in text
     assert not log.exists()
     assert not page.exists()

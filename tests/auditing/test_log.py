@@ -346,12 +346,12 @@ def test_from_the_command_line_a_cut_off_end_is_found_and_a_replaced_log_by_the_
     log = tmp_path / "audits.jsonl"
     log.write_bytes(b"".join(lines(log)[:2]))
     assert main(["audit-log", "verify", "audits.jsonl"]) == 1
-    told = capsys.readouterr().out
-    assert told == "broken: line 3: the end is cut off: the last line is missing, by audits.jsonl.end\n"
+    printed = capsys.readouterr().out
+    assert printed == "broken: line 3: the end is cut off: the last line is missing, by audits.jsonl.end\n"
     assert main(["audit-log", "verify", "audits.jsonl", "--expect", hashes[2]]) == 1
     assert "no line has the expected hash" in capsys.readouterr().out
     assert main(["audit-log", "verify", "audits.jsonl", "--json"]) == 1
-    form = {"verdict": "broken", "problem": told[8:-1], "note": None, "lines": 2, "last": hashes[1]}
+    form = {"verdict": "broken", "problem": printed[8:-1], "note": None, "lines": 2, "last": hashes[1]}
     assert json.loads(capsys.readouterr().out) == form
     (tmp_path / "audits.jsonl.end").write_bytes(end_content(2, hashes[1]))
     assert main(["audit-log", "verify", "audits.jsonl"]) == 0, "both files were replaced"
@@ -369,7 +369,7 @@ def test_an_answer_that_cannot_be_logged_is_still_shown(tmp_path, capsys, monkey
     (tmp_path / "model.py").write_bytes(emit(TREE, "python", "model").files["model.py"])
     (tmp_path / "audits.jsonl").write_text("{}\n")
     assert main(["audit", "approved.json", "--file", "model.py", "--log", "audits.jsonl"]) == 2
-    told = capsys.readouterr()
-    assert "verdict: equal" in told.out
-    assert "nothing is added to a broken log" in told.err
+    printed = capsys.readouterr()
+    assert "verdict: equal" in printed.out
+    assert "nothing is added to a broken log" in printed.err
     assert (tmp_path / "audits.jsonl").read_text() == "{}\n"

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from gbfl_compile.backends import backend, emit
 from gbfl_compile.checking.artifact import artifact_files, prove_artifact
-from gbfl_compile.checking.folder import check_artifacts
+from gbfl_compile.checking.check import check_artifacts
 from gbfl_compile.checking.run import expectation
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.nodes import Band, Clause, Interval, OneOf, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Band, Clause, Interval, OneOf, Program, Scorecard, leaf, split
 from tests.backends.javascript import ANSWERS, answers_in_node, cases, node, same
 from tests.counts import count
 from tests.programs import programs_of_kinds_with_rows, programs_with_rows

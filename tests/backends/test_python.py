@@ -10,10 +10,9 @@ from hypothesis import given, settings
 
 from gbfl_compile.backends import emit
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.json import digest
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree, leaf, split
 from gbfl_compile.ir.validate import validate
 from tests.programs import programs_with_rows
 

@@ -11,8 +11,7 @@ from gbfl_compile.checking.artifact import prove_artifact
 from gbfl_compile.checking.run import compare, expectation
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program, leaf, split
 from tests.programs import programs_of_kinds
 
 LOANS = Program(
@@ -94,7 +93,7 @@ ONE_TEXT = Program(
 
 
 @pytest.mark.parametrize(
-    ("asked", "answer"),
+    ("question", "answer"),
     [
         ("contract is not None and contract in wanted", "unread"),  # true for 'two', 'year' and ''
         ("not (contract is None or contract not in wanted)", "unread"),
@@ -105,11 +104,11 @@ ONE_TEXT = Program(
         ("contract == several", "unread"),  # never true
     ],
 )
-def test_a_text_that_has_a_name_is_no_set_of_texts(asked, answer):
+def test_a_text_that_has_a_name_is_no_set_of_texts(question, answer):
     text = emit(ONE_TEXT, "python").files["model.py"].decode()
     old = "    if contract == 'two year':"
     assert old in text
-    named = f"    wanted = 'two year'\n    several = ('two year',)\n    if {asked}:"
+    named = f"    wanted = 'two year'\n    several = ('two year',)\n    if {question}:"
     assert prove_artifact(ONE_TEXT, "python", {"model.py": text.replace(old, named).encode()}).answer == answer
 
 

@@ -16,10 +16,10 @@ from gbfl_compile.checking.artifact import prove_artifact
 from gbfl_compile.checking.readers import was_run
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.digest import digest, metadata_digest
 from gbfl_compile.ir.evaluate import evaluate
+from gbfl_compile.ir.json import digest, metadata_digest
 from gbfl_compile.ir.nodes import Program, Scorecard, Tree
-from gbfl_compile.ir.reasons import reasons_of, with_reasons
+from gbfl_compile.ir.text import reasons_of, with_reasons
 from gbfl_compile.passes import optimise
 from tests.backends.c.programs import STRICT, cc, needs_a_compiler, write
 from tests.backends.sql.programs import (
@@ -197,8 +197,8 @@ def test_reasons_change_the_texts_and_not_the_meaning():
 
 def test_reasons_stay_with_their_clauses_through_the_passes():
     unused = Program(TREE.features, TREE.classes, (*TREE.clauses[::-1], TREE.clauses[0]), TREE.decision)
-    given = with_reasons(unused, {0: REASONS[0], 1: REASONS[1], 2: "of the same question as 1"})
-    made = optimise(given)
+    explained = with_reasons(unused, {0: REASONS[0], 1: REASONS[1], 2: "of the same question as 1"})
+    made = optimise(explained)
     texts = {made.clauses[clause]: text for clause, text in reasons_of(made).items()}
     assert texts == {unused.clauses[0]: REASONS[0], unused.clauses[1]: REASONS[1]}
 

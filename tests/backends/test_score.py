@@ -13,17 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import feather, parquet
 
-from gbfl_compile.backends import backend, emit
-from gbfl_compile.backends.artifacts import load_artifact, write_artifact
+from gbfl_compile.backends import backend, emit, load_artifact, write_artifact
 from gbfl_compile.backends.score import reference_predictor, score_file
 from gbfl_compile.cli import main
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.json import save
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
-from gbfl_compile.tables.parallel_map import in_order
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 from gbfl_compile.tables.read import read_table
+from gbfl_compile.tables.write import in_order
+from gbfl_compile.version import install_command
 from tests.programs import programs_with_rows
 
 CLAUSES = (Clause((Interval(0, 0.1, 50.0),)), Clause((Interval(2, None, 1.5, if_missing=True),)))
@@ -337,7 +336,7 @@ def test_csv_needs_no_pyarrow(tmp_path):
     command[command.index("s.csv")] = "s.parquet"
     refused = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert refused.returncode == 3
-    assert "pip install 'gbfl-compile[parquet]'" in refused.stderr
+    assert install_command("parquet") in refused.stderr
 
 
 def test_a_program_scores_without_being_compiled(tmp_path, monkeypatch, capsys):

@@ -27,8 +27,8 @@ def address(array):
 
 def over(batch, rows, width, out):
     """A call of a C loop over all rows; it keeps the arrays alive whose addresses it holds."""
-    given = address(rows), ctypes.c_long(len(rows)), width, address(out)
-    return lambda kept=(rows, out): batch(*given), out
+    arguments = address(rows), ctypes.c_long(len(rows)), width, address(out)
+    return lambda kept=(rows, out): batch(*arguments), out
 
 
 def m2cgen_c(model, rows, folder):

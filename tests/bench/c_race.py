@@ -187,10 +187,10 @@ def two_threads(shape, scorer, rows, columns, out):
         f"{shape}, wall clock",
         {
             f"gbfl, {kind}, {threads} thread{'s' * (threads > 1)}": (
-                lambda given=given, threads=threads: scorer.predict(given, out, threads=threads),
+                lambda table=table, threads=threads: scorer.predict(table, out, threads=threads),
                 len(rows),
             )
-            for kind, given in (("rows", rows), ("columns", columns))
+            for kind, table in (("rows", rows), ("columns", columns))
             for threads in (1, 2)
         },
         clock=time.perf_counter_ns,

@@ -9,8 +9,7 @@ import numpy as np
 
 from gbfl_compile.backends import emit
 from gbfl_compile.backends.c import load_scorer
-from gbfl_compile.ir.nodes import Clause, OneOf, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, OneOf, Program, leaf, split
 from tests.bench import c_peers
 from tests.bench.shapes import clause_tree
 from tests.bench.timing import Timing, race
@@ -102,7 +101,9 @@ def _look_ups(folder) -> list[Timing]:
     library = c_peers.build(source, folder / "built", "look_ups", f"-I{folder}")
     library.look_up_all.restype = ctypes.c_double
     pool = [*texts, *(text.upper() for text in texts)]
-    asked = [pool[place].encode() for place in np.random.default_rng(0).integers(0, len(pool), 100_000)]
-    ends = np.cumsum([len(text) for text in asked]).astype(np.uint32)
-    given = (ctypes.c_char_p(b"".join(asked)), c_peers.address(ends), ctypes.c_size_t(len(asked)))
-    return race("c", "a code among 1,000 values", {"gbfl, look-up": (lambda: library.look_up_all(*given), len(asked))})
+    looked_up = [pool[place].encode() for place in np.random.default_rng(0).integers(0, len(pool), 100_000)]
+    ends = np.cumsum([len(text) for text in looked_up]).astype(np.uint32)
+    arguments = (ctypes.c_char_p(b"".join(looked_up)), c_peers.address(ends), ctypes.c_size_t(len(looked_up)))
+    return race(
+        "c", "a code among 1,000 values", {"gbfl, look-up": (lambda: library.look_up_all(*arguments), len(looked_up))}
+    )

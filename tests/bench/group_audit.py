@@ -27,7 +27,7 @@ AUDIT = """
 import json, sys, time
 from pathlib import Path
 from gbfl_compile.auditing.scored import ScoredOptions, audit_scored
-from gbfl_compile.ir.json_form import from_json
+from gbfl_compile.ir.json import from_json
 program = from_json(Path(sys.argv[1]).read_text())
 began, worked = time.perf_counter(), time.process_time()
 found = audit_scored(program, Path(sys.argv[2]), options=ScoredOptions(drift=sys.argv[3] == "drift"))

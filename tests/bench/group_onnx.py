@@ -20,8 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 from gbfl_compile.backends import emit
 from gbfl_compile.backends.onnx.run import BATCH
 from gbfl_compile.ir.batch import clause_column, evaluate_many
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split
-from gbfl_compile.ir.trees import preorder
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, preorder
 from gbfl_compile.lowering import lower
 from tests.bench.onnx_profile import where_time_goes
 from tests.bench.timing import Timing, race
@@ -102,7 +101,7 @@ def call(made: Any, rows: Any, repeat: int) -> Any:
     rows = rows.astype(kind)
     feed = {inputs[0].name: rows}
     if len(inputs) > 1:
-        feed = {given.name: np.ascontiguousarray(rows[:, [f]]) for f, given in enumerate(inputs)}
+        feed = {each.name: np.ascontiguousarray(rows[:, [f]]) for f, each in enumerate(inputs)}
 
     def go() -> None:
         for _ in range(repeat):

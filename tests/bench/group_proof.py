@@ -13,8 +13,7 @@ from gbfl_compile.checking.prove import prove
 from gbfl_compile.checking.reading.from_program import as_reading
 from gbfl_compile.checking.reading.nodes import Reading
 from gbfl_compile.checking.witnesses import witnesses
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree, leaf, split
 from tests.bench.timing import Timing
 from tests.checking.respelling import condition_respelled, flattened, mutated, respelled
 

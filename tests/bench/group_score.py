@@ -13,11 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from gbfl_compile.backends import emit
-from gbfl_compile.backends.artifacts import write_artifact
+from gbfl_compile.backends import emit, write_artifact
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.nodes import Program
-from gbfl_compile.lowering.sklearn_trees import raw_tree
+from gbfl_compile.lowering import raw_tree
 from tests.bench.shapes import NAMES, data, fitted_tree
 from tests.bench.timing import Timing
 
@@ -29,8 +28,8 @@ PART = 1_000_000
 SCORE = """
 import json, sys, time
 from pathlib import Path
-from gbfl_compile.artifacts import load_artifact
-from gbfl_compile.scoring import score_file
+from gbfl_compile.backends import load_artifact
+from gbfl_compile.backends.score import score_file
 predictor = load_artifact(Path(sys.argv[1]))
 jobs = int(sys.argv[4]) or None
 score_file(predictor, Path(sys.argv[5]), Path(sys.argv[3]), ("id",), jobs)  # libraries are loaded, threads started

@@ -23,8 +23,7 @@ from gbfl_compile.databases import availability, scratch
 from gbfl_compile.databases import duckdb as in_process
 from gbfl_compile.databases.base import Database
 from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Split, Tree
-from gbfl_compile.ir.trees import leaf, paths, split
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Split, Tree, leaf, paths, split
 from tests.bench import peers
 from tests.bench.shapes import FEATURES, NAMES, clause_tree, data, fitted_tree
 from tests.bench.timing import Timing

@@ -82,12 +82,12 @@ def conditions(model):
     if isinstance(model, AugmentedTree):
         return int(model.tree_.tree_.node_count - model.tree_.get_n_leaves())
     head = model.head_
-    asked = (
+    questions = (
         [head.clauses[node.clause] for node in head.decision.nodes if isinstance(node, Split)]
         if isinstance(head.decision, Tree)
         else head.clauses
     )
-    atoms = [atom for clause in asked for atom in clause.atoms]
+    atoms = [atom for clause in questions for atom in clause.atoms]
     return sum(max(1, (a.lo is not None) + (a.hi is not None)) if isinstance(a, Interval) else 1 for a in atoms)
 
 

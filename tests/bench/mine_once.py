@@ -41,9 +41,9 @@ def run(table: str, black_box: str, jobs: str, *more: str) -> dict:
 
     explain, explaining = job.explain_in_units, []
 
-    def timed(*given, **settings):
+    def timed(*arguments, **settings):
         began = time.perf_counter()
-        found = explain(*given, **settings)
+        found = explain(*arguments, **settings)
         explaining.append(time.perf_counter() - began)
         return found
 

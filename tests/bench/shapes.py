@@ -3,9 +3,8 @@
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
-from gbfl_compile.lowering.sklearn_trees import raw_tree
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
+from gbfl_compile.lowering import raw_tree
 
 FEATURES = 20
 NAMES = tuple(f"f{i}" for i in range(FEATURES))

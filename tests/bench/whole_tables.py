@@ -90,14 +90,14 @@ def run(*arguments):
     done = subprocess.run(
         [sys.executable, "-m", "gbfl_compile", *map(str, arguments)], capture_output=True, text=True, check=False
     )
-    said = done.stdout + done.stderr
+    printed = done.stdout + done.stderr
     if arguments[0] == "mine":
-        for line in said.splitlines():
+        for line in printed.splitlines():
             if line.startswith(("gbfl: ", "  C_TB, all", "  accuracy", "program against")):
                 say(f"  {line}")
     elif done.returncode and arguments[0] != "audit":
-        say(f"  {arguments[0]}: exit code {done.returncode}: {said.strip()[-600:]}")
-    return done.returncode, said
+        say(f"  {arguments[0]}: exit code {done.returncode}: {printed.strip()[-600:]}")
+    return done.returncode, printed
 
 
 def check(model, build, data):

@@ -15,7 +15,6 @@ import pandas as pd
 from sklearn.tree import DecisionTreeClassifier
 
 from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.learning.black_box.on_codes import OnPreparedRows, preparation_of
 from gbfl_compile.learning.calibration import observed_rates
 from gbfl_compile.learning.classifier import GBFLClassifier
 from gbfl_compile.learning.explain.domain import table_domain
@@ -23,6 +22,7 @@ from gbfl_compile.learning.explain.explanations import concatenate
 from gbfl_compile.learning.explain.table_values import breaks_pairs, differ
 from gbfl_compile.learning.figures import held_out_figures
 from gbfl_compile.learning.prepare import shared_classes
+from gbfl_compile.learning.tables import OnPreparedRows, preparation_of
 from gbfl_compile.mining.choice import Choice
 from gbfl_compile.mining.pipeline import mine
 from gbfl_compile.mining.table import read_sample

@@ -94,12 +94,12 @@ def said_by_onnx(files, rows, features):
         session = onnxruntime.InferenceSession(files["model.onnx"], settings, providers=["CPUExecutionProvider"])
     except Exception:  # the runtime's exceptions have no common ancestor
         return None
-    given = session.get_inputs()
-    kind = np.float64 if given[0].type == "tensor(double)" else np.float32
+    inputs = session.get_inputs()
+    kind = np.float64 if inputs[0].type == "tensor(double)" else np.float32
     with np.errstate(over="ignore"):
         table = np.array(rows, dtype=np.float64).astype(kind).reshape(len(rows), -1)
-    by_column = len(given) > 1 or given[0].name != "input"
-    feed = {each.name: table[:, [features.index(each.name)]] for each in given} if by_column else {"input": table}
+    by_column = len(inputs) > 1 or inputs[0].name != "input"
+    feed = {each.name: table[:, [features.index(each.name)]] for each in inputs} if by_column else {"input": table}
     names = [output.name for output in session.get_outputs()]
     found = dict(zip(names, session.run(names, feed), strict=True))
     detail = found.get("score", found.get("reason"))
@@ -148,9 +148,9 @@ def said_by_c(files, rows, program, folder):
             ("predict", 1, np.int32),
             ("score", classes, np.int64) if scored else ("leaf", 1, np.int32),
         ):
-            for way, given in (("rows", (pointer(table), n, stride)), ("columns", (pointers, n))):
+            for way, arguments in (("rows", (pointer(table), n, stride)), ("columns", (pointers, n))):
                 out = np.zeros((len(rows), width), out_kind)
-                getattr(loaded, f"model_{verb}_{way}")(*given, pointer(out))
+                getattr(loaded, f"model_{verb}_{way}")(*arguments, pointer(out))
                 answers = [tuple(row.tolist()) if verb == "score" else int(row[0]) for row in out]
                 found[f"{verb}_{way}"] = answers
     return found

@@ -7,8 +7,7 @@ from gbfl_compile.checking.reading.from_program import as_reading
 from gbfl_compile.checking.reading.nodes import And, Ask, Not, Or, Outcome, PointDecision, Reading, StepDecision, Test
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.intervals import Values, above, below
-from gbfl_compile.ir.nodes import Band, Clause, Interval, Leaf, Program, Scorecard, Split, Tree
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Band, Clause, Interval, Leaf, Program, Scorecard, Split, Tree, leaf, split
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.passes import optimise
 
@@ -138,18 +137,18 @@ def condition_respelled(choose, condition):
     """The same condition in other words."""
     match condition:
         case Test(feature, values):
-            said = _test_respelled(choose, feature, values)
+            respelling = _test_respelled(choose, feature, values)
         case Not(part):
-            said = Not(condition_respelled(choose, part))
+            respelling = Not(condition_respelled(choose, part))
         case And(parts):
             inner = [condition_respelled(choose, part) for part in parts]
             choose.shuffle(inner)
             if inner and choose.random() < 0.3:
                 inner = [inner[0], And(tuple(inner[1:])), inner[0]]
-            said = Not(Or(tuple(Not(part) for part in inner))) if choose.random() < 0.3 else And(tuple(inner))
+            respelling = Not(Or(tuple(Not(part) for part in inner))) if choose.random() < 0.3 else And(tuple(inner))
         case Or(parts):
-            said = Not(And(tuple(Not(condition_respelled(choose, part)) for part in parts)))
-    return Not(Not(said)) if choose.random() < 0.1 else said
+            respelling = Not(And(tuple(Not(condition_respelled(choose, part)) for part in parts)))
+    return Not(Not(respelling)) if choose.random() < 0.1 else respelling
 
 
 def _test_respelled(choose, feature, values):
@@ -262,12 +261,12 @@ def as_tree(choose, program):
     """A rule set's labels as a tree that asks every clause, in any order."""
     order = choose.sample(range(len(program.clauses)), len(program.clauses))
 
-    def grown(asked, scores):
-        if asked == len(order):
+    def grown(question, scores):
+        if question == len(order):
             best = max(range(len(scores)), key=lambda c: (scores[c], -c))
             return leaf(*(1.0 if c == best else 0.0 for c in range(len(scores))))
-        clause = order[asked]
+        clause = order[question]
         more = [score + p for score, p in zip(scores, program.decision.points[clause], strict=True)]
-        return split(clause, grown(asked + 1, more), grown(asked + 1, scores))
+        return split(clause, grown(question + 1, more), grown(question + 1, scores))
 
     return replace(program, decision=grown(0, list(program.decision.bias)))

@@ -13,8 +13,7 @@ from gbfl_compile.backends import emit
 from gbfl_compile.checking.artifact import artifact_files, prove_artifact
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 from tests.checking.reader_artifacts import said_by_c, said_by_onnx
 
 
@@ -243,9 +242,9 @@ def test_c_that_computes_something_else_than_it_seems(rules, tmp_path):
     assert answer(program, "c", C_TREE, rules, options=options) == "unread"
     files = dict(emit(program, "c", options=options).files)
     files["model.c"] = files["model.c"].decode().replace(C_TREE, rules).encode()
-    if (said := said_by_c(files, [[1.0, 0.0], [2.0, 0.0]], program, tmp_path)) is None:
+    if (answers := said_by_c(files, [[1.0, 0.0], [2.0, 0.0]], program, tmp_path)) is None:
         pytest.skip("no C compiler here")
-    assert said["predict"] != [0, 1]
+    assert answers["predict"] != [0, 1]
 
 
 def test_a_real_number_put_into_a_counter():
@@ -271,10 +270,10 @@ def test_a_link_to_a_folder_is_no_place_to_hide(link, tmp_path):
     source.write_bytes(own)
     os.utime(source, (1e9, 1e9))
     (folder / link).symlink_to(elsewhere)
-    asked = subprocess.run(
+    run = subprocess.run(
         [sys.executable, "-c", "import model; print(model.predict([2.0, 0.0]))"], cwd=folder, capture_output=True
     )
-    assert asked.stdout.split() == [b"no"]
+    assert run.stdout.split() == [b"no"]
     with pytest.raises(BadInput, match="link to a folder"):
         artifact_files(source, ".py")
 

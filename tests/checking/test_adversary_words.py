@@ -7,9 +7,8 @@ import pytest
 
 from gbfl_compile.backends import emit
 from gbfl_compile.checking.artifact import prove_artifact
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.json import digest
+from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program, leaf, split
 
 WORDS = Program(
     ("w", "b", "d"),

@@ -10,8 +10,7 @@ from gbfl_compile.auditing.scorer.library import audit_library
 from gbfl_compile.backends import emit
 from gbfl_compile.backends.c.build import find_compiler, why_not
 from gbfl_compile.checking.artifact import prove_artifact
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 
 CLAUSES = (
     Clause((Interval(0, 0.1 + 0.2), Interval(1, 1 / 3, 2 / 3))),

@@ -7,8 +7,7 @@ from gbfl_compile.backends import emit
 from gbfl_compile.checking.readers import read
 from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.ir.intervals import above, below
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 from tests.checking.reader_artifacts import said_by_python
 from tests.counts import count
 
@@ -122,9 +121,11 @@ def test_python_means_the_same_to_the_reader_and_the_interpreter():
         body = Python(choose).body()
         files = {"model.py": f"{source[:start]}{body}\n\n{source[end:]}".encode()}
         (reading,) = read("python", files)
-        given = rows(choose)
-        found = [run_reading(reading, row) for row in given]
-        assert [(said.label, said.probabilities, said.leaf) for said in found] == said_by_python(files, given), body
+        values = rows(choose)
+        found = [run_reading(reading, row) for row in values]
+        assert [(answer.label, answer.probabilities, answer.leaf) for answer in found] == said_by_python(
+            files, values
+        ), body
 
 
 class C:

@@ -13,8 +13,7 @@ from gbfl_compile.checking.lint import as_json, as_text, lint
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import clause_column, evaluate_many
 from gbfl_compile.ir.evaluate import clause_holds, evaluate
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
-from gbfl_compile.ir.trees import leaf_numbers
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree, leaf_numbers
 from tests.checking.respelling import random_program
 from tests.programs import interesting_values
 

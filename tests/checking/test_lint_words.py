@@ -12,8 +12,7 @@ from gbfl_compile.cli import main
 from gbfl_compile.ir.evaluate import clause_holds, evaluate
 from gbfl_compile.ir.json import save
 from gbfl_compile.ir.kinds import codebook, decode_rows
-from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, leaf_numbers, split
+from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard, leaf, leaf_numbers, split
 from gbfl_compile.why.boxes import plain_row
 from tests.why.test_words import every_row
 from tests.word_programs import word_programs

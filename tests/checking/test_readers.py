@@ -15,7 +15,7 @@ from gbfl_compile.checking.prove.reasons import prove_reasons
 from gbfl_compile.checking.readers import READERS, read
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.json import digest
 from gbfl_compile.ir.nodes import Scorecard
 from tests.checking.reader_artifacts import KINDS, OPTIONS, findings, random_artifact
 from tests.checking.respelling import random_program

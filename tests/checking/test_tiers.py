@@ -5,11 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from gbfl_compile.backends import emit
-from gbfl_compile.backends.artifacts import write_artifact
+from gbfl_compile.backends import emit, write_artifact
 from gbfl_compile.checking import readers
 from gbfl_compile.checking.artifact import ArtifactProof, prove_artifact
-from gbfl_compile.checking.folder import check_folder
+from gbfl_compile.checking.check import check_folder
 from gbfl_compile.checking.readers import READERS, Readers, was_run
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.run import WORST_FIRST, TargetVerdict, Verdict, expectation, with_proof

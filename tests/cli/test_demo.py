@@ -2,6 +2,9 @@
 
 import contextlib
 import json
+import math
+import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -12,8 +15,7 @@ from gbfl_compile.backends import folder_name
 from gbfl_compile.checking.artifact import prove_artifact
 from gbfl_compile.cli import main
 from gbfl_compile.cli.demo import TARGETS, VIEW_OPTIONS, _edits
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json import load
+from gbfl_compile.ir.json import digest, load
 
 PARTS = ("A TABLE", "A BLACK BOX", "RULES", "WHERE DECISIONS ARE MADE", "IN THE DATABASE", "EDITS THE VIEW", "ONE PAGE")
 
@@ -81,6 +83,35 @@ def test_no_changed_sign_is_ever_proved(demo):
     for _, _, text in edits:
         proof = prove_artifact(program, "sql:sqlite", {"model.sql": text.encode()}, options=VIEW_OPTIONS)
         assert proof.answer in ("counterexample", "unread")
+
+
+def test_no_number_that_is_one_ulp_off_is_ever_proved(demo):
+    out, _ = demo
+    program = load(out / "loans.gbfl.json")
+    view = (out / "build/sql-sqlite/model.sql").read_text()
+    numbers = list(re.finditer(r"` (?:<|>=) (-?[0-9.]+e0)", view))
+    assert len(numbers) > 10
+    for number in numbers:
+        for towards in (-math.inf, math.inf):
+            moved = f"{math.nextafter(float(number[1]), towards):.16e}"
+            text = view[: number.start(1)] + moved + view[number.end(1) :]
+            proof = prove_artifact(program, "sql:sqlite", {"model.sql": text.encode()}, options=VIEW_OPTIONS)
+            assert proof.answer == "counterexample"
+
+
+def test_a_deployed_view_that_is_one_ulp_off_is_caught(demo, tmp_path, capsys):
+    out, _ = demo
+    shutil.copy(out / "loans.db", tmp_path)
+    view = (out / "build/sql-sqlite/model.sql").read_text()
+    first = re.search(r"` (?:<|>=) (-?[0-9.]+e0)", view)
+    moved = view[: first.start(1)] + f"{math.nextafter(float(first[1]), math.inf):.16e}" + view[first.end(1) :]
+    with contextlib.closing(sqlite3.connect(tmp_path / "loans.db")) as database:
+        database.executescript(f"DROP VIEW loan_decisions; {moved}")
+    address = f"sqlite:///{tmp_path / 'loans.db'}"
+    assert main(["audit", str(out / "loans.gbfl.json"), "--database", address, "--view", "loan_decisions"]) == 1
+    assert re.search(
+        "clause 0: .* >= .* is deployed as .* > ", capsys.readouterr().out
+    )  # one ulp more: no longer equal
 
 
 def test_checking_it_again_says_the_same(demo, capsys):

@@ -14,8 +14,7 @@ import pytest
 
 from gbfl_compile.cli.entry import gbfl, main
 from gbfl_compile.ir.json import to_json
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 
 LONG = tuple(f"a_feature_with_a_rather_long_name_{number}" for number in range(6))
 PROGRAM = Program(

@@ -1,7 +1,5 @@
 """`gbfl mine`: any table and any black box in, the same program every time, and what cannot be used named."""
 
-import json
-import pickle
 import re
 import signal
 import sqlite3
@@ -11,22 +9,18 @@ import time
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from gbfl_compile.cli import main
 from gbfl_compile.cli.init import FEATURES, loans
 from gbfl_compile.ir.batch import clause_column, evaluate_many
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json import load
+from gbfl_compile.ir.json import digest, load
 from gbfl_compile.ir.nodes import Leaf
 from gbfl_compile.learning.baselines import StandardTree
-from gbfl_compile.learning.consistency import consistency_on
-from gbfl_compile.learning.explain.triplets import load_triplets
+from gbfl_compile.learning.consistency import consistency_on, load_triplets
 from gbfl_compile.lowering import histogram
-from gbfl_compile.tables.read import feature_matrix, read_table
-
-SMALL = ["--target", "default", "--head", "tree", "--depth", "3"]
+from gbfl_compile.tables.read import feature_matrix
+from tests.cli.mining import SMALL, mined, refused, table
 
 
 @pytest.fixture
@@ -35,29 +29,6 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "path", list(sys.path))
     (tmp_path / "loans.csv").write_text(loans(200, seed=3))
     return tmp_path
-
-
-def table():
-    return read_table(Path("loans.csv"))
-
-
-def mined(capsys, *arguments, code=0):
-    """What `gbfl mine --json` says, and the program it wrote."""
-    capsys.readouterr()
-    assert main(["mine", *arguments, "--json"]) == code, capsys.readouterr().err
-    form = json.loads(capsys.readouterr().out)
-    return form, load(Path(form["out"]))
-
-
-def refused(capsys, *arguments, code=2):
-    """The one line on standard error."""
-    capsys.readouterr()
-    assert main(["mine", *arguments]) == code
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    *notes, line = captured.err.strip().split("\n")
-    assert all("--rows takes more" in note for note in notes)
-    return line
 
 
 def test_a_program_is_mined_and_says_how_good_it_is(folder, capsys):
@@ -232,10 +203,30 @@ def test_only_its_own_chunks_are_removed(folder, capsys):
     assert [path.name for path in (folder / "model.gbfl.json.parts").iterdir()] == ["letter"]
 
 
-def test_chunks_of_another_run_are_not_taken_for_this_one(folder, capsys):
-    mined(capsys, "loans.csv", *SMALL, "--train", "mlp", "--checkpoint", "kept")
-    line = refused(capsys, "loans.csv", *SMALL, "--train", "mlp", "--checkpoint", "kept", "--seed", "1")
-    assert "kept/training/greedy: holds explanations of other rows" in line
+def test_explained_rows_of_another_run_neither_block_this_one_nor_are_taken_for_its_own(folder, capsys):
+    seeds = {}
+    for seed in ("1", "0", "1"):
+        *_, program = mined(capsys, "loans.csv", *SMALL, "--train", "mlp", "--checkpoint", "kept", "--seed", seed)
+        assert seeds.setdefault(seed, program) == program
+    _, alone = mined(capsys, "loans.csv", *SMALL, "--train", "mlp", "--seed", "0")
+    assert seeds["0"] == alone
+
+
+def test_a_run_that_fails_does_not_block_the_next(folder, capsys):
+    (folder / "boxes.py").write_text(
+        "calls = []\n"
+        "def fails(rows):\n"
+        "    calls.append(1)\n"
+        "    if len(calls) > 12:\n"
+        "        raise RuntimeError('the licence has run out')\n"
+        "    return (rows[:, 1] > 40000).astype(float)\n"
+        "def works(rows):\n"
+        "    return (rows[:, 1] > 30000).astype(float)\n"
+    )
+    command = ["loans.csv", *SMALL, "-o", "p.json"]
+    assert "the licence has run out" in refused(capsys, *command, "--black-box", "boxes:fails")
+    assert main(["mine", *command, "--black-box", "boxes:works"]) == 0
+    assert not (folder / "p.json.parts").exists()
 
 
 HOSTILE = (
@@ -260,122 +251,6 @@ def test_hostile_names_are_only_names(folder, capsys):
     assert "\nbreak" not in capsys.readouterr().out
     assert main(["compile", "model.gbfl.json", "--to", "python,c", "-o", "build"]) == 0
     assert main(["check", "model.gbfl.json", "build", "--data", "hostile.csv"]) == 0
-
-
-def fitted():
-    from sklearn.ensemble import RandomForestClassifier
-
-    rows = table()
-    x = feature_matrix(rows, FEATURES, "loans.csv")
-    return RandomForestClassifier(10, random_state=0).fit(x, rows["default"].to_numpy(dtype=str)), x
-
-
-@pytest.mark.parametrize("zipmap", [True, False])
-def test_an_onnx_file_is_a_black_box(folder, capsys, zipmap):
-    pytest.importorskip("onnxruntime")
-    from skl2onnx import to_onnx
-
-    model, x = fitted()
-    graph = to_onnx(model, x[:1].astype(np.float32), options={"zipmap": zipmap})
-    (folder / "forest.onnx").write_bytes(graph.SerializeToString())
-    form, program = mined(capsys, "loans.csv", *SMALL, "--black-box", "forest.onnx", "--triplets", "t.npz")
-    assert program.classes == ("no", "yes")
-    assert form["black_box"]["kind"] == "onnx"
-    assert form["black_box"]["name"] == "forest.onnx"
-    triplets = load_triplets(folder / "t.npz")
-    assert (triplets.label == model.predict(triplets.x)).all()
-    assert "takes 8 features, the data has 7" in refused(
-        capsys, "loans.csv", *SMALL, "--black-box", "forest.onnx", "--drop", "age"
-    )
-    (folder / "broken.onnx").write_bytes(b"nothing")
-    assert "broken.onnx" in refused(capsys, "loans.csv", *SMALL, "--black-box", "broken.onnx")
-
-
-@pytest.mark.parametrize("zipmap", [True, False])
-def test_an_onnx_black_box_can_be_sent_to_another_process(folder, zipmap):
-    pytest.importorskip("onnxruntime")
-    from skl2onnx import to_onnx
-
-    from gbfl_compile.learning.black_box.onnx import open_onnx
-
-    model, x = fitted()
-    graph = to_onnx(model, x[:1].astype(np.float32), options={"zipmap": zipmap})
-    box = open_onnx(graph.SerializeToString(), Path("forest.onnx"), FEATURES, x)
-    sent = pickle.loads(pickle.dumps(box))
-    assert sent.classes_.tolist() == box.classes_.tolist() == ["no", "yes"]
-    assert (sent.predict_proba(x) == box.predict_proba(x)).all()
-
-
-def test_an_onnx_file_may_have_an_input_a_column(folder, capsys):
-    pytest.importorskip("onnxruntime")
-    from skl2onnx import to_onnx
-    from sklearn.compose import make_column_transformer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.tree import DecisionTreeClassifier
-
-    rows = table()
-    frame = rows[["income", "amount", "late_payments"]].astype(np.float32)
-    taken = make_column_transformer(("passthrough", list(frame.columns)))
-    model = make_pipeline(taken, DecisionTreeClassifier(max_depth=3, random_state=0))
-    model.fit(frame, rows["default"].to_numpy(dtype=str))
-    graph = to_onnx(model, frame[:1], options={"zipmap": False})
-    (folder / "tree.onnx").write_bytes(graph.SerializeToString())
-    mined(capsys, "loans.csv", *SMALL, "--black-box", "tree.onnx", "--triplets", "t.npz")
-    triplets = load_triplets(folder / "t.npz")
-    columns = [FEATURES.index(name) for name in frame.columns]
-    assert (triplets.label == model.predict(pd.DataFrame(triplets.x[:, columns], columns=frame.columns))).all()
-
-
-def test_a_function_of_a_module_is_a_black_box(folder, capsys):
-    (folder / "scoring_of_ours.py").write_text(
-        "import numpy as np\n\ndef risk(rows):\n    return (rows[:, 1] < 30000) * 0.8 + 0.1\n"
-    )
-    form, _ = mined(capsys, "loans.csv", *SMALL, "--black-box", "scoring_of_ours:risk")
-    assert form["black_box"] == {"kind": "module", "name": "scoring_of_ours:risk", "sha256": None}
-    assert form["test"]["consistency"]["fidelity"] > 95
-    assert "No module named 'absent'" in refused(capsys, "loans.csv", *SMALL, "--black-box", "absent:risk")
-    assert "AttributeError" in refused(capsys, "loans.csv", *SMALL, "--black-box", "scoring_of_ours:absent")
-
-
-def test_a_pickle_is_opened_only_on_trust(folder, capsys):
-    model, _ = fitted()
-    (folder / "model.pkl").write_bytes(pickle.dumps(model))
-    line = refused(capsys, "loans.csv", *SMALL, "--black-box", "model.pkl")
-    assert "--trust-pickle" in line
-    assert "runs whatever code" in line
-    assert main(["mine", "loans.csv", *SMALL, "--black-box", "model.pkl", "--trust-pickle", "--quiet"]) == 0
-    assert "runs whatever code" in capsys.readouterr().err
-
-
-class Trap:
-    def __reduce__(self):
-        return (open, ("trapped", "w"))
-
-
-def test_a_pickle_that_is_not_trusted_runs_nothing(folder, capsys):
-    (folder / "model.pkl").write_bytes(pickle.dumps(Trap()))
-    refused(capsys, "loans.csv", *SMALL, "--black-box", "model.pkl")
-    assert not (folder / "trapped").exists()
-
-
-def test_a_skops_file_is_a_black_box_of_types_that_are_known(folder, capsys):
-    skops_io = pytest.importorskip("skops.io")
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    forest, x = fitted()
-    line = make_pipeline(StandardScaler(), LogisticRegression()).fit(x, table()["default"].to_numpy(dtype=str))
-    (folder / "line.skops").write_bytes(skops_io.dumps(line))
-    form, _ = mined(capsys, "loans.csv", *SMALL, "--black-box", "line.skops")
-    assert form["black_box"]["kind"] == "skops"
-    (folder / "forest.skops").write_bytes(skops_io.dumps(forest))
-    command = ["loans.csv", *SMALL, "--black-box", "forest.skops"]
-    message = refused(capsys, *command)
-    assert "--trust-type sklearn.tree._tree.Tree" in message
-    mined(capsys, *command, *message.partition("allow them: ")[2].split())
-    (folder / "broken.skops").write_bytes(b"nothing")
-    assert "skops cannot load it" in refused(capsys, "loans.csv", *SMALL, "--black-box", "broken.skops")
 
 
 def test_a_table_of_a_database_is_data(folder, capsys):

@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 from gbfl_compile.cli import main
-from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.json import load, to_json
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.reasons import reason_of, with_reasons
-from gbfl_compile.ir.trees import leaf, split
-from gbfl_compile.learning.explain.triplets import Triplets, save_triplets
+from gbfl_compile.ir.json import digest, load, to_json
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
+from gbfl_compile.ir.text import reason_of, with_reasons
+from gbfl_compile.learning.consistency import Triplets, save_triplets
 
 TREE = Program(
     ("age", "the income"),
@@ -159,9 +157,9 @@ def test_reasons_need_a_place_to_go(folder, capsys):
     assert "go together" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("given", [None, [], "x", {"0": 5}, {"0": ""}, {"0": "a\nb"}, {"0": "x" * 501}])
-def test_reasons_from_anyone_are_read_with_care(given):
-    assert reason_of(Program(CARD.features, CARD.classes, CARD.clauses, CARD.decision, {"reasons": given}), 0) is None
+@pytest.mark.parametrize("content", [None, [], "x", {"0": 5}, {"0": ""}, {"0": "a\nb"}, {"0": "x" * 501}])
+def test_reasons_from_anyone_are_read_with_care(content):
+    assert reason_of(Program(CARD.features, CARD.classes, CARD.clauses, CARD.decision, {"reasons": content}), 0) is None
 
 
 def test_reasons_survive_the_file(folder):

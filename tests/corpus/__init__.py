@@ -15,10 +15,8 @@ from pathlib import Path
 
 from gbfl_compile.backends import BACKENDS, emit
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json import load
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.json import digest, load
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 
 RECORD = Path(__file__).parent / "record.json"
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"

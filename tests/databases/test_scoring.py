@@ -9,8 +9,7 @@ from gbfl_compile.backends.sql.score import score_in_database
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
 from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 
 PROGRAM = Program(
     ("age", "in come"),

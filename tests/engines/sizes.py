@@ -2,8 +2,7 @@
 
 import random
 
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split
-from gbfl_compile.ir.trees import preorder
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, preorder
 
 FEATURES = tuple(f"f{i}" for i in range(10))
 

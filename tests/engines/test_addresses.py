@@ -35,9 +35,9 @@ def address():
 
 def test_a_table_is_scored_from_the_command_line(address, tmp_path, capsys):
     save(PROGRAM, tmp_path / "program.json")
-    given = ["score", str(tmp_path / "program.json"), "--database", address, "--table", "people"]
-    given += ["--to-table", "scored", "--column", "in come=salary", "--key", "id", "--replace", "--json"]
-    assert main(given) == 0
+    command = ["score", str(tmp_path / "program.json"), "--database", address, "--table", "people"]
+    command += ["--to-table", "scored", "--column", "in come=salary", "--key", "id", "--replace", "--json"]
+    assert main(command) == 0
     form = json.loads(capsys.readouterr().out)
     assert form["rows"] == len(ROWS)
     assert form["engine"].startswith("MariaDB ")

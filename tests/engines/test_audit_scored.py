@@ -8,6 +8,9 @@ from tests.auditing.diagnose.unread_cases import BY_LABELS
 from tests.auditing.scored.test_audit import (  # noqa: F401 - pytest collects what it finds here
     test_a_table_in_a_database_is_read_page_by_page_and_left_alone,
 )
+from tests.auditing.scored.test_words import (  # noqa: F401 - pytest collects what it finds here
+    test_a_table_in_a_database_is_read_with_its_kinds,
+)
 
 
 @pytest.mark.parametrize("kind", BY_LABELS)

@@ -10,8 +10,7 @@ from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.backends import emit
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 from gbfl_compile.ir.validate import validate
 from tests.auditing.tampering import TAMPERED_TREES, TREE
 from tests.auditing.view.cases import (

@@ -12,7 +12,7 @@ from sklearn.datasets import make_classification
 from sklearn.neural_network import MLPClassifier
 
 from gbfl_compile import GBFLClassifier, lower
-from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.json import digest
 
 distributed = pytest.importorskip("distributed")
 

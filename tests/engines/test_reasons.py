@@ -5,7 +5,7 @@ import pytest
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.backends.sql.run import read_script
-from gbfl_compile.ir.reasons import with_reasons
+from gbfl_compile.ir.text import with_reasons
 from tests.backends.sql.programs import REASON_ROWS, REASONED, reasons_answered, reasons_expected, text_of
 
 

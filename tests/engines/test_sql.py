@@ -10,14 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, reject, settings
 
-from gbfl_compile.backends import backend, emit
-from gbfl_compile.backends.artifacts import write_artifact
+from gbfl_compile.backends import backend, emit, write_artifact
 from gbfl_compile.checking.run import compare, expectation
 from gbfl_compile.checking.witnesses import witnesses
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 from tests.engines.sizes import rule_list, rule_set, wide_tree
 from tests.programs import programs
 

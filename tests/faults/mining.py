@@ -11,8 +11,7 @@ import numpy as np
 
 from gbfl_compile.cli import main
 from gbfl_compile.cli.init import loans
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json import load
+from gbfl_compile.ir.json import digest, load
 from gbfl_compile.learning.explain.explanations import load_explanations
 
 ROWS = 3000

@@ -5,8 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 
 GBFL = [sys.executable, "-m", "gbfl_compile"]
 

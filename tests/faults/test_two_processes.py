@@ -7,8 +7,7 @@ import threading
 
 import pytest
 
-from gbfl_compile.backends import emit
-from gbfl_compile.backends.artifacts import write_artifact, write_artifacts
+from gbfl_compile.backends import emit, write_artifact, write_artifacts
 from gbfl_compile.errors import CannotRun
 from gbfl_compile.files import folders
 from gbfl_compile.files.atomic import (

@@ -93,7 +93,7 @@ MODULES = (
     "gbfl_compile.ir.text",
     "gbfl_compile.checking.readers",
     "gbfl_compile.tables.read",
-    "gbfl_compile.learning.explain.triplets",
+    "gbfl_compile.learning.consistency",
     "gbfl_compile.reporting.page",
     "gbfl_compile.checking.prove.certificate",
     "gbfl_compile.checking.prove.certificate_verifier",

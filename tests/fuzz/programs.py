@@ -42,8 +42,7 @@ def broken_program(choose, data, _):
 def _with_digests(data):
     import json
 
-    from gbfl_compile.ir.digest import digest, metadata_digest
-    from gbfl_compile.ir.json import _clause, _decision
+    from gbfl_compile.ir.json import _clause, _decision, digest, metadata_digest
     from gbfl_compile.ir.nodes import Program
 
     try:

@@ -90,7 +90,7 @@ def broken_table(choose, data, other):
 
 def run_triplets(data):
     from gbfl_compile.errors import BadInput
-    from gbfl_compile.learning.explain.triplets import load_triplets
+    from gbfl_compile.learning.consistency import load_triplets
 
     try:
         load_triplets(place_file("triplets.npz", data))
@@ -102,7 +102,7 @@ def run_triplets(data):
 def fresh_triplets(choose):
     import numpy as np
 
-    from gbfl_compile.learning.explain.triplets import Triplets, save_triplets
+    from gbfl_compile.learning.consistency import Triplets, save_triplets
 
     rows, width = choose.randrange(0, 6), choose.randrange(1, 4)
     draw = np.random.default_rng(choose.randrange(2**32))

@@ -11,8 +11,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.evaluate import atom_holds, clause_holds, evaluate, softmax, winner
 from gbfl_compile.ir.intervals import above, below
-from gbfl_compile.ir.nodes import Band, Clause, Interval, Leaf, Program, Scorecard, Tree
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Band, Clause, Interval, Leaf, Program, Scorecard, Tree, leaf, split
 from tests.programs import programs_with_rows
 
 

@@ -9,10 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.digest import digest, metadata_digest
-from gbfl_compile.ir.json import from_json, load, to_json
-from gbfl_compile.ir.nodes import Band, Clause, Interval, Leaf, Program, Scorecard, Split, Tree
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.json import digest, from_json, load, metadata_digest, to_json
+from gbfl_compile.ir.nodes import Band, Clause, Interval, Leaf, Program, Scorecard, Split, Tree, leaf, split
 from tests.programs import programs
 
 SMALL = Program(

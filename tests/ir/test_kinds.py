@@ -10,13 +10,11 @@ from hypothesis import given, settings
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.json import from_json, to_json
+from gbfl_compile.ir.json import digest, from_json, to_json
 from gbfl_compile.ir.kinds import codebook, decode_rows, encode_row
-from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program
+from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program, leaf, split
 from gbfl_compile.ir.text import atom_text
-from gbfl_compile.ir.trees import leaf, split
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.passes import PASSES, optimise
 from tests.programs import programs_of_kinds, programs_of_kinds_with_rows
@@ -24,7 +22,7 @@ from tests.programs import programs_of_kinds, programs_of_kinds_with_rows
 YES_NO = split(0, leaf(0.0, 1.0), leaf(1.0, 0.0))
 
 
-def asked(atom, kind, value):
+def holds(atom, kind, value):
     """Whether an atom on the one feature of a program holds for a value."""
     kinds = () if kind == "number" else (kind,)
     program = validate(Program(("x",), (False, True), (Clause((atom,)),), YES_NO, kinds=kinds))
@@ -33,9 +31,9 @@ def asked(atom, kind, value):
 
 @pytest.mark.parametrize("other", ["A", "a ", " a", "\u00e1", "a\u0301", "", "b"])
 def test_texts_are_equal_when_their_code_points_are(other):
-    assert asked(OneOf(0, ("a",)), "category", "a") is True
-    assert asked(OneOf(0, ("a",)), "category", other) is False
-    assert asked(OneOf(0, ("a",), negated=True), "category", other) is True
+    assert holds(OneOf(0, ("a",)), "category", "a") is True
+    assert holds(OneOf(0, ("a",)), "category", other) is False
+    assert holds(OneOf(0, ("a",), negated=True), "category", other) is True
 
 
 @pytest.mark.parametrize("if_missing", [False, True])
@@ -43,33 +41,33 @@ def test_texts_are_equal_when_their_code_points_are(other):
 @pytest.mark.parametrize("missing", [None, float("nan"), pandas.NA, pandas.NaT])
 def test_a_missing_word_is_decided_by_the_atom_alone(negated, if_missing, missing):
     for kind, values in (("category", ("a",)), ("category", ()), ("boolean", (TRUE,))):
-        assert asked(OneOf(0, values, negated, if_missing), kind, missing) is if_missing
+        assert holds(OneOf(0, values, negated, if_missing), kind, missing) is if_missing
 
 
 def test_the_empty_text_is_a_value():
-    assert asked(OneOf(0, ("",)), "category", "") is True
-    assert asked(OneOf(0, (), negated=True), "category", "") is True
+    assert holds(OneOf(0, ("",)), "category", "") is True
+    assert holds(OneOf(0, (), negated=True), "category", "") is True
 
 
 def test_a_boolean_is_true_or_false_and_may_be_one_or_zero():
-    for value, holds in ((True, True), (False, False), (1, True), (0.0, False), (np.bool_(True), True)):
-        assert asked(OneOf(0, (TRUE,)), "boolean", value) is holds
-        assert asked(OneOf(0, (TRUE,), negated=True), "boolean", value) is not holds
+    for value, expected in ((True, True), (False, False), (1, True), (0.0, False), (np.bool_(True), True)):
+        assert holds(OneOf(0, (TRUE,)), "boolean", value) is expected
+        assert holds(OneOf(0, (TRUE,), negated=True), "boolean", value) is not expected
 
 
 def test_dates_are_compared_by_day():
     march = Interval(0, 19783.0)  # 2024-03-01
-    assert asked(march, "date", datetime.date(2024, 3, 1)) is True
-    assert asked(march, "date", datetime.date(2024, 2, 29)) is False
+    assert holds(march, "date", datetime.date(2024, 3, 1)) is True
+    assert holds(march, "date", datetime.date(2024, 2, 29)) is False
 
 
 def test_timestamps_are_compared_in_utc_to_the_microsecond():
     noon = Interval(0, 43_200_000_000.0)
     hour = datetime.timezone(datetime.timedelta(hours=1))
-    assert asked(noon, "timestamp", datetime.datetime(1970, 1, 1, 12)) is True
-    assert asked(noon, "timestamp", datetime.datetime(1970, 1, 1, 11, 59, 59, 999_999)) is False
-    assert asked(noon, "timestamp", datetime.datetime(1970, 1, 1, 12, 59, tzinfo=hour)) is False
-    assert asked(noon, "timestamp", datetime.datetime(1970, 1, 1, 13, 0, tzinfo=hour)) is True
+    assert holds(noon, "timestamp", datetime.datetime(1970, 1, 1, 12)) is True
+    assert holds(noon, "timestamp", datetime.datetime(1970, 1, 1, 11, 59, 59, 999_999)) is False
+    assert holds(noon, "timestamp", datetime.datetime(1970, 1, 1, 12, 59, tzinfo=hour)) is False
+    assert holds(noon, "timestamp", datetime.datetime(1970, 1, 1, 13, 0, tzinfo=hour)) is True
 
 
 @pytest.mark.parametrize(
@@ -89,7 +87,7 @@ def test_timestamps_are_compared_in_utc_to_the_microsecond():
 def test_a_value_of_another_kind_is_refused_by_name(kind, value):
     atom = OneOf(0, (), negated=True) if kind in ("category", "boolean") else Interval(0)
     with pytest.raises(BadInput, match=f"'x' is a {kind}"):
-        asked(atom, kind, value)
+        holds(atom, kind, value)
 
 
 WRONG = {

@@ -13,8 +13,7 @@ from gbfl_compile.cli import main
 from gbfl_compile.cli.init import write_starter
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.json import from_json, to_json
-from gbfl_compile.ir.nodes import Band, Clause, Interval, Leaf, OneOf, Program, Scorecard, Tree
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Band, Clause, Interval, Leaf, OneOf, Program, Scorecard, Tree, leaf, split
 from tests.programs import programs
 
 SCHEMA = json.loads((files("gbfl_compile") / "schema" / "program.schema.json").read_text(encoding="utf-8"))

@@ -1,8 +1,7 @@
 """What people read."""
 
-from gbfl_compile.ir.nodes import Band, Clause, Interval, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.nodes import Band, Clause, Interval, Leaf, Program, Scorecard, Split, Tree, leaf, split
 from gbfl_compile.ir.text import atom_text, readable, unseen_text
-from gbfl_compile.ir.trees import leaf, split
 
 CLAUSES = (
     Clause((Interval(0, 863.33), Interval(1, None, 17.29))),

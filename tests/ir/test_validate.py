@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.nodes import Band, Clause, Interval, Leaf, Program, Scorecard, Split, Tree
-from gbfl_compile.ir.trees import leaf, preorder, split
+from gbfl_compile.ir.nodes import Band, Clause, Interval, Leaf, Program, Scorecard, Split, Tree, leaf, preorder, split
 from gbfl_compile.ir.validate import validate
 from tests.programs import programs
 

@@ -17,8 +17,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.nodes import Program
-from gbfl_compile.ir.trees import paths
+from gbfl_compile.ir.nodes import Program, paths
 from gbfl_compile.learning.classifier import GBFLClassifier
 from gbfl_compile.learning.explain.explanations import Explanations
 from tests.counts import FULL

@@ -15,12 +15,11 @@ from gbfl_compile.learning.clauses.mine import mine
 from gbfl_compile.learning.explain.explanations import domain_of
 from gbfl_compile.learning.explain.greedy import explain_greedily
 from gbfl_compile.learning.explain.parallel import explain_in_units
-from gbfl_compile.learning.fit import fit_head
+from gbfl_compile.learning.fit import consistent_rows, fit_head
 from gbfl_compile.learning.heads.logistic import loss_of
 from gbfl_compile.learning.heads.points import triplet_rows
 from gbfl_compile.learning.heads.refit import searched_rows
 from gbfl_compile.learning.prepare import recipe_of
-from gbfl_compile.learning.tuning import consistent_rows
 
 X, _ = make_classification(2500, 6, n_informative=4, n_classes=2, random_state=3)
 DOMAIN = domain_of(X)

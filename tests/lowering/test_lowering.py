@@ -42,9 +42,9 @@ def test_the_program_is_the_classifier_on_every_witness_and_row(case):
     for program in (lower(model), optimise(lower(model), np.asarray(x, dtype=float))):
         rows = np.concatenate([witnesses(program), np.asarray(x, dtype=float)])
         answers = evaluate_many(program, rows)
-        given = pd.DataFrame(rows, columns=x.columns) if hasattr(x, "columns") else rows
-        assert (model.predict(given) == answers.labels).all()
-        assert (model.predict_proba(given) == answers.probabilities).all()
+        table = pd.DataFrame(rows, columns=x.columns) if hasattr(x, "columns") else rows
+        assert (model.predict(table) == answers.labels).all()
+        assert (model.predict_proba(table) == answers.probabilities).all()
         assert evaluate(program, rows[0].tolist()).label == answers.labels[0]
 
 

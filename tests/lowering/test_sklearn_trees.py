@@ -9,8 +9,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.nodes import Interval, Leaf
-from gbfl_compile.lowering import lower
-from gbfl_compile.lowering.sklearn_trees import folded_threshold
+from gbfl_compile.lowering import folded_threshold, lower
 from gbfl_compile.passes import optimise
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)

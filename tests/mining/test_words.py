@@ -12,18 +12,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from gbfl_compile import GBFLClassifier
-from gbfl_compile.backends import emit
-from gbfl_compile.backends.artifacts import write_artifact
+from gbfl_compile.backends import emit, write_artifact
 from gbfl_compile.backends.score import score
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.columns import used_features
 from gbfl_compile.ir.evaluate import evaluate
+from gbfl_compile.ir.kinds import used_features
 from gbfl_compile.lowering import lower
 from gbfl_compile.mining.choice import Choice
 from gbfl_compile.mining.pipeline import mine
 from gbfl_compile.mining.table import read_sample
 from gbfl_compile.tables.kinds import encode_table
-from gbfl_compile.why.row import explain_row
+from gbfl_compile.why import explain_row
 from tests.bench.words import impossible
 
 TELCO = Path(__file__).parents[3] / "shared" / "data" / "telco.csv.gz"
@@ -115,7 +114,7 @@ def test_an_artifact_knows_the_marks_and_the_needed_columns_of_its_program(tmp_p
         out=tmp_path / "m.json",
         note=quiet,
     ).program
-    used = [name for name, asked in zip(program.features, used_features(program), strict=True) if asked]
+    used = [name for name, is_used in zip(program.features, used_features(program), strict=True) if is_used]
     assert len(used) < len(program.features)
     assert "income" in used
     table[[*used, "default"]].to_csv(tmp_path / "some.csv", index=False)

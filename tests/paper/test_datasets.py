@@ -81,8 +81,8 @@ def test_openml_is_asked_for_what_the_folder_lacks(monkeypatch, tmp_path):
 
     requests = []
 
-    def answer(**given):
-        requests.append(given["data_id"])
+    def answer(**files):
+        requests.append(files["data_id"])
         data = pd.DataFrame({"preg": [1, 2], "plas": [3, 4]})
         return sklearn.utils.Bunch(data=data, target=pd.Series(["no", "yes"], dtype="category"))
 

@@ -13,13 +13,12 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
 from gbfl_compile.learning import classifier
-from gbfl_compile.learning.explain.triplets import Triplets
+from gbfl_compile.learning.consistency import Triplets
 from gbfl_compile.paper import experiment, models
 from gbfl_compile.paper.datasets import SOURCES, load_dataset, split_of
 from gbfl_compile.paper.document import BASELINES, TITLES, TRANSPARENT, document, figures_of
-from gbfl_compile.paper.experiment import METRICS, Plan, command_of, run_experiment
+from gbfl_compile.paper.experiment import METRICS, PUBLISHED, Plan, best_of, command_of, mean, paired_p, run_experiment
 from gbfl_compile.paper.models import MODELS, clause_line
-from gbfl_compile.paper.statistics import PUBLISHED, best_of, mean, paired_p
 from gbfl_compile.paper.study import round_points
 
 SMALL = {"ours-32": 3, "ours-100": 5}

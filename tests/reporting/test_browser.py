@@ -27,8 +27,7 @@ PAPER = 718
 
 def deep_tree():
     """A tree as the demo makes them, of depth 5, with long names."""
-    from gbfl_compile.ir.nodes import Program
-    from gbfl_compile.ir.trees import leaf, split
+    from gbfl_compile.ir.nodes import Program, leaf, split
 
     rules = rule_set(31, ("benign", "malignant"), features=12)
 

@@ -15,8 +15,7 @@ from gbfl_compile.auditing.diff import diff
 from gbfl_compile.cli.loans import FEATURES, loans
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.json import load, save
-from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard, leaf, split
 from gbfl_compile.reporting.page import ReportInputs, render_page
 from gbfl_compile.reporting.panel import Example
 from tests.counts import shorten

@@ -9,12 +9,10 @@ from gbfl_compile import report
 from gbfl_compile.cli import main
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.json import save
-from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard, leaf, split
 from gbfl_compile.reporting.behaviour import behaviour
 from gbfl_compile.reporting.page import ReportInputs, render_page
-from tests.reporting.samples import ATTRIBUTE, HOSTILE
-from tests.reporting.test_page import Page
+from tests.reporting.samples import ATTRIBUTE, HOSTILE, Page
 from tests.word_programs import word_programs_with_rows
 
 KINDS = ("number", "category", "boolean", "date", "timestamp")

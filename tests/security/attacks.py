@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 
 KINDS = (
     "single quote",
@@ -165,7 +164,7 @@ def nothing_escaped(monkeypatch):
 
 def rendered_twice(monkeypatch):
     """What a template gave is taken for a template again."""
-    from gbfl_compile.backends import render as templates
+    from gbfl_compile.backends import base as templates
 
     sound = templates.render
 

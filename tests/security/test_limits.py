@@ -13,8 +13,7 @@ import pytest
 from gbfl_compile.errors import LONGEST_MESSAGE, BadInput
 from gbfl_compile.ir import json as json_form
 from gbfl_compile.ir import validate
-from gbfl_compile.ir.digest import digest, metadata_digest
-from gbfl_compile.ir.json import from_bytes, from_json, to_json
+from gbfl_compile.ir.json import digest, from_bytes, from_json, metadata_digest, to_json
 from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.tables.read import read_table
 from tests.security.attacks import program_of

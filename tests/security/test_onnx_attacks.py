@@ -163,5 +163,7 @@ def test_a_graph_reads_no_other_file(location, black_box):
 
 def test_a_weakened_loader_reads_the_other_file(black_box, monkeypatch):
     session = ort.InferenceSession
-    monkeypatch.setattr(ort, "InferenceSession", lambda content, *given, **more: session("model.onnx", *given, **more))
+    monkeypatch.setattr(
+        ort, "InferenceSession", lambda content, *arguments, **more: session("model.onnx", *arguments, **more)
+    )
     assert black_box("secret.bin").tolist() == [[1.0, 2.0]]

@@ -4,8 +4,7 @@ import os
 
 import pytest
 
-from gbfl_compile.backends import emit
-from gbfl_compile.backends.artifacts import artifact_folders, load_artifact, write_artifact
+from gbfl_compile.backends import artifact_folders, emit, load_artifact, write_artifact
 from gbfl_compile.backends.base import Artifact
 from gbfl_compile.checking.artifact import artifact_files
 from gbfl_compile.cli import main
@@ -64,7 +63,7 @@ def test_an_artifact_is_not_called_a_path(name, target, place):
 
 def test_a_weakened_name_lands_elsewhere(place, monkeypatch):
     monkeypatch.setattr("gbfl_compile.backends.artifact_name", lambda name: name)
-    monkeypatch.setattr("gbfl_compile.backends.artifacts.refuse_leading_out", lambda path, folder: None)
+    monkeypatch.setattr("gbfl_compile.backends.refuse_leading_out", lambda path, folder: None)
     write_artifact(emit(PROGRAM, "python", "../../private/evil"), place / "out")
     assert (place / "private" / "evil.py").exists()
 
@@ -98,7 +97,7 @@ def test_a_link_in_the_output_is_not_followed_out_of_it(link, place):
 
 @pytest.mark.parametrize("link", [linked_file, linked_folder])
 def test_a_weakened_writer_follows_it(link, place, monkeypatch):
-    monkeypatch.setattr("gbfl_compile.backends.artifacts.refuse_leading_out", lambda path, folder: None)
+    monkeypatch.setattr("gbfl_compile.backends.refuse_leading_out", lambda path, folder: None)
     link(place)
     write_artifact(emit(PROGRAM, "python"), place / "out")
     assert not untouched(place)

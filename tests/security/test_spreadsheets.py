@@ -4,8 +4,7 @@ import csv
 
 import pytest
 
-from gbfl_compile.backends import emit
-from gbfl_compile.backends.artifacts import write_artifact
+from gbfl_compile.backends import emit, write_artifact
 from gbfl_compile.cli import main
 from tests.security.attacks import ROWS, labels_of, program_of
 

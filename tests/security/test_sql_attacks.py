@@ -78,7 +78,7 @@ def attacks(dialect):
             "template": Attack(TEMPLATE, rendered_twice, "code ran"),
             "template block": Attack("{% raw %}", rendered_twice, "does not run"),
             "format": Attack(
-                "{column}", put(f"{BACKENDS}.sql.words.as_double", formatted_twice), "another answer", "feature"
+                "{column}", put(f"{BACKENDS}.sql.conditions.as_double", formatted_twice), "another answer", "feature"
             ),
             "percent": Harmless("nothing is bound to the statement when it runs, so no mark in it stands for anything"),
             "nul": Harmless("its strings hold NUL; as a name it is refused twice")
@@ -185,9 +185,9 @@ def view_ran(place, view):
 
 
 HELD = [
-    pytest.param(engine, *given.values, id=f"{engine}-{given.id}")
+    pytest.param(engine, *attack.values, id=f"{engine}-{attack.id}")
     for engine in ENGINES
-    for given in texts(attacks(engine))
+    for attack in texts(attacks(engine))
 ]
 ARMED = [(engine, kind) for engine in ENGINES for kind in armed(attacks(engine))]
 

@@ -79,7 +79,7 @@ def test_the_same_rows_are_drawn_from_every_kind_of_file(table, tmp_path, monkey
     WRITERS[name](table, tmp_path / name)
     batches = drawn_tables.table_batches
     monkeypatch.setattr(
-        drawn_tables, "table_batches", lambda *given, **more: batches(*given, **more, rows=rows_in_a_batch)
+        drawn_tables, "table_batches", lambda *arguments, **more: batches(*arguments, **more, rows=rows_in_a_batch)
     )
     assert most_rows(tmp_path / name) >= 1000
     found, drawn = drawn_rows(tmp_path / name, "y", 100, 4)

@@ -7,8 +7,7 @@ import pytest
 
 from gbfl_compile import check, emit, explain_row
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, leaf, split
 from gbfl_compile.tables.values import encoded_rows, value_rows
 
 TREE = split(0, leaf(0.0, 1.0), leaf(1.0, 0.0))

@@ -15,8 +15,7 @@ from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.intervals import Texts
 from gbfl_compile.ir.json import save
 from gbfl_compile.ir.kinds import codebook, decode_value
-from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard, leaf, split
 from gbfl_compile.why.account import account, as_json, lines
 from gbfl_compile.why.boxes import cells, plain_row
 from gbfl_compile.why.changes import changes

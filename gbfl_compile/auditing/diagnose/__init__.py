@@ -3,6 +3,8 @@
 All small changes of the approved program are tried: in one clause, in what is done with the clauses, in the columns it
 is given. The simplest whose answers are the scorer's on all rows is told, as inferred, with how many others would fit
 as well. Two slips at once are not looked for.
+
+Where the deployed thing was read, a slip is told only if the program with it is proved to be what was read.
 """
 
 from __future__ import annotations
@@ -10,16 +12,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from gbfl_compile.auditing.answers import RowAnswers
 from gbfl_compile.auditing.diagnose.answer import answer_slips, column_slips
 from gbfl_compile.auditing.diagnose.clause import SIGN, clause_slips
+from gbfl_compile.auditing.diagnose.likeness import distance, rule_items
 from gbfl_compile.auditing.diagnose.slip import Case, Slip, case_of
 from gbfl_compile.auditing.verdict import Change
-from gbfl_compile.checking.prove.budget import OutOfTime, clock_of
+from gbfl_compile.checking.prove.cells import Cells
+from gbfl_compile.checking.prove.findings import Counterexample, Finding, OutOfTime, ProvedEqual, clock_of
+from gbfl_compile.checking.reading.evaluate import reading_winners
+from gbfl_compile.checking.reading.from_program import as_reading
+from gbfl_compile.checking.reading.nodes import Reading
 from gbfl_compile.ir.batch import Matrix
+from gbfl_compile.ir.kinds import Codebook, codebook
 from gbfl_compile.ir.nodes import Program
 
 SECONDS = 10.0
+READ_SECONDS, ROUNDS, TRIED = 3.0, 12, 12
+"""What is spent on a thing that was read: time, rounds of more rows, and slips that are held against it each time."""
+
 KINDS: tuple[Callable[[Case], Iterator[Slip]], ...] = (clause_slips, answer_slips, column_slips)
 
 
@@ -43,9 +56,14 @@ class Explanation:
         )
 
 
-def explain(program: Program, rows: Matrix, deployed: RowAnswers, only_signs: bool = False) -> Explanation | None:
-    """The simplest slip that gives the `deployed` answers. With `only_signs` no larger one is looked for."""
-    case = case_of(program, rows, deployed, clock_of(SECONDS))
+def explain(
+    program: Program, rows: Matrix, deployed: RowAnswers, only_signs: bool = False, book: Codebook | None = None
+) -> Explanation | None:
+    """The simplest slip that gives the `deployed` answers. With `only_signs` no larger one is looked for.
+
+    `book` has the codes of the rows' texts where they are not the program's own.
+    """
+    case = case_of(program, rows, deployed, clock_of(SECONDS), codebook(program) if book is None else book)
     if not case.differs.any():
         return None
     found: list[Slip] = []
@@ -58,3 +76,44 @@ def explain(program: Program, rows: Matrix, deployed: RowAnswers, only_signs: bo
     if not found or (only_signs and found[0].cost > SIGN):
         return None
     return Explanation(found[0], len(found) - 1)
+
+
+def explain_reading(
+    program: Program, reading: Reading, rows: Matrix, decide: Callable[[Program], Finding], cells: Cells
+) -> tuple[Slip, ...]:
+    """The slips with which the program gives the labels that were read, the likeliest first: `decide` has proved each.
+
+    Of slips that explain the labels alike, the likeliest leaves a program that is written as what was read: with the
+    same conditions, points and answers in the same order. Where a slip fits the rows but is not what was read, the row
+    that shows it is one more row to fit.
+    """
+    clock = clock_of(READ_SECONDS)
+    for _ in range(ROUNDS):
+        case = case_of(program, rows, RowAnswers(reading_winners(reading, rows)), clock, codebook(program))
+        slips: list[Slip] = []
+        try:
+            for kind in KINDS:
+                slips.extend(kind(case))
+        except OutOfTime:
+            pass
+        slips = [slip for slip in slips if _is_written_once(slip.program)]
+        written = rule_items(cells, reading)
+        unlike = {id(slip): distance(rule_items(cells, as_reading(slip.program)), written) for slip in slips}
+        slips.sort(key=lambda slip: (unlike[id(slip)], slip.cost, slip.touched))
+        refuting: list[tuple[float, ...]] = []
+        proved = []
+        for slip in slips[:TRIED]:
+            finding = decide(slip.program)
+            if isinstance(finding, ProvedEqual):
+                proved.append(slip)
+            elif isinstance(finding, Counterexample):
+                refuting.append(finding.row)
+        if proved or not refuting:
+            return tuple(proved)
+        rows = np.concatenate([rows, np.array(refuting, dtype=np.float64)])
+    return ()
+
+
+def _is_written_once(program: Program) -> bool:
+    """Whether no clause asks two things of one feature, which programs do not."""
+    return all(len({atom.feature for atom in clause.atoms}) == len(clause.atoms) for clause in program.clauses)

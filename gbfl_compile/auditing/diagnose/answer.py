@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, permutations
 
@@ -16,11 +16,10 @@ from gbfl_compile.auditing.diagnose.slip import Case, Slip, explains
 from gbfl_compile.auditing.region import exact_text
 from gbfl_compile.auditing.verdict import Change
 from gbfl_compile.ir.intervals import values_of
-from gbfl_compile.ir.kinds import intervals_in
-from gbfl_compile.ir.nodes import Band, Clause, Interval, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.nodes import Atom, Band, Clause, Kind, Leaf, OneOf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.text import label_text, printable
 
-LEAF, POINTS, SIDES, OTHER_QUESTION = 2, 2, 4, 5
+LEAF, POINTS, ORDER, SIDES, OTHER_QUESTION = 2, 2, 3, 4, 5
 POINTS_WITHOUT_END = 4
 """Where ever more would fit, they only stand for "this class, whatever the rules say"."""
 
@@ -32,6 +31,7 @@ def answer_slips(case: Case) -> Iterator[Slip]:
     if isinstance(case.program.decision, Tree):
         yield from _other_leaves(case, case.program.decision)
         yield from _other_splits(case, case.program.decision)
+        yield from _other_order(case, case.program.decision)
     else:
         yield from _other_points(case, case.program.decision)
 
@@ -90,6 +90,45 @@ def _other_splits(case: Case, tree: Tree) -> Iterator[Slip]:
             if other != node.clause:
                 change = Change(where, question, _side(case, other))
                 yield from _split_slip(case, place, case.held[:, other], OTHER_QUESTION, change, other)
+
+
+def _other_order(case: Case, tree: Tree) -> Iterator[Slip]:
+    """Two rules in each other's place: the later one is asked first."""
+    for place, first in enumerate(tree.nodes):
+        if not isinstance(first, Split):
+            continue
+        second = tree.nodes[first.otherwise]
+        if not isinstance(second, Split):
+            continue
+        case.clock.check()
+        nodes = _in_order(_swap_rules(tree, place, first, second))
+        changed = replace(case.program, decision=Tree(nodes))
+        if explains(case, changed):
+            a, b = first.clause, second.clause
+            change = Change(f"clauses {a} and {b}", f"clause {a} comes before clause {b}", "the other order")
+            yield Slip(ORDER, int(case.differs.sum()), (change,), changed)
+
+
+def _swap_rules(tree: Tree, place: int, first: Split, second: Split) -> list[Leaf | Split]:
+    nodes = list(tree.nodes)
+    nodes[place] = replace(first, clause=second.clause, then=second.then)
+    nodes[first.otherwise] = replace(second, clause=first.clause, then=first.then)
+    return nodes
+
+
+def _in_order(nodes: Sequence[Leaf | Split]) -> tuple[Leaf | Split, ...]:
+    """The tree's nodes with every branch further on than where it is asked for."""
+    listed: list[Leaf | Split] = []
+
+    def put(place: int) -> int:
+        node, number = nodes[place], len(listed)
+        listed.append(node)
+        if isinstance(node, Split):
+            listed[number] = replace(node, then=put(node.then), otherwise=put(node.otherwise))
+        return number
+
+    put(0)
+    return tuple(listed)
 
 
 def _side(case: Case, clause: int) -> str:
@@ -211,8 +250,8 @@ def _used_features(program: Program) -> list[int]:
     return sorted({atom.feature for clause in program.clauses for atom in clause.atoms})
 
 
-def _everywhere(program: Program, changed: Callable[[Interval], Interval]) -> Program:
-    clauses = (Clause(tuple(changed(atom) for atom in intervals_in(clause))) for clause in program.clauses)
+def _everywhere(program: Program, changed: Callable[[Atom], Atom]) -> Program:
+    clauses = (Clause(tuple(changed(atom) for atom in clause.atoms)) for clause in program.clauses)
     return replace(program, clauses=tuple(clauses))
 
 
@@ -221,36 +260,56 @@ def _mixed_up(program: Program) -> Iterator[Tried]:
     used = _used_features(program)[:MOST_COLUMNS]
     names = [printable(name) for name in program.features]
     for a, b in combinations(used, 2):
+        if program.kind(a) != program.kind(b):
+            continue
         other = {a: b, b: a}
         change = Change("every clause", f"on columns {names[a]} and {names[b]}", f"on {names[b]} and {names[a]}")
         yield MIXED_UP, change, _everywhere(program, lambda atom, o=other: _on_other_feature(atom, o))  # type: ignore[misc]
     for a, b in permutations(range(len(names)) if len(names) <= MOST_COLUMNS else used, 2):
-        if a in used:
+        if a in used and program.kind(a) == program.kind(b):
             change = Change("every clause", f"on column {names[a]}", f"on {names[b]} in its place")
             yield MIXED_UP, change, _everywhere(program, lambda atom, o={a: b}: _on_other_feature(atom, o))  # type: ignore[misc]
 
 
-def _on_other_feature(atom: Interval, other: dict[int, int]) -> Interval:
+def _on_other_feature(atom: Atom, other: dict[int, int]) -> Atom:
     return replace(atom, feature=other.get(atom.feature, atom.feature))
 
 
 def _filled_in(program: Program) -> Iterator[Tried]:
-    """A missing value taken for 0, for what always holds or never, in one column or in all."""
+    """A missing value taken for 0 or an empty text, for what always holds or never, in one column or in all."""
     used = _used_features(program)
-    ways: tuple[tuple[str, Callable[[Interval], bool]], ...] = (
-        ("taken for 0", lambda atom: values_of(atom).least <= 0.0 <= values_of(atom).most),
+    ways: tuple[tuple[str, Callable[[Atom], bool]], ...] = (
+        ("taken for {nothing}", _holds_on_nothing),
         ("let through everywhere", lambda _: True),
         ("kept out everywhere", lambda _: False),
     )
     chosen = [([feature], f"missing {printable(program.features[feature])}") for feature in used]
     for features, where in [*chosen, (used, "missing values")]:
+        nothing = " or ".join(dict.fromkeys(NOTHING[program.kind(feature)] for feature in features))
         for phrase, taken in ways:
             other = _everywhere(
                 program,
                 lambda atom, f=features, t=taken: replace(atom, if_missing=t(atom)) if atom.feature in f else atom,  # type: ignore[misc]
             )
             if other != program:
-                yield FILLED_IN, Change("every clause", f"{where} as each condition says", f"{where} {phrase}"), other
+                deployed = f"{where} {phrase.format(nothing=nothing)}"
+                yield FILLED_IN, Change("every clause", f"{where} as each condition says", deployed), other
+
+
+NOTHING: Mapping[Kind, str] = {
+    "number": "0",
+    "category": "an empty text",
+    "boolean": "false",
+    "date": "1970-01-01",
+    "timestamp": "1970-01-01",
+}
+"""What programs and databases take for a missing value of each kind, where they are not careful."""
+
+
+def _holds_on_nothing(atom: Atom) -> bool:
+    if isinstance(atom, OneOf):
+        return ("" in atom.values) != atom.negated
+    return values_of(atom).least <= 0.0 <= values_of(atom).most
 
 
 def _class_exchanges(case: Case) -> Iterator[Tried]:

@@ -42,7 +42,8 @@ from gbfl_compile.auditing.scored.source import (
     source_batches,
     source_name,
 )
-from gbfl_compile.auditing.verdict import Change, DeployedVerdict, Region, RowMoves
+from gbfl_compile.auditing.scored.values import row_encoder
+from gbfl_compile.auditing.verdict import Change, DeployedVerdict, Region, RowMoves, value_form
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.nodes import Label, Program
@@ -107,21 +108,31 @@ def audit_scored(
     are deployed.
     """
     options = options or ScoredOptions()
-    by, tally = Answerer(with_used_features(program)), Tally(keys=KeyCount(options.keys))
+    encoder = row_encoder(program)
+    by, tally = Answerer(with_used_features(program), encoder=encoder), Tally(keys=KeyCount(options.keys))
     beside = probability_columns(program, names) if options.probabilities else ()
     choice = columns_to_read(
-        program, by.program.features, source, label_column, columns, schema, options.drift, beside, options.keys
+        program,
+        by.program.features,
+        source,
+        label_column,
+        columns,
+        schema,
+        options.drift,
+        beside,
+        options.keys,
+        encoder,
     )
     sample = RowSample(by.program.features)
 
     def batches() -> Iterator[tuple[Batch, NDArray[np.int64]]]:
-        return _with_classes(program, source, source_batches(source, choice, schema))
+        return _with_classes(program, source, source_batches(source, choice, schema, encoder))
 
     with fingerprint_beside(source) as fingerprint:
         try:
             with difference_file(options.differences, options.keys, by.program.features) as tally.file:
                 drift = _compare_batches(program, batches(), by, tally, sample, options, beside)
-            changes = explain_table(by.program, sample, tally.rows, tally.labels, batches) if tally.labels else ()
+            changes = explain_table(by, sample, tally.rows, tally.labels, batches) if tally.labels else ()
         except BadInput as error:
             raise name_source(source, error) from None
         return _verdict(program, source, schema, by, tally, changes, drift, fingerprint(), options)
@@ -155,7 +166,7 @@ def _compare_batches(
         if probabilities:
             _compare_probabilities(by, tally, batch, answers, deployed, probabilities, options.tolerance)
         if options.drift:
-            add_to_drift(counts, program, batch, answers, deployed)
+            add_to_drift(counts, program, batch, answers, deployed, by.encoder)
     return drift_summary(program, counts) if options.drift else None
 
 
@@ -219,14 +230,16 @@ def _compare_probabilities(
 def _row_form(by: Answerer, batch: Batch, answers: BatchAnswers, place: int) -> dict[str, Any]:
     """A differing row in full. The living definition has the last word on what was approved for it."""
     program = by.program
-    row = matrix(part_of(batch, place, 1), program.features)[0].tolist() if program.features else []
+    row: list[Any] = matrix(part_of(batch, place, 1), program.features)[0].tolist() if program.features else []
+    if by.encoder is not None:
+        row = [by.encoder.value(name, value) for name, value in zip(program.features, row, strict=True)]
     approved = evaluate(program, row).label
     if approved != program.classes[answers.classes[place]]:
         raise wrong_scorer(by.engine)
     key = {} if batch.keys is None else {"key": key_at(batch, place)}
     return key | {
         "row_number": batch.first + place + 1,
-        "row": {name: json_number(value) for name, value in zip(program.features, row, strict=True)},
+        "row": {name: value_form(value) for name, value in zip(program.features, row, strict=True)},
         "approved": approved,
         "deployed": as_json(batch.labels.distinct[int(batch.labels.codes[place])]),
     }
@@ -261,7 +274,7 @@ def _verdict(
         checked_rows=tally.rows,
         different_rows=tally.different,
         changes=changes,
-        region=_region(tally),
+        region=_region(program, tally),
         moves=moves if tally.labels else None,
         compared=_compared_text(tally, options),
         keys=keys,
@@ -278,12 +291,15 @@ def _compared_text(tally: Tally, options: ScoredOptions) -> str:
     return f"{text}; probabilities, {tally.probabilities or 'none'} different{within}"
 
 
-def _region(tally: Tally) -> Region | None:
+def _region(program: Program, tally: Tally) -> Region | None:
     """The first differing row as a place of its own: how far it reaches is not known from rows."""
     if not tally.shown:
         return None
     first = tally.shown[0]
-    row = {name: None if value is None else float(value) for name, value in first["row"].items()}
+    numbers = {name for feature, name in enumerate(program.features) if program.kind(feature) == "number"}
+    row = {
+        name: float(value) if name in numbers and value is not None else value for name, value in first["row"].items()
+    }
     rule = key_text(first["key"]) if "key" in first else f"the row is number {first['row_number']:,}"
     return Region(rule, row, first["approved"], first["deployed"])
 

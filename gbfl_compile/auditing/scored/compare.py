@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from gbfl_compile.auditing.answers import Bits, RowAnswers, differing, leaf_classes
 from gbfl_compile.auditing.diagnose import Explanation, explain
 from gbfl_compile.auditing.scored.source import Batch, part_of, rows_of
+from gbfl_compile.auditing.scored.values import RowEncoder
 from gbfl_compile.auditing.verdict import Change
 from gbfl_compile.backends import emit
 from gbfl_compile.backends.c.inputs import Columns, as_input
@@ -23,6 +24,7 @@ from gbfl_compile.checking.artifact import prove_artifact
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files.atomic import temporary_folder
 from gbfl_compile.ir.batch import Matrix, evaluate_many, score_probabilities
+from gbfl_compile.ir.kinds import Codebook
 from gbfl_compile.ir.nodes import Clause, Label, Leaf, Program, Tree
 
 if TYPE_CHECKING:
@@ -58,8 +60,15 @@ class Answerer:
     program: Program
     """With the features that a clause asks, and no others."""
     engine: str = REFERENCE
+    encoder: RowEncoder | None = None
+    """What made doubles of words and dates, where there are any."""
     scorer: Scorer | None = None
     tried: bool = False
+
+    @property
+    def book(self) -> Codebook | None:
+        """The codes of the rows' texts so far; None where there are none."""
+        return None if self.encoder is None else self.encoder.book(self.program.features)
 
 
 def with_used_features(program: Program) -> Program:
@@ -69,18 +78,20 @@ def with_used_features(program: Program) -> Program:
     clauses = tuple(
         Clause(tuple(replace(atom, feature=place[atom.feature]) for atom in clause.atoms)) for clause in program.clauses
     )
-    return Program(tuple(program.features[feature] for feature in used), program.classes, clauses, program.decision)
+    names = tuple(program.features[feature] for feature in used)
+    kinds = tuple(program.kinds[feature] for feature in used) if program.kinds else ()
+    return Program(names, program.classes, clauses, program.decision, kinds=kinds)
 
 
 def answer_batch(by: Answerer, batch: Batch) -> BatchAnswers:
     """What the program answers on a batch."""
     if not by.program.features:
-        return _by_reference(by.program, np.empty((batch.count, 0)))
+        return _by_reference(by, np.empty((batch.count, 0)))
     if not by.tried and batch.first + batch.count > _build_after(by.program):
         by.tried = True
         _build(by, batch)
     if by.scorer is None:
-        return _by_reference(by.program, matrix(batch, by.program.features))
+        return _by_reference(by, matrix(batch, by.program.features))
     return _by_scorer(by.program, by.scorer, batch)
 
 
@@ -101,8 +112,9 @@ def matrix_of(table: Any, features: tuple[str, ...]) -> Matrix:
     return np.column_stack([column for column in taken.values if column is not None])
 
 
-def _by_reference(program: Program, rows: Matrix) -> BatchAnswers:
-    answers = evaluate_many(program, rows)
+def _by_reference(by: Answerer, rows: Matrix) -> BatchAnswers:
+    program = by.program
+    answers = evaluate_many(program, rows, by.book)
     if answers.leaves is not None:
         return _with_classes(program, answers.leaves)
     assert answers.scores is not None  # noqa: S101 - a program without leaves has scores
@@ -129,7 +141,7 @@ def wrong_scorer(engine: str) -> CannotRun:
 def _build(by: Answerer, batch: Batch) -> None:
     from gbfl_compile.backends.c import available, load_scorer
 
-    if available().cannot_run is not None:
+    if available().cannot_run is not None or by.encoder is not None:  # codes of the table's texts are not the scorer's
         return
     with temporary_folder("audit") as folder:
         try:
@@ -142,7 +154,7 @@ def _build(by: Answerer, batch: Batch) -> None:
         except (BadInput, CannotRun):
             return  # the reference answers the same, and slower
     some = part_of(batch, 0, CHECKED_ROWS)
-    expected = _by_reference(by.program, matrix(some, by.program.features))
+    expected = _by_reference(by, matrix(some, by.program.features))
     if not np.array_equal(expected.decided, _by_scorer(by.program, scorer, some).decided):
         raise wrong_scorer(scorer.engine)
     by.scorer, by.engine = scorer, f"C scorer, its text proved, {scorer.engine}"
@@ -224,7 +236,7 @@ class RowSample:
 
 
 def explain_table(
-    program: Program,
+    by: Answerer,
     sample: RowSample,
     rows: int,
     different: int,
@@ -234,10 +246,15 @@ def explain_table(
     best: tuple[int, Explanation] | None = None
     for _ in range(ROUNDS if sample.parts else 0):
         seen, classes = sample.all()
-        explanation = explain(program, seen, RowAnswers(classes), only_signs=different < LEAST_EXPLAINED)
+        answers, few = RowAnswers(classes), different < LEAST_EXPLAINED
+        explanation = explain(by.program, seen, answers, only_signs=few, book=by.book)
         if explanation is None:
             break
-        misfits = 0 if len(seen) == rows else _misfits(explanation.slip.program, sample, again())
+        misfits = (
+            0
+            if len(seen) == rows
+            else _misfits(replace(by, program=explanation.slip.program, scorer=None, tried=False), sample, again())
+        )
         if best is None or misfits < best[0]:
             best = misfits, explanation
         if not misfits:
@@ -248,9 +265,9 @@ def explain_table(
     return best[1].changes(fits)
 
 
-def _misfits(guess: Program, sample: RowSample, batches: Iterator[tuple[Batch, NDArray[np.int64]]]) -> int:
+def _misfits(by: Answerer, sample: RowSample, batches: Iterator[tuple[Batch, NDArray[np.int64]]]) -> int:
     """How many rows have another class than the guess gives them; some of them are kept."""
-    by, count, room = Answerer(guess), 0, MISFITS_KEPT
+    count, room = 0, MISFITS_KEPT
     for batch, deployed in batches:
         places = np.flatnonzero(answer_batch(by, batch).classes != deployed)
         count += len(places)

@@ -25,9 +25,10 @@ from numpy.typing import NDArray
 from gbfl_compile.auditing.answers import UNKNOWN, class_finder
 from gbfl_compile.auditing.scored.compare import Answerer, BatchAnswers, answer_batch, matrix, with_used_features
 from gbfl_compile.auditing.scored.source import Batch, Source, columns_to_read, labels_held, name_source, source_batches
+from gbfl_compile.auditing.scored.values import RowEncoder, row_encoder
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import clause_column
-from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Tree
+from gbfl_compile.ir.nodes import Kind, Leaf, Program, Scorecard, Tree
 
 Counts: TypeAlias = NDArray[np.int64]
 
@@ -67,6 +68,7 @@ def add_to_drift(
     batch: Batch,
     answers: BatchAnswers,
     deployed: NDArray[np.int64],
+    encoder: RowEncoder | None = None,
 ) -> None:
     """Count one batch; `deployed` holds the class number of each stored label."""
     counts.rows += batch.count
@@ -82,13 +84,30 @@ def add_to_drift(
     rows = np.full((batch.count, len(program.features)), np.nan)
     present = [program.features.index(feature) for feature in features]
     rows[:, present] = matrix(batch, features)
+    book = None if encoder is None else encoder.book(program.features)
     for number, clause in enumerate(program.clauses):
-        counts.clauses[number] += int(clause_column(clause, rows).sum())
+        counts.clauses[number] += int(clause_column(clause, rows, book).sum())
     histograms = feature_histograms(program) or ()
     for place, form in enumerate(histograms):
-        if place in present and form["edges"]:
-            name = program.features[place]
-            counts.features[name] = counts.features.get(name, 0) + _bin_counts(form, rows[:, place])
+        name = program.features[place]
+        if place not in present or not (form["edges"] or form.get("values")):
+            continue
+        if book is not None and form.get("values"):
+            counted = _word_counts(form["values"], rows[:, place], program.kind(place), book.texts[place])
+        else:
+            counted = _bin_counts(form, rows[:, place])
+        counts.features[name] = counts.features.get(name, 0) + counted
+
+
+def _word_counts(values: Mapping[str, Any], codes: NDArray[np.float64], kind: Kind, texts: tuple[str, ...]) -> Counts:
+    """Rows with each text of training, with none of these (twice: nothing is below the range), and missing."""
+    missing = np.isnan(codes)
+    by_code = np.bincount(codes[~missing].astype(np.int64), minlength=len(texts) + 1)
+    named = (
+        {"false": by_code[0], "true": by_code[1]} if kind == "boolean" else dict(zip(texts, by_code[1:], strict=True))
+    )
+    known = [int(named.get(text, 0)) for text in values]
+    return np.array([*known, int(by_code.sum()) - sum(known), 0, int(missing.sum())], dtype=np.int64)
 
 
 def feature_histograms(program: Program) -> Sequence[Mapping[str, Any]] | None:
@@ -122,6 +141,9 @@ def _is_histogram(form: Any) -> bool:
     """Metadata may come from anywhere: what is used here must have the shape that `provenance.histogram` makes."""
     edges, counts = at(form, "edges"), at(form, "counts")
     if not isinstance(edges, Sequence) or not isinstance(counts, Sequence) or isinstance(edges, str):
+        return False
+    words = form.get("values", {})
+    if not isinstance(words, Mapping) or not all(isinstance(each, int) for each in words.values()):
         return False
     numbers = all(isinstance(each, int | float) for each in (*edges, *counts))
     rising = numbers and all(a < b for a, b in pairwise(edges))
@@ -161,15 +183,18 @@ def drift(
     schema: str = "",
 ) -> dict[str, Any]:
     """How labels, scores, clause support and features of a table lie against training. JSON; what is absent is said."""
-    by = Answerer(with_used_features(program))
-    choice = columns_to_read(program, by.program.features, source, label_column, columns, schema, every_feature=True)
+    encoder = row_encoder(program)
+    by = Answerer(with_used_features(program), encoder=encoder)
+    choice = columns_to_read(
+        program, by.program.features, source, label_column, columns, schema, every_feature=True, encoder=encoder
+    )
     counts = nothing_counted(program)
     class_number = class_finder(program.classes, labels_held(source))
     try:
-        for batch in source_batches(source, choice, schema):
+        for batch in source_batches(source, choice, schema, encoder):
             of_distinct = np.array([class_number(value) for value in batch.labels.distinct], dtype=np.int64)
             deployed = of_distinct[batch.labels.codes]
-            add_to_drift(counts, program, batch, answer_batch(by, batch), deployed)
+            add_to_drift(counts, program, batch, answer_batch(by, batch), deployed, encoder)
     except BadInput as error:
         raise name_source(source, error) from None
     return drift_summary(program, counts)
@@ -348,6 +373,8 @@ def _features(program: Program, counts: DriftCounts) -> dict[str, Any]:
 
 def _against(form: Mapping[str, Any], counted: Counts, rows: int) -> dict[str, Any]:
     """Bins now and in training. Outside of the training range counts to the outer bins, but for a constant."""
+    if not form["edges"]:
+        return _words_against(form, counted, rows)
     *now, below, above, missing = counted.tolist()
     then, constant = list(form["counts"]), len(form["edges"]) == 1
     now = [below, *now, above] if constant else [now[0] + below, *now[1:]]
@@ -361,3 +388,12 @@ def _against(form: Mapping[str, Any], counted: Counts, rows: int) -> dict[str, A
         return summary
     distance, p_value = kolmogorov_smirnov(then, now)
     return summary | _comparison(then, now) | {"ks": distance, "ks_p": p_value}
+
+
+def _words_against(form: Mapping[str, Any], counted: Counts, rows: int) -> dict[str, Any]:
+    """Rows with each text of training, with any other, and missing. Texts have no order, so there is no KS test."""
+    *now, other, _, missing = counted.tolist()
+    shares = {"missing_share": missing / max(1, rows), "outside_share": other / max(1, rows)}
+    then = [*form["values"].values(), 0, form.get("missing", 0)]
+    summary = {"values": list(form["values"]), "rows": [*now, other, missing], "training_rows": then, **shares}
+    return summary | _comparison(then, summary["rows"]) if rows else summary

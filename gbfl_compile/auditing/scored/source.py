@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from gbfl_compile.auditing.answers import LabelCodes, LabelStorage
+from gbfl_compile.auditing.scored.values import RowEncoder, fetched_column, numbers_column
+from gbfl_compile.backends.score_words import as_frame
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.databases.base import Database
 from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost
@@ -40,7 +42,7 @@ class ColumnChoice:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some rows. `table` is Arrow or pandas, its columns called as the features are."""
+    """Some rows. `table` is Arrow or pandas, its columns called as the features are; words and dates are encoded."""
 
     first: int
     """How many rows came before."""
@@ -99,16 +101,21 @@ def refuse_absent(there: Sequence[str], choice: ColumnChoice, where: str) -> Non
         )
 
 
-def file_batches(path: Path, choice: ColumnChoice) -> Iterator[Batch]:
+def file_batches(path: Path, choice: ColumnChoice, encoder: RowEncoder | None = None) -> Iterator[Batch]:
     """The rows of a file, by its ending."""
     refuse_absent(column_names(path), choice, str(path))
-    text = tuple(name for name in (choice.label, *choice.keys) if name not in choice.columns)
+    text = tuple(name for name in (choice.label, *choice.keys) if encoder is not None or name not in choice.columns)
+    text += () if encoder is None else choice.columns
     kinds = CsvKinds(str(path))
     first = 0
     for batch in table_batches(path, choice.distinct, text=text, coded=(choice.label,), threads=True):
-        converted = (
-            _arrow_batch(batch, choice, first) if hasattr(batch, "schema") else _csv_batch(batch, choice, first, kinds)
-        )
+        if hasattr(batch, "schema"):
+            converted = _arrow_batch(batch, choice, first)
+        else:
+            converted = _csv_batch(batch, choice, first, kinds, as_written=encoder is not None)
+        if encoder is not None:
+            frame = as_frame(converted.table, choice.features)
+            converted = replace(converted, table=encoder.encode(frame, str(path), first))
         first += converted.count
         yield converted
 
@@ -133,11 +140,11 @@ def _arrow_labels(column: Any) -> LabelCodes:
     return LabelCodes(codes.to_numpy(zero_copy_only=False), distinct)
 
 
-def _csv_batch(chunk: Any, choice: ColumnChoice, first: int, kinds: CsvKinds) -> Batch:
+def _csv_batch(chunk: Any, choice: ColumnChoice, first: int, kinds: CsvKinds, as_written: bool = False) -> Batch:
     import pandas as pd
 
     columns = {
-        feature: kinds.doubles(chunk[column], column, first)
+        feature: chunk[column].to_numpy() if as_written else kinds.doubles(chunk[column], column, first)
         for feature, column in zip(choice.features, choice.columns, strict=True)
     }
     codes, distinct = pd.factorize(chunk[choice.label].astype(object), use_na_sentinel=False)
@@ -152,9 +159,6 @@ def _csv_batch(chunk: Any, choice: ColumnChoice, first: int, kinds: CsvKinds) ->
 PAGE_ROWS = 100_000
 CURSOR = "gbfl_audit_rows"
 
-DOUBLES = {"postgres": "CAST({} AS DOUBLE PRECISION)", "mariadb": "CAST({} AS DOUBLE)"}
-"""Where the client is given a float32 in fewer digits than it has; the cast is exact."""
-
 PAGES = {
     "tsql": "OFFSET {skip} ROWS FETCH NEXT {rows} ROWS ONLY",
     "oracle": "OFFSET {skip} ROWS FETCH NEXT {rows} ROWS ONLY",
@@ -162,32 +166,40 @@ PAGES = {
 """Of engines without LIMIT. None of the two was ever run here."""
 
 
-def database_batches(database: Database, table: str, schema: str, choice: ColumnChoice) -> Iterator[Batch]:
+def database_batches(
+    database: Database, table: str, schema: str, choice: ColumnChoice, encoder: RowEncoder | None = None
+) -> Iterator[Batch]:
     """The rows of a table or view."""
-    name, chosen, query = _query(database, table, schema, choice)
+    name, chosen, query = _query(database, table, schema, choice, encoder)
     _refuse_unreadable(database, query, table, choice)
     size = rows_at_once(PAGE_ROWS, len(chosen))
     by_cursor = database.dialect == "postgres"
     first = 0
     for rows in _cursor_pages(database, query, size) if by_cursor else _pages(database, query, chosen, name, size):
-        yield _batch(rows, first, choice, table)
+        yield _batch(rows, first, choice, table, encoder)
         first += len(rows)
 
 
-def can_be_read(database: Database, table: str, schema: str, choice: ColumnChoice) -> bool:
+def can_be_read(
+    database: Database, table: str, schema: str, choice: ColumnChoice, encoder: RowEncoder | None = None
+) -> bool:
     """Whether the table has all these columns."""
     try:
-        _refuse_unreadable(database, _query(database, table, schema, choice)[2], table, choice)
+        _refuse_unreadable(database, _query(database, table, schema, choice, encoder)[2], table, choice)
     except BadInput:
         return False
     return True
 
 
-def _query(database: Database, table: str, schema: str, choice: ColumnChoice) -> tuple[str, list[str], str]:
+def _query(
+    database: Database, table: str, schema: str, choice: ColumnChoice, encoder: RowEncoder | None
+) -> tuple[str, list[str], str]:
     """The table's name, the columns read and the query for them."""
     name = f"{database.quote(schema)}.{database.quote(table)}" if schema else database.quote(table)
-    exact = DOUBLES.get(database.dialect, "{}")
-    chosen = [exact.format(database.quote(column)) for column in choice.columns]
+    chosen = [
+        fetched_column(database, "number" if encoder is None else encoder.kind(feature), database.quote(column))
+        for feature, column in zip(choice.features, choice.columns, strict=True)
+    ]
     chosen += [database.quote(name) for name in (*choice.keys, choice.label)]
     return name, chosen, f"SELECT {', '.join(chosen)} FROM {name}"  # noqa: S608 - quoted
 
@@ -235,32 +247,24 @@ def _pages(database: Database, query: str, chosen: list[str], name: str, size: i
         raise CannotRun(f"{name}: had {before:,} rows, then {after:,}: audit it while nothing writes to it")
 
 
-def _batch(rows: list[tuple[Any, ...]], first: int, choice: ColumnChoice, table: str) -> Batch:
+def _batch(
+    rows: list[tuple[Any, ...]], first: int, choice: ColumnChoice, table: str, encoder: RowEncoder | None
+) -> Batch:
     import pandas as pd
 
     *values, labels = zip(*rows, strict=True)
     width = len(choice.columns)
-    columns = {
-        feature: _numbers(column, f"{table}: column {name!r}")
-        for feature, name, column in zip(choice.features, choice.columns, values[:width], strict=True)
-    }
     of_keys = dict(zip(choice.keys, values[width:], strict=True))
     keys = pd.DataFrame(of_keys, index=range(len(rows)), dtype=object) if choice.keys else None
-    table_of_rows = pd.DataFrame(columns, index=range(len(rows)), copy=False)
+    if encoder is not None:
+        table_of_rows = encoder.encode_fetched(dict(zip(choice.features, values[:width], strict=True)), table, first)
+    else:
+        columns = {
+            feature: numbers_column(column, f"{table}: column {name!r}")
+            for feature, name, column in zip(choice.features, choice.columns, values[:width], strict=True)
+        }
+        table_of_rows = pd.DataFrame(columns, index=range(len(rows)), copy=False)
     return Batch(first, len(rows), table_of_rows, _label_codes(labels), keys)
-
-
-def _numbers(column: tuple[Any, ...], where: str) -> Any:
-    """A column as doubles; NULL and NaN are missing. Text is refused even where it looks like a number."""
-    import numpy as np
-
-    if any(issubclass(kind, str | bytes) for kind in set(map(type, column))):
-        text = next(value for value in column if isinstance(value, str | bytes))
-        raise BadInput(f"{where}: {text!r} is not a number")
-    try:
-        return np.array(column, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise BadInput(f"{where}: is not a column of numbers: {error}") from None
 
 
 def _label_codes(labels: tuple[Any, ...]) -> LabelCodes:
@@ -278,11 +282,13 @@ Source: TypeAlias = Path | tuple[Database, str]
 """A CSV, Parquet or Arrow file, or a database and the name of a table or view in it."""
 
 
-def source_batches(source: Source, choice: ColumnChoice, schema: str = "") -> Iterator[Batch]:
-    """The rows, a batch at a time."""
+def source_batches(
+    source: Source, choice: ColumnChoice, schema: str = "", encoder: RowEncoder | None = None
+) -> Iterator[Batch]:
+    """The rows, a batch at a time; the encoder turns words and dates into doubles."""
     if isinstance(source, Path):
-        return file_batches(source, choice)
-    return database_batches(*source, schema, choice)
+        return file_batches(source, choice, encoder)
+    return database_batches(*source, schema, choice, encoder)
 
 
 def source_name(source: Source, schema: str = "") -> str:
@@ -310,9 +316,10 @@ def columns_to_read(
     every_feature: bool = False,
     beside: tuple[str, ...] = (),
     keys: tuple[str, ...] = (),
+    encoder: RowEncoder | None = None,
 ) -> ColumnChoice:
     """The columns that the program asks and those `beside`; with `every_feature` also the others that are there."""
-    choice = _column_choice(program, used, source, label_column, columns, schema, every_feature, beside)
+    choice = _column_choice(program, used, source, label_column, columns, schema, every_feature, beside, encoder)
     return replace(choice, keys=keys)
 
 
@@ -325,13 +332,14 @@ def _column_choice(
     schema: str,
     every_feature: bool,
     beside: tuple[str, ...],
+    encoder: RowEncoder | None,
 ) -> ColumnChoice:
     least = _with(choose_columns(used, program, label_column, columns), beside)
     if not every_feature:
         return least
     most = _with(choose_columns(program.features, program, label_column, columns), beside)
     if not isinstance(source, Path):
-        return most if can_be_read(*source, schema, most) else least
+        return most if can_be_read(*source, schema, most, encoder) else least
     there = set(column_names(source))
     pairs = zip(program.features, most.columns, strict=False)
     present = [feature for feature, column in pairs if feature in used or column in there]

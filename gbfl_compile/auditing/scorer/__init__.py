@@ -33,7 +33,7 @@ from gbfl_compile.auditing.compare import moves_between
 from gbfl_compile.auditing.diagnose import explain
 from gbfl_compile.auditing.verdict import Change, Region, RowMoves
 from gbfl_compile.checking.run import Execution
-from gbfl_compile.checking.witnesses.rows import rows_to_run
+from gbfl_compile.checking.witnesses import rows_to_run
 from gbfl_compile.ir.batch import Matrix, label_array
 from gbfl_compile.ir.nodes import Program
 

@@ -54,8 +54,7 @@ from gbfl_compile.checking.artifact import artifact_files, prove_artifact
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files.atomic import temporary_folder
 from gbfl_compile.ir.batch import Matrix
-from gbfl_compile.ir.nodes import Program, Tree
-from gbfl_compile.ir.trees import leaf_numbers
+from gbfl_compile.ir.nodes import Program, Tree, leaf_numbers
 
 BUILD_SECONDS = 60
 

@@ -16,9 +16,8 @@ from gbfl_compile.auditing.answers import NO_SCORE, Bits, RowAnswers, clauses_he
 from gbfl_compile.auditing.scorer import WitnessInput
 from gbfl_compile.auditing.scorer.library_worker import BATCHES, NO_ANSWER
 from gbfl_compile.ir.batch import Answers, evaluate_many
-from gbfl_compile.ir.nodes import Leaf, Program, Split, Tree
-from gbfl_compile.ir.reasons import reasons_of
-from gbfl_compile.ir.trees import leaf_numbers, paths
+from gbfl_compile.ir.nodes import Leaf, Program, Split, Tree, leaf_numbers, paths
+from gbfl_compile.ir.text import reasons_of
 
 ROW_BY_ROW = ("predict_proba", "score", "explain")
 """Asked for one row after another."""

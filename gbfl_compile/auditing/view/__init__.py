@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
 from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict
 from gbfl_compile.auditing.view.domains import holds_kind, prove_on_columns
-from gbfl_compile.auditing.view.layered import audit_layers, with_first_difference
+from gbfl_compile.auditing.view.layered import audit_layers, run_unread, with_first_difference
 from gbfl_compile.auditing.view.run import (
     OtherRowCount,
     Outputs,
     ViewRun,
-    is_refused,
     outputs_of,
     run_view,
 )
+from gbfl_compile.auditing.view.table_copy import is_refused
 from gbfl_compile.auditing.view.view import (
     MissingFeature,
     View,
@@ -35,8 +35,7 @@ from gbfl_compile.auditing.view.view import (
 from gbfl_compile.checking.artifact import ArtifactProof
 from gbfl_compile.checking.general.sql import TextLayout, other_columns, read_sql
 from gbfl_compile.checking.readers import ReadArtifact
-from gbfl_compile.checking.reading.nodes import Reading, Unread
-from gbfl_compile.checking.reading.work_limit import limit_work
+from gbfl_compile.checking.reading.nodes import Reading, Unread, limit_work
 from gbfl_compile.checking.strict.sql import ExpectedText, read_strict_view, refuse_conversions
 from gbfl_compile.databases.base import Database
 from gbfl_compile.databases.catalog import Column
@@ -79,8 +78,8 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
     view = read_view(database, name)
     definition = view.definition.encode("utf-8")
     fingerprint = hashlib.sha256(definition).hexdigest()
-    verdict = DeployedVerdict(what, "view", "not run", fingerprint=fingerprint, engine=database.version)
-    verdict = replace(verdict, material={"definition.sql": definition})
+    material = {"definition.sql": definition}
+    verdict = DeployedVerdict(what, "view", "not run", None, None, fingerprint, database.version, material=material)
     if view.materialized:
         reason = (
             f"it is a materialized view and answers from stored rows: compare those with --scored {printable(name)}"
@@ -93,31 +92,31 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
         verdict = step(audit, verdict)
     was_read = verdict.proof is not None and verdict.proof.answer != "unread"
     if verdict.verdict in ("unread", "not run") and view.query is not None and not was_read:
-        layered = _through_layers(inputs, view, label, first)
-        if layered.verdict != "unread" or verdict.execution is None:
-            return layered if layered.verdict != "unread" else replace(layered, not_executed=verdict.not_executed)
+        layered = _through_layers(inputs, view, label, first, isinstance(audit.not_run, MissingFeature))
+        if layered.verdict != "unread" or layered.execution:
+            return layered
+        if verdict.execution is None:
+            return replace(layered, not_executed=verdict.not_executed)
     return verdict
 
 
-def _through_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVerdict) -> DeployedVerdict:
+def _through_layers(
+    inputs: AuditInput, view: View, label: str, verdict: DeployedVerdict, runs_unread: bool = True
+) -> DeployedVerdict:
     """The verdict on a view that reads other views or several tables, or leaves rows out."""
     try:
         layered = audit_layers(inputs, view, label, verdict)
     except Unread as error:
-        return replace(verdict, verdict="unread", reason=str(error), proof=ArtifactProof("unread", str(error)))
+        verdict = replace(verdict, verdict="unread", reason=str(error), proof=ArtifactProof("unread", str(error)))
+        return run_unread(inputs, view, label, verdict) if runs_unread else verdict
     except CannotRun as error:
         return replace(verdict, reason=str(error))
     verdict = layered.verdict
-    if verdict.execution is not None and verdict.execution.different:
+    if verdict.execution and verdict.execution.different:
         verdict = with_first_difference(inputs, verdict)
     audit = ViewAudit(inputs, view, label, None, None)
     columns = [column for column in layered.columns if column is not None]
-    uncast = {
-        column.name
-        for feature, column in enumerate(layered.columns)
-        if column is not None and feature in layered.text.uses.uncast
-    }
-    verdict = _with_types(audit, verdict, columns, uncast)
+    verdict = _with_types(audit, verdict, columns, layered.uncast())
     return _query_itself(audit, _refuse_own_names(audit, verdict))
 
 
@@ -314,7 +313,8 @@ def _respect_constraints(audit: ViewAudit, verdict: DeployedVerdict) -> Deployed
     if verdict.verdict != "different" or audit.run is None or audit.run.execution.different:
         return verdict
     counterexample = None if verdict.proof is None else verdict.proof.counterexample
-    if counterexample is None or not is_refused(audit.inputs, audit.view, counterexample):
+    columns = feature_columns(audit.inputs, audit.view)
+    if counterexample is None or not is_refused(audit.inputs, audit.view, columns, counterexample):
         return verdict
     reason = "its text differs from the program, but the row that shows it is one the table's constraints refuse"
     return replace(verdict, verdict="unread", reason=reason)
@@ -353,7 +353,8 @@ def _with_types(
     if verdict.execution is None or is_text:
         reason = f"{words} may not compare as a double does: write CAST(… AS DOUBLE) around it"
         return replace(verdict, verdict="unread", reason=reason)
-    return replace(verdict, proof_assumes=f"that {words} compares as a double does")
+    assumed = (verdict.proof_assumes, f"that {words} compares as a double does")
+    return replace(verdict, proof_assumes="; ".join(filter(None, assumed)))
 
 
 def _refuse_own_names(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:

@@ -13,25 +13,27 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal
-from typing import assert_never
+from typing import Any, assert_never
 
 import numpy as np
 
-from gbfl_compile.auditing.compare import Prover
 from gbfl_compile.checking.artifact import ArtifactProof, ProofAnswer, prove_readings
 from gbfl_compile.checking.prove.findings import Counterexample, Proof
 from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.checking.reading.from_program import in_book
 from gbfl_compile.checking.reading.nodes import And, Ask, Condition, Not, Or, PointDecision, Reading, StepDecision, Test
+from gbfl_compile.databases.base import Missing
 from gbfl_compile.databases.catalog import Column
+from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.float32 import float32_at_or_above
 from gbfl_compile.ir.intervals import Values, above, below, values_of
-from gbfl_compile.ir.kinds import codebook, decode_rows
+from gbfl_compile.ir.kinds import Codebook, Value, codebook, decode_rows, plain_value
 from gbfl_compile.ir.nodes import Atom, Clause, Interval, Kind, OneOf, Program
+from gbfl_compile.tables.values import read_value
 
 
 def at_or_above(column: Column, value: float) -> float:
@@ -260,23 +262,88 @@ def around(columns: Sequence[Column | None], rows: Matrix) -> Matrix:
     return both[sorted(unique.values())]
 
 
-def prove_on_columns(
-    columns: Sequence[Column | None], readings: Sequence[Reading], kinds: tuple[Kind, ...] = ()
-) -> Prover:
-    """A prover for rows that the columns can hold. Where a proof over all doubles exists, that is the proof."""
-    domains = Domains(columns, readings, kinds)
+SHORT_TEXTS = (9.0, 10.0, 99.0, 100.0, 1000.0, -1.0, -9.0)
+"""Numbers that are ordered differently as texts: '9' comes after '10'."""
 
-    def prove(program: Program, matched: tuple[Reading, ...], budget_seconds: float) -> ArtifactProof:
-        proof = prove_readings(program, matched, budget_seconds)
+
+def with_short_texts(features: Sequence[Column | None], rows: Matrix) -> Matrix:
+    """The rows, and some of them again with such numbers in the columns of text."""
+    texts = [place for place, column in enumerate(features) if column is not None and column.type.kind == "text"]
+    parts = [rows]
+    for place in texts:
+        for value in SHORT_TEXTS:
+            part = rows[:: max(1, len(rows) // 20)].copy()
+            part[:, place] = value
+            parts.append(part)
+    return np.concatenate(parts)
+
+
+def can_hold(features: Sequence[Column | None], rows: Matrix, missing: Missing) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """The rows without values that the columns are known to refuse; what else they refuse shows when it is tried."""
+    keep = np.ones(len(rows), dtype=bool)
+    for place, column in enumerate(features):
+        if column is None:
+            continue
+        as_nan = missing == "nan" and column.type.holds_nan
+        if not can_be_missing(column, as_nan):
+            keep &= ~np.isnan(rows[:, place])
+        if column.type.kind not in ("double", "float32"):
+            keep &= ~np.isinf(rows[:, place])
+    return keep
+
+
+def below_the_last_decimal(features: Sequence[Column | None], rows: Matrix) -> Matrix:
+    """The rows, with less than the largest decimal of a column: as a double it may round to one that is too large.
+
+    DECIMAL(18, 4) ends at 99999999999999.9999, and the double nearest to that is 1e14. PostgreSQL makes a decimal of a
+    double from its first 15 digits, so that the largest double would be no double any more.
+    """
+    rows = rows.copy()
+    for place, column in enumerate(features):
+        if column is not None and (column.type.kind == "decimal" or column.declared.casefold() == "hugeint"):
+            largest = min(column.type.most, np.finfo(np.float64).max) * (1 - 1e-14)
+            rows[:, place] = np.clip(rows[:, place], -largest, largest)
+    return rows
+
+
+def value_read(kind: Kind, value: Any, name: str, book: Codebook, feature: int) -> tuple[float, Value]:
+    """A value as the program's double and as Python has it; BadInput where it is of another kind."""
+    if kind == "number":
+        number = _as_number(value, name)
+        return number, None if math.isnan(number) else number
+    native = read_value(kind, value, name)
+    plain = plain_value(kind, native, name)
+    code = book.code(feature, plain) if isinstance(plain, str) else plain
+    return math.nan if code is None else code, native
+
+
+def _as_number(value: Any, name: str) -> float:
+    if value is None:
+        return math.nan
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise BadInput(f"feature {name!r}: {value!r} is not a number") from None
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnProver:
+    """A prover for rows that the columns can hold. Where a proof over all doubles exists, that is the proof."""
+
+    domains: Domains
+
+    def __call__(self, program: Program, readings: tuple[Reading, ...], budget_seconds: float, /) -> ArtifactProof:
+        """The proof."""
+        proof, domains = prove_readings(program, readings, budget_seconds), self.domains
         if proof.answer != "counterexample":
             return proof
         proofs = [
             prove_readings(domains.program(program, each.nan_features), (domains.reading(each),), budget_seconds)
-            for each in matched
+            for each in readings
         ]
         places = tuple(
             (place, _on_values(domains, program, reading, proof))
-            for reading, each in zip(matched, proofs, strict=True)
+            for reading, each in zip(readings, proofs, strict=True)
             for place, proof in each.places
         )
         order: tuple[ProofAnswer, ...] = ("counterexample", "unread", "undecided", "proved")
@@ -284,7 +351,17 @@ def prove_on_columns(
         worst = next((answers[word] for word in order if word in answers), proofs[0])
         return ArtifactProof(worst.answer, worst.reason, places, program.features)
 
-    return prove
+    def possible(self, reading: Reading, rows: Matrix) -> Matrix:
+        """The rows as the columns hold them."""
+        held = [self.domains.row(row, reading.nan_features) for row in rows.tolist()]
+        return np.array(list(dict.fromkeys(held)), dtype=np.float64)
+
+
+def prove_on_columns(
+    columns: Sequence[Column | None], readings: Sequence[Reading], kinds: tuple[Kind, ...] = ()
+) -> ColumnProver:
+    """A prover for rows that the columns can hold."""
+    return ColumnProver(Domains(columns, readings, kinds))
 
 
 def _on_values(domains: Domains, program: Program, reading: Reading, proof: Proof) -> Proof:

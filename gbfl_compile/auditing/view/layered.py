@@ -6,16 +6,20 @@ rows that come out. The view's whole text is then run on copies of all the table
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gbfl_compile.auditing.compare import AuditInput, compare_readings
 from gbfl_compile.auditing.verdict import DeployedVerdict, Region
+from gbfl_compile.auditing.view.computed import ComputedFeature, FillIn, computed_feature, fill_in
 from gbfl_compile.auditing.view.domains import prove_on_columns
 from gbfl_compile.auditing.view.layers import (
     Base,
     Layers,
+    Query,
+    expression_called,
     key_columns,
     known_tables,
     renamed_columns,
@@ -43,13 +47,34 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
+class Places:
+    """Where each feature is; None where the program does not use it, or where it is computed."""
+
+    columns: list[Place | None]
+    computed: tuple[ComputedFeature, ...]
+
+    def keys(self) -> list[tuple[str, str] | None]:
+        """(table, column) of each feature."""
+        return [None if place is None else (place.base.key, place.column.name) for place in self.columns]
+
+    def features(self) -> dict[tuple[str, str], int]:
+        """(table, column) -> feature."""
+        return {key: feature for feature, key in enumerate(self.keys()) if key is not None}
+
+
+@dataclass(frozen=True, slots=True)
 class LayeredAudit:
     """What reading and running a view through its layers showed."""
 
     verdict: DeployedVerdict
     text: DeployedText
     columns: tuple[Column | None, ...]
-    """The column of each feature, None where the program does not use it."""
+    """The column of each feature, None where the program does not use it, or where it is computed."""
+
+    def uncast(self) -> set[str]:
+        """Columns that are compared as they are."""
+        used = self.text.uses.uncast
+        return {column.name for feature, column in enumerate(self.columns) if column is not None and feature in used}
 
 
 def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVerdict) -> LayeredAudit:
@@ -68,15 +93,21 @@ def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVe
     text, outputs = _read(inputs, view, label, layers, places)
     columns = tuple(
         None if place is None else replace(place.column, nullable=place.column.nullable or feature in text.uses.outer)
-        for feature, place in enumerate(places)
+        for feature, place in enumerate(places.columns)
     )
     artifact = ReadArtifact("read as equal", text.readings, "it is written by hand, or reads several tables or views")
-    verdict = compare_readings(verdict, inputs, artifact, prove_on_columns(list(columns), text.readings))
+    domain = list(columns)
+    for each in places.computed:
+        column = each.as_column()
+        has_nan = column.type.engine_has_nan and inputs.holds_nan
+        domain[each.feature] = replace(column, type=replace(column.type, engine_has_nan=has_nan))
+    verdict = compare_readings(verdict, inputs, artifact, prove_on_columns(domain, text.readings))
     renamed = {
         name: place.column.name
-        for name, place in zip(inputs.program.features, places, strict=True)
+        for name, place in zip(inputs.program.features, places.columns, strict=True)
         if place is not None and place.column.name != name
     }
+    renamed |= {inputs.program.features[each.feature]: each.text for each in places.computed}
     verdict = replace(
         verdict,
         row_effects=text.notes,
@@ -84,7 +115,27 @@ def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVe
         other_columns=text.others,
         feature_columns=renamed,
     )
-    return LayeredAudit(_with_run(inputs, view, outputs, places, text, verdict), text, columns)
+    verdict = _with_run(inputs, view, outputs, places, text, verdict)
+    if places.computed and verdict.verdict == "equal":
+        words = ", ".join(f"{inputs.program.features[each.feature]} is {each.text}" for each in places.computed)
+        verdict = replace(verdict, proof_assumes=f"that {words}, and that this compares as a double does")
+    return LayeredAudit(verdict, text, columns)
+
+
+def run_unread(inputs: AuditInput, view: View, label: str, verdict: DeployedVerdict) -> DeployedVerdict:
+    """A view whose text is not understood, run on its one table's own rows: a difference there is one."""
+    layers = view.layers
+    if layers is None or layers.problem is not None or len(layers.distinct_bases()) != 1:
+        return verdict
+    try:
+        places = feature_places(inputs, view, layers)
+        copies = _copies(inputs.program, view, layers, places, frozenset(), None)
+        features = [None if place is None else place.column for place in places.columns]
+        run = run_copies(inputs, view, [("label", label)], features, copies, only_own=True)
+    except (BadInput, CannotRun, Unread, OtherRowCount) as error:
+        return replace(verdict, not_executed=str(error))
+    verdict = replace(verdict, execution=run.execution, executed=run.words, compared_columns=(label,))
+    return with_first_difference(inputs, verdict) if run.execution.different else verdict
 
 
 def _with_readable_casts(view: View, layers: Layers) -> Layers:
@@ -104,13 +155,14 @@ def _with_readable_casts(view: View, layers: Layers) -> Layers:
     return replace(layers, views=views)
 
 
-def feature_places(inputs: AuditInput, view: View, layers: Layers) -> list[Place | None]:
-    """The column of each feature: as --column says, of the feature's own name, or called so by a layer."""
+def feature_places(inputs: AuditInput, view: View, layers: Layers) -> Places:
+    """The column of each feature, or its expression: as --column says, of its own name, or called so by a layer."""
     program, fold = inputs.program, view.catalog.names_fold
     used = {atom.feature for clause in program.clauses for atom in clause.atoms}
     bases = layers.distinct_bases()
     queries = [view.require_query(), *layers.views.values()]
     places: list[Place | None] = []
+    computed: list[ComputedFeature] = []
     for feature, name in enumerate(program.features):
         wanted = inputs.columns.get(name, name)
         table, _, own = wanted.rpartition(".")
@@ -124,8 +176,12 @@ def feature_places(inputs: AuditInput, view: View, layers: Layers) -> list[Place
         if feature not in used and len(found) != 1:
             places.append(None)
             continue
+        if not found and name in inputs.columns and not PLAIN_NAME.fullmatch(wanted):
+            computed.append(computed_feature(feature, name, wanted, bases, view.database.dialect))
+            places.append(None)
+            continue
         if not found:
-            raise MissingFeature(_missing(name, wanted, bases))
+            raise MissingFeature(_missing(name, wanted, bases, queries))
         if len({(place.base.key, place.column.name) for place in found}) > 1:
             options = " or ".join(f"--column {name}={each.base.key}.{each.column.name}" for each in found[:3])
             raise Unread(f"the feature {name!r} may be one of several columns: say which with {options}")
@@ -135,32 +191,39 @@ def feature_places(inputs: AuditInput, view: View, layers: Layers) -> list[Place
         if not inputs.holds_nan:
             place = replace(place, column=replace(place.column, type=replace(place.column.type, engine_has_nan=False)))
         places.append(place)
-    return places
+    return Places(places, tuple(computed))
 
 
-def _missing(name: str, wanted: str, bases: Sequence[Base]) -> str:
+PLAIN_NAME = re.compile(r"\w+(\.\w+)?")
+
+
+def _missing(name: str, wanted: str, bases: Sequence[Base], queries: Sequence[Query]) -> str:
     known = ", ".join(printable(column.name) for base in bases for column in base.columns[:10])
     tables = ", ".join(printable(base.key) for base in bases)
+    what = expression_called(queries, name)
+    way = f"--column {name}=COLUMN" if what is None else f"--column '{name}={what}', if that is the approved feature"
     return (
-        f"{tables} has no column {wanted!r}, only {known}: name the feature's column with --column {name}=COLUMN, "
+        f"{tables} has no column {wanted!r}, only {known}: name the feature's column with {way}, "
         "or compare the rows it gives with --scored"
     )
 
 
-def _read(
-    inputs: AuditInput, view: View, label: str, layers: Layers, places: Sequence[Place | None]
-) -> tuple[DeployedText, Outputs]:
+def _read(inputs: AuditInput, view: View, label: str, layers: Layers, places: Places) -> tuple[DeployedText, Outputs]:
     """The label and, of the other answers, those that are understood."""
     program, dialect = inputs.program, view.database.dialect
-    features = {
-        (place.base.key, place.column.name): feature for feature, place in enumerate(places) if place is not None
-    }
+    features = places.features()
     tables = known_tables(layers, features)
+    stated = tuple(
+        (each.feature, text, each.names(features))
+        for each in places.computed
+        for text in each.spellings(view.database, view.catalog)
+    )
     query = view.require_query()
     definition = without_exact_casts(query, _integers(layers).get)
 
     def read(outputs: Outputs) -> tuple[DeployedText, Outputs]:
         layout = TextLayout(program.features, program.classes, (), tuple(outputs), tables=tables, approved=program)
+        layout = replace(layout, expressions=stated)
         return read_deployed(definition, dialect, layout), outputs
 
     chosen = [("label", label)]
@@ -186,7 +249,7 @@ def _with_run(
     inputs: AuditInput,
     view: View,
     outputs: Outputs,
-    places: Sequence[Place | None],
+    places: Places,
     text: DeployedText,
     verdict: DeployedVerdict,
 ) -> DeployedVerdict:
@@ -194,9 +257,11 @@ def _with_run(
     layers = view.layers
     assert layers is not None  # noqa: S101 - the caller has looked
     try:
-        copies = _copies(inputs.program, view, layers, places, text)
-        features = [None if place is None else place.column for place in places]
-        run: ViewRun | None = run_copies(inputs, view, outputs, features, copies)
+        filling = fill_in(places.computed, places.keys()) if places.computed else None
+        copies = _copies(inputs.program, view, layers, places, text.uses.constants, filling)
+        features = [None if place is None else place.column for place in places.columns]
+        features += [column for _, column in filling.columns] if filling is not None else []
+        run: ViewRun | None = run_copies(inputs, view, outputs, features, copies, filling)
         why = None
     except (BadInput, CannotRun, Unread, OtherRowCount) as error:
         run, why = None, str(error)
@@ -206,11 +271,21 @@ def _with_run(
             return replace(verdict, verdict="not run", reason=f"read as equal, but not run: {why}")
         if verdict.verdict == "different" and text.unclear:
             return _unclear(verdict, text)
-        return verdict
+        return _computed_differs(verdict) if places.computed else verdict
     verdict = replace(verdict, execution=run.execution, executed=run.words)
+    if places.computed and not run.execution.different:
+        verdict = _computed_differs(verdict)
     if verdict.verdict == "different" and text.unclear and not run.execution.different:
         return _unclear(verdict, text)
     return verdict
+
+
+def _computed_differs(verdict: DeployedVerdict) -> DeployedVerdict:
+    """A difference that only the text shows: the columns may never give the feature such a value."""
+    if verdict.verdict != "different":
+        return verdict
+    reason = "its text differs from the program, but no row was found whose columns give a feature such a value"
+    return replace(verdict, verdict="unread", reason=reason)
 
 
 def _unclear(verdict: DeployedVerdict, text: DeployedText) -> DeployedVerdict:
@@ -220,7 +295,7 @@ def _unclear(verdict: DeployedVerdict, text: DeployedText) -> DeployedVerdict:
 
 
 def _copies(
-    program: Program, view: View, layers: Layers, places: Sequence[Place | None], text: DeployedText
+    program: Program, view: View, layers: Layers, places: Places, constants: Collection[str], filling: FillIn | None
 ) -> list[TableCopy]:
     """A copy of every table but those that were read as the constants they hold."""
     queries = [view.require_query(), *layers.views.values()]
@@ -228,9 +303,13 @@ def _copies(
     keys = frozenset(key_columns(queries))
     copies: list[TableCopy] = []
     for number, base in enumerate(layers.distinct_bases()):
-        if base.key in text.uses.constants:
+        if base.key in constants:
             continue
-        own = tuple(place.column if place is not None and place.base.key == base.key else None for place in places)
+        beside = [Place(*each) for each in filling.columns] if filling is not None else []
+        own = tuple(
+            place.column if place is not None and place.base.key == base.key else None
+            for place in (*places.columns, *beside)
+        )
         features = {column.name.casefold() for column in own if column is not None}
         named = tuple(name for name, each in layers.bases.items() if each.name == base.name)
         copies.append(
@@ -246,6 +325,7 @@ def _copies(
                 {name: value for name, value in fillers.items() if name not in features},
                 keys,
                 named,
+                tuple(each for each in places.computed if each.base.key == base.key),
             )
         )
     if not copies:

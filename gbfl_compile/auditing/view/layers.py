@@ -236,6 +236,17 @@ def renamed_columns(
     return list(found.values())
 
 
+def expression_called(queries: Sequence[Query], feature: str) -> str | None:
+    """The expression that some layer calls by the name of a feature: SELECT debt_pct / 100.0 AS debt."""
+    from sqlglot import exp
+
+    for query in queries:
+        for alias in query.tree.find_all(exp.Alias):
+            if alias.alias.casefold() == feature.casefold() and not isinstance(alias.this, exp.Column):
+                return str(alias.this.sql(dialect=query.dialect))
+    return None
+
+
 def values_in_filters(queries: Sequence[Query]) -> Iterator[tuple[str, str]]:
     """(column, literal) of what filters ask for: WHERE status = 'active', IN ('A', 'B'), decided_at >= '2024-01-01'."""
     from sqlglot import exp

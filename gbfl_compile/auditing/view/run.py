@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from gbfl_compile.auditing.answers import clauses_held, json_number
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.verdict import value_form
+from gbfl_compile.auditing.view.computed import FillIn
 from gbfl_compile.auditing.view.table_copy import (
     StagedRows,
     TableCopies,
@@ -25,18 +26,13 @@ from gbfl_compile.auditing.view.table_copy import (
 from gbfl_compile.auditing.view.view import View, feature_columns, other_inputs, query_over, stored_answer
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.backends.sql.options import class_names
-from gbfl_compile.checking.prove.findings import Counterexample
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.run import PROBABILITY_BOUND, Execution
 from gbfl_compile.databases.base import Missing
 from gbfl_compile.databases.catalog import Column, time_limit
 from gbfl_compile.ir.batch import Answers, Matrix, evaluate_many
-from gbfl_compile.ir.kinds import codebook
-from gbfl_compile.ir.nodes import Label, Program, Tree
-from gbfl_compile.ir.reasons import leaf_reasons, rule_reasons
-from gbfl_compile.ir.text import printable
-from gbfl_compile.ir.trees import leaf_numbers
-from gbfl_compile.tables.values import encode_values
+from gbfl_compile.ir.nodes import Label, Program, Tree, leaf_numbers
+from gbfl_compile.ir.text import leaf_reasons, printable, rule_reasons
 
 Outputs = Sequence[tuple[str, str]]
 """(kind, column): label, probabilities, score, leaf or reason."""
@@ -218,15 +214,25 @@ def run_view(inputs: AuditInput, view: View, outputs: Outputs, are_answers: bool
 
 
 def run_copies(
-    inputs: AuditInput, view: View, outputs: Outputs, features: Sequence[Column | None], copies: Sequence[TableCopy]
+    inputs: AuditInput,
+    view: View,
+    outputs: Outputs,
+    features: Sequence[Column | None],
+    copies: Sequence[TableCopy],
+    filling: FillIn | None = None,
+    only_own: bool = False,
 ) -> ViewRun:
-    """Run a view that reads several tables or other views, or leaves rows out, on copies of its tables."""
+    """Run a view that reads several tables or other views, or leaves rows out, on copies of its tables.
+
+    Where features are computed from columns that cannot be filled in (`filling`), only the table's own rows are run.
+    """
+    can_fill = not only_own and (filling is not None or not any(copy.computed for copy in copies))
     with (
         time_limit(view.database, view.catalog, inputs.time_limit) as database,
-        copied_tables(database, features, copies, inputs.program) as copy,
+        copied_tables(database, features, copies, inputs.program, filling) as copy,
     ):
         tally = _Tally(list(outputs), may_drop=True)
-        for batch in _witness_batches(inputs, view, copy):
+        for batch in _witness_batches(inputs, view, copy) if can_fill else ():
             _run_batch(inputs, view, copy, batch, tally)
         witnesses = tally.rows
         if len(copies) == 1:
@@ -378,21 +384,3 @@ def _as_json(names: list[str], answer: tuple[Any, ...]) -> dict[str, Any]:
     values = [value.value if isinstance(value, TruthLabel) else value for value in answer]
     values = [json_number(value) if isinstance(value, float) else value for value in values]
     return dict(zip(names, values, strict=True))
-
-
-def is_refused(inputs: AuditInput, view: View, shown: Counterexample) -> bool:
-    """Whether the table cannot hold a row, however its missing values are written."""
-    features = feature_columns(inputs, view)
-    copies = one_copy(view, features, inputs.program)
-    book = codebook(inputs.program)
-    rows = np.array([shown.row], dtype=np.float64)
-    if shown.values is not None:
-        for feature, value in enumerate(shown.values):
-            book = book.with_text(feature, value) if isinstance(value, str) else book
-        rows = encode_values(inputs.program, [shown.values], book)
-    with (
-        time_limit(view.database, view.catalog, inputs.time_limit) as database,
-        copied_tables(database, features, copies, inputs.program) as copy,
-    ):
-        ways: tuple[Missing, ...] = ("null", "nan") if database.holds_nan else ("null",)
-        return not any(len(copy.stage_witnesses(rows, way, book).numbers) for way in ways)

@@ -16,19 +16,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbfl_compile.auditing.compare import AuditInput
-from gbfl_compile.auditing.view.domains import UTC_LITERALS, around, as_compared, can_be_missing
+from gbfl_compile.auditing.view.computed import ComputedFeature, FillIn, computed_values
+from gbfl_compile.auditing.view.domains import (
+    UTC_LITERALS,
+    around,
+    as_compared,
+    below_the_last_decimal,
+    can_hold,
+    value_read,
+    with_short_texts,
+)
 from gbfl_compile.auditing.view.view import View
+from gbfl_compile.backends.sql.conditions import moment_text
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.backends.sql.text import string
-from gbfl_compile.backends.sql.words import moment_text
-from gbfl_compile.checking.witnesses.rows import rows_to_run
+from gbfl_compile.checking.prove.findings import Counterexample
+from gbfl_compile.checking.witnesses import rows_to_run
 from gbfl_compile.databases.base import ROW, Database, Missing
-from gbfl_compile.databases.catalog import Catalog, Column, TableName
+from gbfl_compile.databases.catalog import Catalog, Column, TableName, time_limit
 from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost, TimeLimitReached
 from gbfl_compile.ir.batch import Matrix
-from gbfl_compile.ir.kinds import Codebook, Value, codebook, decode_rows, decode_value, plain_value
+from gbfl_compile.ir.kinds import Codebook, Value, codebook, decode_rows, decode_value
 from gbfl_compile.ir.nodes import Kind, Program
-from gbfl_compile.tables.values import encode_values, read_value
+from gbfl_compile.tables.values import encode_values
 
 COPY, STAGED, DOUBLES, PART = "gbfl_witnesses", "gbfl_staged", "gbfl_doubles", "gbfl_part"
 NUMBER = "gbfl_staged_row"
@@ -68,6 +78,8 @@ class TableCopies:
     """The column of each feature of the program, None where no table has one and the program does not ask for it."""
     copies: tuple[TableCopy, ...]
     program: Program
+    filling: FillIn | None = None
+    """How columns that are no features get their values, where features are computed from them."""
 
     def _kind(self, feature: int) -> Kind:
         return self.program.kind(feature)
@@ -79,8 +91,11 @@ class TableCopies:
     def stage_witnesses(self, rows: Matrix, missing: Missing, book: Codebook) -> StagedRows:
         """Stage rows of doubles, each rounded to what the columns hold, and try them; texts are by their codes."""
         numbers = [column if self._kind(place) == "number" else None for place, column in enumerate(self.features)]
-        rows = around(numbers, _with_short_texts(numbers, rows))
-        rows = _below_the_last_decimal(numbers, rows[_can_hold(self.features, rows, missing)])
+        if self.filling is not None:
+            largest = np.inf if self.database.holds_infinity else np.finfo(np.float64).max
+            rows = np.clip(self.filling.rows(rows), -largest, largest)
+        rows = around(numbers, with_short_texts(numbers, rows))
+        rows = below_the_last_decimal(numbers, rows[can_hold(self.features, rows, missing)])
         self.database.insert(DOUBLES, [f"f{place}" for place in range(rows.shape[1])], rows, missing=missing)
         return self._together([copy.stage_witnesses(rows, book) for copy in self.copies])
 
@@ -97,9 +112,9 @@ class TableCopies:
         rows = np.zeros((len(numbers), len(self.features)))
         for each, copy in zip(staged, self.copies, strict=True):
             places = np.searchsorted(each.numbers, numbers)
-            for feature, column in enumerate(copy.features):
-                if column is not None:
-                    rows[:, feature] = each.rows[places, feature]
+            for feature in copy.read_features():
+                rows[:, feature] = each.rows[places, feature]
+        rows = rows[:, : len(self.program.features)]
         columns = tuple(column for each in staged for column in each.columns)
         by_copy = tuple(each.columns for each in staged)
         refusal = next((each.refusal for each in staged if each.refusal), None)
@@ -133,6 +148,12 @@ class TableCopy:
     """Columns that get the row's number whatever their type, in lower case."""
     named: tuple[TableName, ...] = ()
     """The names under which queries read it."""
+    computed: tuple[ComputedFeature, ...] = ()
+    """Features that are expressions over its columns."""
+
+    def read_features(self) -> list[int]:
+        """The features whose values this table gives."""
+        return [place for place, _ in self._feature_columns()] + [each.feature for each in self.computed]
 
     def stage_witnesses(self, rows: Matrix, book: Codebook) -> StagedRows:
         """Stage what was inserted as doubles, and try it."""
@@ -228,7 +249,7 @@ class TableCopy:
         """The staged rows that the copy accepts. One that it refuses is found by halving."""
         self.database.execute(self.catalog.empty.format(name=self.name))
         ((count,),) = self.database.fetch(f"SELECT COUNT(*) FROM {self.staged}")  # noqa: S608 - our own table
-        accepted = np.zeros(int(count), dtype=bool)
+        accepted, parts = np.zeros(int(count), dtype=bool), []
         waiting, statements, refusal = [(0, int(count))] if count else [], 0, None
         while waiting:
             begin, end = waiting.pop()
@@ -238,6 +259,7 @@ class TableCopy:
             try:
                 self._put(columns, f"{NUMBER} >= {begin} AND {NUMBER} < {end}")
                 accepted[begin:end] = True
+                parts.append((begin, end))
             except (TimeLimitReached, ConnectionLost):
                 raise
             except CannotRun as error:
@@ -245,6 +267,12 @@ class TableCopy:
                 middle = (begin + end) // 2
                 waiting += [(middle, end), (begin, middle)] if end - begin > 1 else []
         numbers, rows, values, readable = self._read_back()
+        if self.computed:
+            names = [self.database.quote(column.name) for column in columns]
+            values_of = computed_values(self.database, self.catalog, self.computed, self.staged, NUMBER, names, parts)
+            for place, number in enumerate(numbers.tolist()):
+                readable[place] &= number in values_of
+                rows[place, [each.feature for each in self.computed]] = values_of.get(number, math.nan)
         keep = (
             accepted[numbers] & ~np.isinf(rows).any(axis=1) if not self.database.holds_infinity else accepted[numbers]
         )
@@ -269,11 +297,11 @@ class TableCopy:
         native: list[list[Value]] = [[None] * len(self.features) for _ in answers] if self.program.kinds else []
         book = codebook(self.program)
         for place, (feature, column) in enumerate(self._feature_columns(), 1):
-            kind, name = self._kind(feature), self.program.features[feature]
+            kind, name = self._kind(feature), column.name
             holds_infinity = kind == "number" and column.type.kind not in ("text", "other")
             for number, row in enumerate(answers):
                 try:
-                    value, plain = _read(kind, row[place], name, book, feature)
+                    value, plain = value_read(kind, row[place], name, book, feature)
                 except BadInput:
                     value, plain = math.nan, None
                     readable[number] = False
@@ -284,73 +312,13 @@ class TableCopy:
         return np.array([int(row[0]) for row in answers], dtype=np.int64), rows, list(map(tuple, native)), readable
 
 
-def _read(kind: Kind, value: Any, name: str, book: Codebook, feature: int) -> tuple[float, Value]:
-    """A value as the program's double and as Python has it; BadInput where it is of another kind."""
-    if kind == "number":
-        number = _number(value, name)
-        return number, None if math.isnan(number) else number
-    native = read_value(kind, value, name)
-    plain = plain_value(kind, native, name)
-    code = book.code(feature, plain) if isinstance(plain, str) else plain
-    return math.nan if code is None else code, native
-
-
-SHORT_TEXTS = (9.0, 10.0, 99.0, 100.0, 1000.0, -1.0, -9.0)
-"""Numbers that are ordered differently as texts: '9' comes after '10'."""
-
-
-def _with_short_texts(features: Sequence[Column | None], rows: Matrix) -> Matrix:
-    """The rows, and some of them again with such numbers in the columns of text."""
-    texts = [place for place, column in enumerate(features) if column is not None and column.type.kind == "text"]
-    parts = [rows]
-    for place in texts:
-        for value in SHORT_TEXTS:
-            part = rows[:: max(1, len(rows) // 20)].copy()
-            part[:, place] = value
-            parts.append(part)
-    return np.concatenate(parts)
-
-
-def _number(value: Any, name: str) -> float:
-    if value is None:
-        return math.nan
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise BadInput(f"feature {name!r}: {value!r} is not a number") from None
-
-
-def _can_hold(features: Sequence[Column | None], rows: Matrix, missing: Missing) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """The rows without values that the columns are known to refuse; what else they refuse shows when it is tried."""
-    keep = np.ones(len(rows), dtype=bool)
-    for place, column in enumerate(features):
-        if column is None:
-            continue
-        as_nan = missing == "nan" and column.type.holds_nan
-        if not can_be_missing(column, as_nan):
-            keep &= ~np.isnan(rows[:, place])
-        if column.type.kind not in ("double", "float32"):
-            keep &= ~np.isinf(rows[:, place])
-    return keep
-
-
-def _below_the_last_decimal(features: Sequence[Column | None], rows: Matrix) -> Matrix:
-    """The rows, with less than the largest decimal of a column: as a double it may round to one that is too large.
-
-    DECIMAL(18, 4) ends at 99999999999999.9999, and the double nearest to that is 1e14. PostgreSQL makes a decimal of a
-    double from its first 15 digits, so that the largest double would be no double any more.
-    """
-    rows = rows.copy()
-    for place, column in enumerate(features):
-        if column is not None and (column.type.kind == "decimal" or column.declared.casefold() == "hugeint"):
-            largest = min(column.type.most, np.finfo(np.float64).max) * (1 - 1e-14)
-            rows[:, place] = np.clip(rows[:, place], -largest, largest)
-    return rows
-
-
 @contextmanager
 def copied_tables(
-    database: Database, features: Sequence[Column | None], copies: Sequence[TableCopy], program: Program
+    database: Database,
+    features: Sequence[Column | None],
+    copies: Sequence[TableCopy],
+    program: Program,
+    filling: FillIn | None = None,
 ) -> Iterator[TableCopies]:
     """The copies, while they are needed."""
     made, catalog = [replace(copy, database=database) for copy in copies], copies[0].catalog
@@ -358,7 +326,7 @@ def copied_tables(
         database.execute(catalog.drop.format(name=copy.name))
         catalog.copy(database, copy.table, copy.name)
     try:
-        yield TableCopies(database, tuple(features), tuple(made), program)
+        yield TableCopies(database, tuple(features), tuple(made), program, filling)
     finally:
         for name in (name for copy in made for name in (copy.name, copy.staged)):
             with suppress(CannotRun):  # temporary tables end with the connection in any case
@@ -396,3 +364,20 @@ def witness_rows(inputs: AuditInput, view: View) -> tuple[Matrix, Codebook]:
         book = book.with_texts(inputs.book.texts)
         parts.append(encode_values(program, decode_rows(program, inputs.data.tolist(), inputs.book), book))
     return np.concatenate(parts), book
+
+
+def is_refused(inputs: AuditInput, view: View, features: Sequence[Column | None], shown: Counterexample) -> bool:
+    """Whether the table cannot hold a row, however its missing values are written."""
+    copies = one_copy(view, features, inputs.program)
+    book = codebook(inputs.program)
+    rows = np.array([shown.row], dtype=np.float64)
+    if shown.values is not None:
+        for feature, value in enumerate(shown.values):
+            book = book.with_text(feature, value) if isinstance(value, str) else book
+        rows = encode_values(inputs.program, [shown.values], book)
+    with (
+        time_limit(view.database, view.catalog, inputs.time_limit) as database,
+        copied_tables(database, features, copies, inputs.program) as copy,
+    ):
+        ways: tuple[Missing, ...] = ("null", "nan") if database.holds_nan else ("null",)
+        return not any(len(copy.stage_witnesses(rows, way, book).numbers) for way in ways)

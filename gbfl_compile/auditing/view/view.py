@@ -20,6 +20,7 @@ from gbfl_compile.databases.catalog import Catalog, Column, TableName
 from gbfl_compile.errors import CannotRun
 from gbfl_compile.ir.nodes import Interval, Program
 from gbfl_compile.ir.text import printable
+from gbfl_compile.version import install_command
 
 AS_DOUBLES = {"postgres": "CAST({} AS DOUBLE PRECISION)", "mariadb": "CAST({} AS DOUBLE)"}
 """Where a client gives the short decimal of a float32, which reads like the double it was rounded from."""
@@ -95,7 +96,7 @@ def parse_query(database: Database, definition: str) -> Query:
         import sqlglot
         from sqlglot import exp
     except ModuleNotFoundError:
-        raise CannotRun("sqlglot is not installed: pip install 'gbfl-compile[sql]'") from None
+        raise CannotRun(f"sqlglot is not installed: {install_command('sql')}") from None
     dialect = {"mariadb": "mysql"}.get(database.dialect, database.dialect)
     try:
         tree = sqlglot.parse_one(definition, read=dialect)

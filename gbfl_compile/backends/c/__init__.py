@@ -1,19 +1,19 @@
 """The C target: a .h/.c pair without allocation or libraries that gives the program's answers.
 
-literals, names, clauses   expressions     build and cache         build
+literals, names, clauses   expressions     build, cache, sizes     build
 kinds, codes of texts      codes
 batch kernels, bit masks   kernels         loaded scorer, input    scorer, inputs
-project files, selftest    project         sizes                   size
+project files, selftest    project
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, assert_never
 
-from gbfl_compile.backends.base import Artifact, Availability, Backend, Options, Predictor, take_options
+from gbfl_compile.backends.base import Artifact, Availability, Backend, Options, Predictor, render, take_options
 from gbfl_compile.backends.c.codes import kind_values, require_exact
 from gbfl_compile.backends.c.expressions import (
     HEADERS_OF_C,
@@ -31,15 +31,12 @@ from gbfl_compile.backends.c.expressions import (
     used_features,
 )
 from gbfl_compile.backends.c.kernels import batch_values, choose
-from gbfl_compile.backends.c.project import LAYOUTS, golden_vectors, layout_files
-from gbfl_compile.backends.render import render
+from gbfl_compile.backends.c.project import LAYOUTS, Golden, golden_vectors, layout_files
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files import resource_folder
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.nodes import Band, Label, Leaf, Program, Scorecard, Split, Tree
-from gbfl_compile.ir.reasons import reasons_of
-from gbfl_compile.ir.text import readable
-from gbfl_compile.ir.trees import deep_splits, leaf_numbers
+from gbfl_compile.ir.json import digest
+from gbfl_compile.ir.nodes import Band, Label, Leaf, Program, Scorecard, Split, Tree, deep_splits, leaf_numbers
+from gbfl_compile.ir.text import readable, reasons_of
 from gbfl_compile.version import GENERATOR
 
 if TYPE_CHECKING:
@@ -58,11 +55,11 @@ DEEP = 16
 """Beyond this many nested ifs the shallower side is indented: compilers limit nesting (clang: 256)."""
 
 
-def decision(program: Program, real: Real) -> list[str]:
+def decision(program: Program, real: Real, inverted: Collection[int], numbers: Mapping[int, int]) -> list[str]:
     """The body of `leaf_of` (an if for each split) or of `find_held` (an if for each clause)."""
     match program.decision:
         case Tree():
-            return list(_tree_lines(program, program.decision, real))
+            return list(_tree_lines(program, program.decision, real, inverted, numbers))
         case Scorecard():
             return [
                 f"if ({condition(rule, real, ONE_ROW)}) {{ held[{i // 32}] |= 0x{1 << i % 32:x}u; }}"
@@ -72,10 +69,10 @@ def decision(program: Program, real: Real) -> list[str]:
             assert_never(program.decision)
 
 
-def _tree_lines(program: Program, tree: Tree, real: Real) -> Iterator[str]:
+def _tree_lines(
+    program: Program, tree: Tree, real: Real, inverted: Collection[int], numbers: Mapping[int, int]
+) -> Iterator[str]:
     """Both sides return, so the second needs no else and a rule list is a flat sequence of ifs."""
-    inverted = deep_splits(tree, DEEP)
-    number = leaf_numbers(tree)
     rules = rules_of(program)
     waiting: list[tuple[int, int] | str] = [(0, 0)]
     while waiting:
@@ -87,7 +84,7 @@ def _tree_lines(program: Program, tree: Tree, real: Real) -> Iterator[str]:
         node = tree.nodes[index]
         indent = "    " * depth
         if isinstance(node, Leaf):
-            yield f"{indent}return {number[index]};"
+            yield f"{indent}return {numbers[index]};"
             continue
         test = condition(rules[node.clause], real, ONE_ROW)
         first, second = node.then, node.otherwise
@@ -127,8 +124,11 @@ def emit(program: Program, name: str, options: Options) -> Artifact:
 
 
 def _values(program: Program, name: str, real: Real, source: str, batch: bool) -> dict[str, Any]:
-    used, body = used_features(program), decision(program, real)
-    reasons, rules = _reasons(program), readable(program).split("\n")
+    vectors = golden_vectors(program, real)
+    own_reasons, rules = reasons_of(program), readable(program).split("\n")
+    tree = program.decision if isinstance(program.decision, Tree) else None
+    inverted, numbers = (set(), {}) if tree is None else (deep_splits(tree, DEEP), leaf_numbers(tree))
+    used, body = used_features(program), decision(program, real, inverted, numbers)
     labels = [label_string(label) for label in program.classes]
     return {
         "name": name,
@@ -141,7 +141,7 @@ def _values(program: Program, name: str, real: Real, source: str, batch: bool) -
         "features": list(zip(enumerators(name, program.features), [comment(f) for f in program.features], strict=True)),
         "feature_names": [string(feature) for feature in program.features],
         "labels": [string(label) for label in labels],
-        "reasons": reasons,
+        "reasons": _reasons(own_reasons, len(program.clauses)),
         "label_kind": {str: "s", bool: "b", int: "i", float: "f"}[type(program.classes[0])],
         "feature_count": len(program.features),
         "class_count": len(program.classes),
@@ -152,16 +152,15 @@ def _values(program: Program, name: str, real: Real, source: str, batch: bool) -
         "uses": rows_of([str(int(f in used)) for f in range(len(program.features))], 32),
         "body": body,
         "reads_row": any("x[" in line for line in body),
-        "golden": _golden_values(program, real),
+        "golden": _golden_values(program, vectors, real),
         **kind_values(program, name, labels),
         **_decision_values(program),
     }
 
 
-def _reasons(program: Program) -> list[str]:
+def _reasons(own: Mapping[int, str], clauses: int) -> list[str]:
     """One string per clause, empty where it has no reason; no strings if no clause has one."""
-    own = reasons_of(program)
-    return [string(own.get(clause, "")) for clause in range(len(program.clauses))] if own else []
+    return [string(own.get(clause, "")) for clause in range(clauses)] if own else []
 
 
 def label_string(label: Label) -> str:
@@ -169,7 +168,7 @@ def label_string(label: Label) -> str:
     return label if isinstance(label, str) else repr(label)
 
 
-def _golden_values(program: Program, real: Real) -> list[dict[str, Any]]:
+def _golden_values(program: Program, vectors: Sequence[Golden], real: Real) -> list[dict[str, Any]]:
     return [
         {
             "row": ", ".join(f"{{{bit_pattern(value, real)}}}" for value in vector.row),
@@ -177,7 +176,7 @@ def _golden_values(program: Program, real: Real) -> list[dict[str, Any]]:
             "leaf": vector.answer.leaf,
             "points": ", ".join(integer(points) for points in vector.answer.scores or ()),
         }
-        for vector in golden_vectors(program, real)
+        for vector in vectors
     ]
 
 

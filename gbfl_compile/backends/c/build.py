@@ -1,4 +1,4 @@
-"""Builds an emitted scorer as a Python extension and caches it by sources, flags and compiler.
+"""Builds an emitted scorer as a Python extension, caches it by sources, flags and compiler, and reports its size.
 
 A build happens in a temporary folder inside the cache and its one file is moved into place, so two processes
 that build the same scorer at once both get a complete one.
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gbfl_compile.errors import BadInput, CannotRun
-from gbfl_compile.files.atomic import clear_leftovers, read_whole, unfinished_folder, while_unchanged
+from gbfl_compile.files.atomic import clear_leftovers, read_whole, temporary_folder, unfinished_folder, while_unchanged
 
 SECONDS = 600.0
 """Time limit for one file, in seconds. GBFL_COMPILER_SECONDS sets another."""
@@ -201,7 +201,8 @@ def build_extension(source: Path) -> Path:
     import cffi
 
     paths = (source, source.with_suffix(".h"), source.with_name("gbfl.h"))
-    texts = while_unchanged(source.parent, lambda: {path.name: _read(path) for path in paths})
+    contents = while_unchanged(source.parent, lambda: {path.name: read_whole(path) for path in paths})
+    texts = {name: _decode(source.with_name(name), content) for name, content in contents.items()}
     with_ = compiler()
     flags = (*user_flags(), *FLAGS)
     if (reason := why_not()) is not None:
@@ -214,9 +215,9 @@ def build_extension(source: Path) -> Path:
     return target
 
 
-def _read(path: Path) -> str:
+def _decode(path: Path, content: bytes) -> str:
     try:
-        return read_whole(path).decode("utf-8")
+        return content.decode("utf-8")
     except UnicodeDecodeError:
         raise BadInput(f"{path}: is not a source this target emits: not UTF-8") from None
 
@@ -278,3 +279,84 @@ def _works(compiler: str, place: Path) -> bool:
     except OSError:
         return False
     return run_compiler([compiler, "-fPIC", "-shared", "least.c", "-o", "least.so"], place).code == 0
+
+
+NODE = re.compile(r'node: \{ title: "([^"]*)" label: "[^"]*?\\n(\d+) bytes \((?:static|dynamic,bounded)\)')
+EDGE = re.compile(r'edge: \{ sourcename: "([^"]*)" targetname: "([^"]*)"')
+
+CORTEX_M4 = ("-mthumb", "-mcpu=cortex-m4", "-ffreestanding")
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """Bytes of one build of a scorer."""
+
+    built_with: str
+    text: int
+    data: int
+    bss: int
+    stack: int
+    """The deepest chain of calls within the scorer."""
+
+    def as_json(self) -> dict[str, str | int]:
+        """The stable form scripts read."""
+        return {
+            "built_with": self.built_with,
+            "text": self.text,
+            "data": self.data,
+            "bss": self.bss,
+            "stack": self.stack,
+        }
+
+
+def size_rows(source: Path) -> list[Sizes]:
+    """The scorer built with -Os, with and without its batch part: for this machine, and for a Cortex-M4 if gcc can."""
+    builds: list[tuple[tuple[str, ...], tuple[str, ...]]] = [(compiler().command, ("-fno-pie",))]
+    if (arm := shutil.which("arm-none-eabi-gcc")) is not None:
+        builds.append(((arm,), CORTEX_M4))
+    return [
+        size_table(source, command, ("-Os", *flags, *extra))
+        for command, flags in builds
+        for extra in ((), ("-DGBFL_NO_BATCH",))
+    ]
+
+
+def size_table(source: Path, command: tuple[str, ...] = (), flags: tuple[str, ...] = ("-Os", "-fno-pie")) -> Sizes:
+    """The sizes of one emitted .c file, built with `command` (this machine's compiler by default)."""
+    if source.suffix != ".c" or not source.is_file():
+        raise BadInput(f"{source}: is not a .c file: give one of a C artifact, such as build/c/model.c")
+    with_ = command or compiler().command
+    size = shutil.which(f"{with_[0].removesuffix('gcc')}size") or shutil.which("size")
+    if size is None:
+        raise CannotRun("size needs binutils: install binutils")
+    with temporary_folder("sizes") as place:
+        target = place / "model.o"
+        options = ["-std=c99", "-ffp-contract=off", "-fcallgraph-info=su", *flags, "-DGBFL_NO_CLONES"]
+        _run_tool([*with_, *options, "-c", str(source.resolve()), "-o", str(target)], place)
+        text, data, bss = (int(number) for number in _run_tool([size, str(target)], place).splitlines()[1].split()[:3])
+        graph = "".join(path.read_text(encoding="utf-8") for path in place.glob("*.ci"))
+        shown = " ".join([Path(with_[0]).name, *flags])
+        return Sizes(shown, text, data, bss, deepest_chain(graph))
+
+
+def deepest_chain(graph: str) -> int:
+    """The stack of the deepest chain of calls, from gcc's call graph. Calls to other libraries are not counted."""
+    frames = {name: int(size) for name, size in NODE.findall(graph)}
+    calls: dict[str, list[str]] = {}
+    for caller, called in EDGE.findall(graph):
+        if called in frames:
+            calls.setdefault(caller, []).append(called)
+    return max((_depth(name, frames, calls) for name in frames), default=0)
+
+
+def _depth(name: str, frames: Mapping[str, int], calls: Mapping[str, list[str]]) -> int:
+    """An emitted scorer has no recursion, so the walk ends."""
+    return frames[name] + max((_depth(called, frames, calls) for called in calls.get(name, ())), default=0)
+
+
+def _run_tool(command: list[str], place: Path) -> str:
+    ran = run_compiler(command, place)
+    if ran.code != 0:
+        name = Path(command[0]).name
+        raise CannotRun(f"{name}: {ran.first_error()} (the sizes need gcc 10 or newer: name one in CC)")
+    return ran.output

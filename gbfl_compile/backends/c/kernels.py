@@ -34,8 +34,7 @@ from gbfl_compile.backends.c.expressions import (
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.float32 import float32_at_or_above
 from gbfl_compile.ir.intervals import above
-from gbfl_compile.ir.nodes import Interval, Leaf, Program, Scorecard, Split, Tree
-from gbfl_compile.ir.trees import leaf_numbers
+from gbfl_compile.ir.nodes import Interval, Leaf, Program, Scorecard, Split, Tree, leaf_numbers
 
 WORDS = 4
 """Words per group: 256 clauses, one AVX2 register."""

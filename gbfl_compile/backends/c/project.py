@@ -7,12 +7,11 @@ import math
 import random
 from dataclasses import dataclass
 
+from gbfl_compile.backends.base import render
 from gbfl_compile.backends.c.expressions import Real
-from gbfl_compile.backends.render import render
 from gbfl_compile.ir.evaluate import Answer, evaluate
-from gbfl_compile.ir.float32 import float32_at_or_above, float32_at_or_below
-from gbfl_compile.ir.intervals import above, below
-from gbfl_compile.ir.kinds import DAY, EARLIEST, LATEST, Value, codebook, decode_rows
+from gbfl_compile.ir.intervals import next_to
+from gbfl_compile.ir.kinds import Value, codebook, decode_rows
 from gbfl_compile.ir.nodes import Kind, OneOf, Program
 from gbfl_compile.version import GENERATOR, VERSION
 
@@ -71,9 +70,9 @@ class Golden:
 def golden_vectors(program: Program, real: Real) -> list[Golden]:
     """Rows at and next to the program's cuts, chosen for different answers."""
     choose = random.Random(0)  # noqa: S311 - nothing secret
-    pools = _pools(program, real)
     width = len(program.features)
     rows = [tuple(_possible(value, program.kind(feature)) for feature in range(width)) for value in ALWAYS]
+    pools = _pools(program, real)
     rows += [tuple(choose.choice(pool) for pool in pools) for _ in range(TRIES)]
     values: list[tuple[float, ...]] | list[list[Value]]
     values = decode_rows(program, rows, codebook(program)) if program.kinds else rows
@@ -99,20 +98,5 @@ def _pools(program: Program, real: Real) -> list[list[float]]:
                 continue
             for cut in (atom.lo, atom.hi):
                 if cut is not None:
-                    pools[atom.feature] += _near(cut, program.kind(atom.feature), real)
+                    pools[atom.feature] += next_to(cut, program.kind(atom.feature), narrow=real == "float")
     return pools
-
-
-def _near(cut: float, kind: Kind, real: Real) -> tuple[float, ...]:
-    """The values next to a cut: for a date or timestamp whole ones, within the calendar."""
-    if kind not in ("date", "timestamp"):
-        return _around(cut, real)
-    last = LATEST if kind == "date" else min(LATEST * DAY, 2.0**53)
-    first = EARLIEST if kind == "date" else max(EARLIEST * DAY, -(2.0**53))
-    return tuple(value for value in (cut - 1.0, cut, cut + 1.0) if first <= value <= last)
-
-
-def _around(cut: float, real: Real) -> tuple[float, ...]:
-    if real == "double":
-        return below(cut), cut, above(cut)
-    return float32_at_or_below(cut), float32_at_or_above(cut)

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gbfl_compile.backends.base import ByColumn, Predictor
 from gbfl_compile.backends.c.build import build_extension, compiler
-from gbfl_compile.backends.c.encoding import Encoding, encoding_of, takes_values
-from gbfl_compile.backends.c.inputs import Columns, Rows, as_input
+from gbfl_compile.backends.c.inputs import Columns, Encoding, Rows, as_input, encoding_of, takes_values
 from gbfl_compile.errors import BadInput, CannotRun
 
 if TYPE_CHECKING:

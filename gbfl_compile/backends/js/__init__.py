@@ -8,15 +8,25 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
-from gbfl_compile.backends.base import Artifact, Backend, Options, take_options
+from gbfl_compile.backends.base import Artifact, Backend, Options, render, take_options
 from gbfl_compile.backends.js.run import available, load
-from gbfl_compile.backends.render import render
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.nodes import Atom, Clause, Interval, Kind, Label, Leaf, OneOf, Program, Scorecard, Tree
-from gbfl_compile.ir.reasons import reasons_of
-from gbfl_compile.ir.text import clause_text, readable
-from gbfl_compile.ir.trees import deep_splits, leaf_numbers
+from gbfl_compile.ir.json import digest
+from gbfl_compile.ir.nodes import (
+    Atom,
+    Clause,
+    Interval,
+    Kind,
+    Label,
+    Leaf,
+    OneOf,
+    Program,
+    Scorecard,
+    Tree,
+    deep_splits,
+    leaf_numbers,
+)
+from gbfl_compile.ir.text import clause_text, readable, reasons_of
 from gbfl_compile.version import GENERATOR
 
 EXTENSION = ".js"

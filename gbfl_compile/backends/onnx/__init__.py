@@ -21,18 +21,25 @@ from pathlib import Path
 from typing import Any, cast
 
 from gbfl_compile.backends.base import Artifact, Backend, Options, Predictor, take_options
-from gbfl_compile.backends.onnx.graph import ENCODER_OPSET, IR_VERSION, ML_OPSET, OPSET, Dtype, Interface, Lowering
-from gbfl_compile.backends.onnx.inputs import inputs_of
+from gbfl_compile.backends.onnx.graph import (
+    ENCODER_OPSET,
+    IR_VERSION,
+    ML_OPSET,
+    OPSET,
+    Dtype,
+    Interface,
+    Lowering,
+    inputs_of,
+)
 from gbfl_compile.backends.onnx.outputs import FinishedGraph, build_graph
-from gbfl_compile.backends.onnx.run import INSTALL, available, open_model
+from gbfl_compile.backends.onnx.run import available, open_model
 from gbfl_compile.backends.onnx.tree import NoTree, tree_nodes
 from gbfl_compile.backends.onnx.words import as_numbers, word_atoms
 from gbfl_compile.errors import BadInput, CannotRun
-from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.json import digest
 from gbfl_compile.ir.nodes import Program, Scorecard
-from gbfl_compile.ir.reasons import leaf_reasons, reasons_of
-from gbfl_compile.ir.text import readable
-from gbfl_compile.version import GENERATOR, VERSION
+from gbfl_compile.ir.text import leaf_reasons, readable, reasons_of
+from gbfl_compile.version import GENERATOR, VERSION, install_command
 
 EXTENSION = ".onnx"
 
@@ -92,7 +99,7 @@ def model_of(program: Program, interface: Interface, name: str) -> Any:
     try:
         import onnx
     except ImportError:
-        raise CannotRun(f"writing ONNX models needs onnx: {INSTALL}") from None
+        raise CannotRun(f"writing ONNX models needs onnx: {install_command('onnx')}") from None
     compared = program
     if interface.dtype == "float32":
         from gbfl_compile.ir.float32 import narrow

@@ -12,9 +12,8 @@ from typing import Any
 
 from gbfl_compile.backends.onnx.graph import Graph, add, add_many, constant, numbers, tensor_type
 from gbfl_compile.backends.onnx.words import Codes, boolean_interval, is_word, word_column
-from gbfl_compile.ir.nodes import Atom, Clause, Interval, Leaf, OneOf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.nodes import Atom, Clause, Interval, Leaf, OneOf, Program, Scorecard, Split, Tree, leaf_numbers
 from gbfl_compile.ir.text import clause_text, printable
-from gbfl_compile.ir.trees import leaf_numbers
 
 EXACT_FLOAT32 = 2**24
 """Integers below this are exact in float32: points that cannot add up to it may be added there."""

@@ -8,17 +8,21 @@ from typing import Any, assert_never
 from gbfl_compile.backends.onnx.graph import (
     ROWS,
     Graph,
+    Holds,
+    Input,
     Interface,
     add,
     add_many,
     add_output,
     constant,
+    inputs_of,
     label_tensor,
+    missing_name,
     numbers,
+    refuse_clashes,
     reserve,
     tensor_type,
 )
-from gbfl_compile.backends.onnx.inputs import Holds, Input, inputs_of, missing_name, refuse_clashes
 from gbfl_compile.backends.onnx.logic import (
     Sources,
     clause_bits,

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from gbfl_compile.backends.base import Availability, Predictor
-from gbfl_compile.backends.onnx.inputs import Input, inputs_of
+from gbfl_compile.backends.onnx.graph import Input, inputs_of
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files.atomic import read_whole
 from gbfl_compile.ir.kinds import Value, plain_value
 from gbfl_compile.ir.nodes import TRUE, Kind
+from gbfl_compile.version import install_command
 
 if TYPE_CHECKING:
     from gbfl_compile.ir.batch import Answers, Matrix
@@ -26,8 +27,6 @@ BATCH = 32_768
 
 LARGE = 200_000
 """Bytes beyond which the runtime's graph optimiser is off: loading would take many seconds for no gain."""
-
-INSTALL = "pip install 'gbfl-compile[onnx]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,7 @@ def _session(content: bytes, where: str, threads: int) -> Any:
     try:
         import onnxruntime
     except ImportError:
-        raise CannotRun(f"{where}: running ONNX models needs onnxruntime: {INSTALL}") from None
+        raise CannotRun(f"{where}: running ONNX models needs onnxruntime: {install_command('onnx')}") from None
     settings = onnxruntime.SessionOptions()
     settings.intra_op_num_threads = threads
     settings.inter_op_num_threads = 1
@@ -195,6 +194,6 @@ def available() -> Availability:
     engine = "onnxruntime" if "onnxruntime" in missing else f"onnxruntime {metadata.version('onnxruntime')}"
     return Availability(
         engine,
-        cannot_emit=f"onnx is not installed: {INSTALL}" if "onnx" in missing else None,
-        cannot_run=f"onnxruntime is not installed: {INSTALL}" if "onnxruntime" in missing else None,
+        cannot_emit=f"onnx is not installed: {install_command('onnx')}" if "onnx" in missing else None,
+        cannot_run=f"onnxruntime is not installed: {install_command('onnx')}" if "onnxruntime" in missing else None,
     )

@@ -16,6 +16,7 @@ from gbfl_compile.backends.onnx import interface_of, model_of
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.kinds import require_numbers
 from gbfl_compile.ir.nodes import Program, Scorecard
+from gbfl_compile.version import install_command
 
 OPTIONS: dict[str, list[Any]] = {
     "zipmap": [True, False, "columns"],
@@ -29,7 +30,7 @@ def register_converters() -> None:
     try:
         from skl2onnx import update_registered_converter
     except ImportError:
-        raise CannotRun("converting pipelines needs skl2onnx: pip install 'gbfl-compile[onnx]'") from None
+        raise CannotRun(f"converting pipelines needs skl2onnx: {install_command('onnx')}") from None
     from gbfl_compile.learning.baselines import AugmentedTree, DistilledTree, StandardTree
     from gbfl_compile.learning.classifier import GBFLClassifier
 

@@ -21,8 +21,7 @@ from gbfl_compile.backends.onnx.graph import Graph, add, numbers
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.intervals import ANYTHING, Values, above, below, both, values_of
 from gbfl_compile.ir.kinds import intervals_in
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Tree
-from gbfl_compile.ir.trees import leaf_numbers
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Tree, leaf_numbers
 
 MOST_NODES = 16_384
 DEEPEST = 200

@@ -17,8 +17,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from gbfl_compile.backends.base import Artifact, Availability, Backend, Options
-from gbfl_compile.backends.render import render
+from gbfl_compile.backends.base import Artifact, Availability, Backend, Options, render
 from gbfl_compile.backends.sql.dialect import Dialect
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.backends.sql.forms import dbt_schema, function_name, script_text, statements
@@ -26,9 +25,9 @@ from gbfl_compile.backends.sql.options import Layout, layout
 from gbfl_compile.backends.sql.run import HEADER, load
 from gbfl_compile.backends.sql.text import comment
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.json import digest
 from gbfl_compile.ir.nodes import Program
-from gbfl_compile.ir.text import readable
+from gbfl_compile.ir.text import readable, reasons_of
 from gbfl_compile.version import GENERATOR
 
 EXTENSION = ".sql"
@@ -46,8 +45,8 @@ def emit(dialect: Dialect, program: Program, name: str, options: Options) -> Art
     SELECT CASE
       WHEN "age" >= 18.0e0 AND "age" <> CAST('NaN' AS DOUBLE) AND "income" < 100000.0e0 THEN 'yes'
     """
-    chosen = layout(dialect, program, name, options)
-    source = digest(program)
+    source, rules, reasons = digest(program), readable(program).split("\n"), reasons_of(program)
+    chosen = layout(dialect, program, name, options, tuple(reasons.values()))
     parts = statements(program, chosen)
     text = script_text(parts, closing=chosen.form not in ("expression", "dbt"))
     _refuse_misreadable(text, len(parts))
@@ -58,7 +57,7 @@ def emit(dialect: Dialect, program: Program, name: str, options: Options) -> Art
             raise BadInput(f"{len(text)} characters of SQL: {dialect.engine} takes {dialect.longest_query} bytes")
         text = script_text([[statement] for statement in dialect.raise_limits], closing=True) + text
     values = {
-        "header": _header(program, chosen, source),
+        "header": _header(program, chosen, source, rules),
         "text": text,
         "materialized": "view" if chosen.form == "dbt" else None,
     }
@@ -74,9 +73,8 @@ def _refuse_misreadable(text: str, count: int) -> None:
         raise BadInput("a name or label contains a line ';': rename it")
 
 
-def _header(program: Program, chosen: Layout, source: str) -> list[str]:
+def _header(program: Program, chosen: Layout, source: str, rules: list[str]) -> list[str]:
     fields = _header_fields(program, chosen, source)
-    rules = readable(program).split("\n")
     if len(rules) > MOST_HEADER_RULES:
         more = len(rules) - MOST_HEADER_RULES
         rules = [*rules[:MOST_HEADER_RULES], f"… and {more} lines more, in the program itself"]

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gbfl_compile.backends.sql import spellings
-from gbfl_compile.backends.sql.dialect import Dialect
+from gbfl_compile.backends.sql.dialect import (
+    CLICKHOUSE_KINDS,
+    DATAFUSION_KINDS,
+    DUCKDB_KINDS,
+    MARIADB_KINDS,
+    POSTGRES_KINDS,
+    SPARK_KINDS,
+    SQLITE_KINDS,
+    Dialect,
+)
 
 SQLITE = Dialect(
     name="sqlite",
@@ -31,7 +39,7 @@ SQLITE = Dialect(
     columns=1900,  # 2,000 is the limit
     replaces_views=False,
     schema_made_by="ATTACH ':memory:' AS {name}",
-    kinds=spellings.SQLITE,
+    kinds=SQLITE_KINDS,
 )
 
 DUCKDB = Dialect(
@@ -46,7 +54,7 @@ DUCKDB = Dialect(
     shares_clauses=100,  # few columns at once: more are planned far more slowly
     macro="CREATE MACRO {name}({arguments}) AS",
     typed_arguments=False,
-    kinds=spellings.DUCKDB,
+    kinds=DUCKDB_KINDS,
 )
 
 POSTGRES = Dialect(
@@ -66,7 +74,7 @@ POSTGRES = Dialect(
     columns=1600,  # 1,664 target list entries
     macro="CREATE FUNCTION {name}({arguments}) RETURNS {type} LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN",
     macro_arguments=100,
-    kinds=spellings.POSTGRES,
+    kinds=POSTGRES_KINDS,
 )
 
 MARIADB = Dialect(
@@ -90,7 +98,7 @@ MARIADB = Dialect(
     nesting=100,
     macro="CREATE FUNCTION {name}({arguments}) RETURNS {type} DETERMINISTIC NO SQL RETURN",
     schema_made_by="CREATE DATABASE IF NOT EXISTS {name}",
-    kinds=spellings.MARIADB,
+    kinds=MARIADB_KINDS,
 )
 
 CLICKHOUSE = Dialect(
@@ -119,7 +127,7 @@ CLICKHOUSE = Dialect(
     macro="CREATE FUNCTION {name} AS ({arguments}) ->",
     typed_arguments=False,
     schema_made_by="CREATE DATABASE IF NOT EXISTS {name}",
-    kinds=spellings.CLICKHOUSE,
+    kinds=CLICKHOUSE_KINDS,
     doubtful_not_in=True,  # transform_null_in
 )
 
@@ -144,7 +152,7 @@ SPARK = Dialect(
     longest_query=60_000,  # from here on compiling the query to Java takes longer than running it without
     raise_limits=("SET spark.sql.codegen.wholeStage = false", "SET spark.sql.codegen.factoryMode = NO_CODEGEN"),
     macro="CREATE TEMPORARY FUNCTION {name}({arguments}) RETURNS {type} RETURN",
-    kinds=spellings.SPARK,
+    kinds=SPARK_KINDS,
 )
 
 DATAFUSION = Dialect(
@@ -157,7 +165,7 @@ DATAFUSION = Dialect(
     nan_test="isnan",
     nesting=18,  # 20 worked, 50 did not
     terms=1000,  # 2,000 terms took 41 s to plan
-    kinds=spellings.DATAFUSION,
+    kinds=DATAFUSION_KINDS,
 )
 
 _NEVER = "{} is not run here: the SQL is written and read back by sqlglot, no engine has executed it"

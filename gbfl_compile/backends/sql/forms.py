@@ -7,16 +7,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
+from gbfl_compile.backends.sql.conditions import argument_type, exact_column
 from gbfl_compile.backends.sql.dialect import Dialect
 from gbfl_compile.backends.sql.options import Layout, Output
-from gbfl_compile.backends.sql.query import Item, Stage, item, item_lines, query_lines, with_commas
 from gbfl_compile.backends.sql.rules import rule_expressions, rule_stages
-from gbfl_compile.backends.sql.text import identifier, label_type, qualified_name
+from gbfl_compile.backends.sql.text import (
+    Item,
+    Stage,
+    identifier,
+    item,
+    item_lines,
+    label_type,
+    qualified_name,
+    query_lines,
+    with_commas,
+)
 from gbfl_compile.backends.sql.tree import tree_items, tree_stages
-from gbfl_compile.backends.sql.words import argument_type, exact_column
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Program, Scorecard, Tree
-from gbfl_compile.ir.reasons import leaf_reasons, rule_reasons
+from gbfl_compile.ir.text import leaf_reasons, rule_reasons
 
 BRACE = "{{ '{' }}"
 """An opening brace in a dbt model, where a bare one could begin a template."""

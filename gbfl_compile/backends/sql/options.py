@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast, get_args
 
 from gbfl_compile.backends.base import Options
+from gbfl_compile.backends.sql.conditions import refuse_kinds
 from gbfl_compile.backends.sql.dialect import Dialect, Form
 from gbfl_compile.backends.sql.text import identifier
-from gbfl_compile.backends.sql.words import refuse_kinds
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Atom, Label, OneOf, Program, Scorecard
-from gbfl_compile.ir.reasons import reasons_of
 from gbfl_compile.ir.text import label_text
 
 Kind: TypeAlias = Literal["label", "probabilities", "score", "leaf", "reason"]
@@ -61,8 +60,8 @@ class Layout:
     outputs: tuple[Output, ...]
 
 
-def layout(dialect: Dialect, program: Program, name: str, options: Options) -> Layout:
-    """The options as a Layout, or BadInput that names the wrong one."""
+def layout(dialect: Dialect, program: Program, name: str, options: Options, reasons: tuple[str, ...] = ()) -> Layout:
+    """The options as a Layout, or BadInput that names the wrong one, or a reason that cannot be written."""
     where = f"target sql:{dialect.name}"
     mapped = {key.removeprefix("column."): value for key, value in options.items() if key.startswith("column.")}
     for key, value in options.items():
@@ -82,7 +81,7 @@ def layout(dialect: Dialect, program: Program, name: str, options: Options) -> L
     for option, text in (*tables, ("view", created), *(("key", key) for key in keys)):
         if text.casefold().startswith(RESERVED) and text != ROW:
             raise BadInput(f"{where}: {option}={text!r}: names that begin with {RESERVED} are taken, choose another")
-    _refuse_substituted(dialect, program, (*mapped.values(), *keys, view, *(text for _, text in tables)))
+    _refuse_substituted(dialect, program, (*mapped.values(), *keys, view, *(text for _, text in tables), *reasons))
     used = sorted({atom.feature for atom in _atoms(program)})
     columns = {f: mapped.get(program.features[f], program.features[f]) for f in used}
     _refuse_ambiguous(dialect, keys, tuple(columns.values()))
@@ -128,12 +127,14 @@ def _refuse_ambiguous(dialect: Dialect, keys: tuple[str, ...], columns: tuple[st
             seen[folded] = name
 
 
-def _refuse_substituted(dialect: Dialect, program: Program, names: tuple[str, ...]) -> None:
+def _refuse_substituted(dialect: Dialect, program: Program, texts: tuple[str, ...]) -> None:
     """Refuse what a client would replace anywhere in the file: the header has every feature, label and reason."""
+    if not dialect.substituted:
+        return
     labels = (label for label in program.classes if isinstance(label, str))
     listed = (text for atom in _atoms(program) if isinstance(atom, OneOf) for text in atom.values)
-    for text in (*names, *program.features, *labels, *reasons_of(program).values(), *listed):
-        if dialect.substituted and dialect.substituted in text:
+    for text in (*texts, *program.features, *labels, *listed):
+        if dialect.substituted in text:
             raise BadInput(f"{text!r}: clients of {dialect.engine} substitute {dialect.substituted!r}, rename it")
 
 

@@ -17,11 +17,10 @@ from typing import TypeAlias
 
 from gbfl_compile.backends.sql.conditions import clause_holds
 from gbfl_compile.backends.sql.dialect import Dialect
-from gbfl_compile.backends.sql.query import Item, Stage, item
-from gbfl_compile.backends.sql.text import identifier, string, whole
+from gbfl_compile.backends.sql.text import Item, Stage, identifier, item, string, whole
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Program, Scorecard
-from gbfl_compile.ir.reasons import reasons_of, rule_reasons
+from gbfl_compile.ir.text import reasons_of, rule_reasons
 
 REASON = "gbfl_rules"
 

@@ -25,8 +25,7 @@ from gbfl_compile.backends.sql.points import (
     terms,
     varying_classes,
 )
-from gbfl_compile.backends.sql.query import Item, Stage, item
-from gbfl_compile.backends.sql.text import identifier, label, literal, whole
+from gbfl_compile.backends.sql.text import Item, Stage, identifier, item, label, literal, whole
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import card_probabilities, winner
 from gbfl_compile.ir.nodes import Program, Scorecard

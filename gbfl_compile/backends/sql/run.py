@@ -10,7 +10,7 @@ import json
 import re
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
@@ -245,8 +245,8 @@ def fetch_answers(
 def _numbered_answers(
     dialect: Dialect, script: Script, database: Database, rows: Matrix, missing: Any, values: StagedValues
 ) -> list[tuple[Any, ...]]:
-    with _inserted_rows(dialect, script, database, rows, missing, values) as table:
-        answers = _run_statements(dialect, script, database, table)
+    inserted = _inserted_rows(dialect, script, database, rows, missing, values)
+    answers = _run_statements(dialect, script, database, inserted)
     width = len(script.outputs)
     place = _number_place(script)
     if any(len(row) != width + len(_leading(script)) for row in answers):
@@ -318,32 +318,35 @@ def _is_attached(database: Database, schema: str) -> bool:
     return any(row[1] == schema for row in database.fetch("PRAGMA database_list"))
 
 
-def _run_statements(dialect: Dialect, script: Script, database: Database, table: str) -> list[tuple[Any, ...]]:
-    """Run the artifact's SQL as it is."""
+def _run_statements(
+    dialect: Dialect, script: Script, database: Database, inserted: AbstractContextManager[str]
+) -> list[tuple[Any, ...]]:
+    """Run the artifact's SQL as it is, on rows that are inserted into a table as long as it runs."""
     row = identifier(dialect, ROW)
     *before, last = script.statements
     created = qualified_name(dialect, script.header["schema"], script.header["view"])
-    match script.header["form"]:
-        case "expression":
-            for statement in before:
-                database.execute(statement)
-            return database.fetch(f"SELECT {row} AS {row}, {last} FROM {table}")  # noqa: S608 - quoted
-        case "select" | "dbt":
-            for statement in before:
-                database.execute(statement)
-            return database.fetch(last.replace("gbfl_dbt_source", table))
-        case "view" | "table" as kind:
-            for statement in (*before, last):
-                database.execute(statement)
-            try:
-                names = ", ".join(identifier(dialect, name) for name in (*_leading(script), *_names(script)))
-                return database.fetch(f"SELECT {names} FROM {created}")  # noqa: S608 - quoted
-            finally:
-                database.execute(f"DROP {kind.upper()} {created}")
-        case "macro":
-            return _from_functions(dialect, script, database, table)
-        case other:
-            raise BadInput(f"the header names an unknown form {other!r}")
+    with inserted as table:
+        match script.header["form"]:
+            case "expression":
+                for statement in before:
+                    database.execute(statement)
+                return database.fetch(f"SELECT {row} AS {row}, {last} FROM {table}")  # noqa: S608 - quoted
+            case "select" | "dbt":
+                for statement in before:
+                    database.execute(statement)
+                return database.fetch(last.replace("gbfl_dbt_source", table))
+            case "view" | "table" as kind:
+                for statement in (*before, last):
+                    database.execute(statement)
+                try:
+                    names = ", ".join(identifier(dialect, name) for name in (*_leading(script), *_names(script)))
+                    return database.fetch(f"SELECT {names} FROM {created}")  # noqa: S608 - quoted
+                finally:
+                    database.execute(f"DROP {kind.upper()} {created}")
+            case "macro":
+                return _from_functions(dialect, script, database, table)
+            case other:
+                raise BadInput(f"the header names an unknown form {other!r}")
 
 
 def _names(script: Script) -> list[str]:

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gbfl_compile.backends.sql.dialect import Dialect
-from gbfl_compile.backends.sql.spellings import Spelling
+from gbfl_compile.backends.sql.dialect import Dialect, Spelling
 from gbfl_compile.backends.sql.text import identifier
 from gbfl_compile.ir.kinds import EPOCH, EPOCH_TIME, MICROSECOND, is_missing
 from gbfl_compile.ir.nodes import Kind

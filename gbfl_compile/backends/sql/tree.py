@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from gbfl_compile.backends.sql.conditions import clause_fails, clause_holds
 from gbfl_compile.backends.sql.dialect import Dialect
 from gbfl_compile.backends.sql.options import Output
-from gbfl_compile.backends.sql.query import Item, Stage, item
-from gbfl_compile.backends.sql.text import identifier, label, literal, string
+from gbfl_compile.backends.sql.text import Item, Stage, identifier, item, label, literal, string
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.nodes import Leaf, Program, Tree
-from gbfl_compile.ir.reasons import leaf_reasons
-from gbfl_compile.ir.trees import deep_splits, leaf_numbers
+from gbfl_compile.ir.nodes import Leaf, Program, Tree, deep_splits, leaf_numbers
+from gbfl_compile.ir.text import leaf_reasons
 
 DEEP = 6
 """From this many nested CASEs on, the deeper side of a split continues the list of WHENs instead."""

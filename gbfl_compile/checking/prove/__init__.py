@@ -17,15 +17,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import assert_never
 
-from gbfl_compile.checking.prove.budget import Clock, OutOfTime, StepsWithin, clock_of
 from gbfl_compile.checking.prove.cells import Box, Cells, cells_of, row_in
 from gbfl_compile.checking.prove.findings import (
     Aspect,
+    Clock,
     Counterexample,
     Finding,
     NoDecision,
+    OutOfTime,
     Proof,
     ProvedEqual,
+    StepsWithin,
+    clock_of,
     differs,
 )
 from gbfl_compile.checking.prove.graph import Graph, Key, add_decision

@@ -2,10 +2,11 @@
 
 A certificate is JSON: what the artifact says (its reading, ranges of equal meaning merged), and a list of splits and
 boxes in the order of a walk. `{"cut": feature, "at": t}` is followed by all there is for `x < t`, then for `x >= t`;
-`{"missing": feature}` by all there is for the missing value, then for numbers. A box names the leaf of the program and
-the step of the artifact that all its rows end in. `certificate_verifier.py` checks it, with the standard library alone
-and no code of the prover. It carries the SHA-256 of each file of the artifact; that the reading is what those bytes
-say is for the reader to answer, not for the certificate.
+`{"missing": feature}` by all there is for the missing value, then for values; `{"text": feature, "in": [...]}` by all
+there is for these texts, then for every other text. Days and microseconds are cut like numbers. A box names the leaf of
+the program and the step of the artifact that all its rows end in. `certificate_verifier.py` checks it, with the
+standard library alone and no code of the prover. It carries the SHA-256 of each file of the artifact; that the reading
+is what those bytes say is for the reader to answer, not for the certificate.
 """
 
 from __future__ import annotations
@@ -18,18 +19,20 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, assert_never
 
 from gbfl_compile.checking.prove import BUDGET_SECONDS
-from gbfl_compile.checking.prove.budget import Clock, OutOfTime, clock_of
-from gbfl_compile.checking.prove.cells import Cells, cells_of, mask_of
-from gbfl_compile.checking.reading.from_program import as_reading
+from gbfl_compile.checking.prove.cells import Cells, cell_at, cells_of, mask_of
+from gbfl_compile.checking.prove.findings import Clock, OutOfTime, clock_of
+from gbfl_compile.checking.reading.from_program import align, as_reading, in_book
 from gbfl_compile.checking.reading.nodes import And, Ask, Condition, Not, Outcome, Reading, StepDecision, Test
 from gbfl_compile.checking.reading.nodes import Or as AnyOf
 from gbfl_compile.errors import BadInput, CannotRun
-from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.intervals import below
-from gbfl_compile.ir.kinds import require_numbers
+from gbfl_compile.ir.json import digest
+from gbfl_compile.ir.kinds import ANY_OTHER, Codebook, codebook
 from gbfl_compile.ir.nodes import Program
 
-FORM = 2
+FORM, FORM_KINDS = 2, 3
+"""The versions of the form: for numbers alone, and with texts."""
+
 MOST_BOXES = 100_000
 
 Box: TypeAlias = dict[int, int]
@@ -43,6 +46,19 @@ class Pair:
     cells: Cells
     source: StepDecision
     target: StepDecision
+    program: Program
+    book: Codebook
+    """The codes of both sides' texts."""
+
+    def is_text(self, feature: int) -> bool:
+        """Whether a feature has texts for values; true and false are texts too."""
+        return self.program.kind(feature) in ("category", "boolean")
+
+    def texts(self, feature: int, mask: int) -> tuple[list[str], bool]:
+        """The texts in some cells, or with True those that are not in them: any other text is."""
+        negated = bool(cell_at(self.cells, feature, ANY_OTHER) & mask)
+        listed = enumerate(self.book.texts[feature], start=1)
+        return [t for code, t in listed if bool(cell_at(self.cells, feature, float(code)) & mask) != negated], negated
 
 
 def certificate(
@@ -54,13 +70,17 @@ def certificate(
 
     A long rule list has no short one: it would need a box for each way past all of its rules.
     """
-    require_numbers(program, "a certificate")
-    source = as_reading(program)
+    reading = align(reading, program.features, program.classes, program.kinds)
+    book = codebook(program)
+    if program.kinds:
+        book = book.with_texts(reading.book)
+        reading = in_book(reading, program, book)
+    source = as_reading(program, book)
     if not isinstance(source.decision, StepDecision) or not isinstance(reading.decision, StepDecision):
         raise BadInput("a certificate is for a tree: the points of a rule set are proved by adding them up")
     if reading.dtype != "float64":
         raise BadInput("a certificate is for a float64 artifact: a float32 one is equal on float32 rows only")
-    pair = Pair(cells_of((source, reading)), source.decision, reading.decision)
+    pair = Pair(cells_of((source, reading)), source.decision, reading.decision, program, book)
     try:
         entries, pairs = _covering(pair, clock_of(budget_seconds))
     except OutOfTime:
@@ -69,11 +89,11 @@ def certificate(
     if "winner" not in claims:
         raise BadInput("the artifact is not the program: prove gives a row on which they differ")
     form = {
-        "form": FORM,
+        "form": FORM_KINDS if program.kinds else FORM,
         "program": digest(program),
         "artifact": {name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())},
         "claims": claims,
-        "reading": [_step_form(pair.cells, step) for step in reading.decision.steps],
+        "reading": [_step_form(pair, step) for step in reading.decision.steps],
         "boxes": entries,
     }
     return json.dumps(form, allow_nan=False) + "\n"
@@ -102,18 +122,26 @@ def _covering(pair: Pair, clock: Clock) -> tuple[list[Entry], set[tuple[Outcome,
             entries.append({"leaf": first.leaf, "step": b})
             continue
         feature, mask = a if not isinstance(a, int) else b  # type: ignore[misc]  # one of them is not sure
-        entry, parts = _split(pair.cells, box, feature, mask)
+        entry, parts = _split(pair, box, feature, mask)
         entries.append(entry)
         waiting += reversed(parts)
     return entries, pairs
 
 
-def _split(cells: Cells, box: Box, feature: int, mask: int) -> tuple[Entry, tuple[Box, Box]]:
+def _split(pair: Pair, box: Box, feature: int, mask: int) -> tuple[Entry, tuple[Box, Box]]:
     """The first split of a box that a test of these cells asks for."""
+    cells = pair.cells
     have = box.get(feature, cells.everything(feature))
     missing = cells.missing(feature)
     if have & missing:
         return {"missing": feature}, ({**box, feature: missing}, {**box, feature: have & ~missing})
+    if pair.is_text(feature):
+        within = have & mask
+        texts, negated = pair.texts(feature, within)
+        if negated:  # then the texts on the other side are finitely many
+            within = have & ~mask
+            texts, _ = pair.texts(feature, within)
+        return {"text": feature, "in": texts}, ({**box, feature: within}, {**box, feature: have & ~within})
     lowest = (have & -have).bit_length() - 1
     inside = have & mask if mask >> lowest & 1 else have & ~mask
     other = have & ~inside
@@ -153,10 +181,10 @@ def _answer(cells: Cells, condition: Condition, box: Box) -> bool | tuple[int, i
             assert_never(condition)
 
 
-def _step_form(cells: Cells, step: Ask | Outcome) -> Entry:
+def _step_form(pair: Pair, step: Ask | Outcome) -> Entry:
     match step:
         case Ask(condition, then, otherwise):
-            return {"if": _condition_form(cells, condition), "then": then, "otherwise": otherwise}
+            return {"if": _condition_form(pair, condition), "then": then, "otherwise": otherwise}
         case Outcome(winner, probabilities, leaf):
             listed = None if probabilities is None else [p.hex() for p in probabilities]
             return {"winner": winner, "probabilities": listed, "leaf": leaf}
@@ -164,18 +192,24 @@ def _step_form(cells: Cells, step: Ask | Outcome) -> Entry:
             assert_never(step)
 
 
-def _condition_form(cells: Cells, condition: Condition) -> Entry:
+def _condition_form(pair: Pair, condition: Condition) -> Entry:
+    cells = pair.cells
     match condition:
+        case Test(feature) if pair.is_text(feature):
+            mask = mask_of(cells, condition)
+            texts, negated = pair.texts(feature, mask)
+            missing = bool(mask & cells.missing(feature))
+            return {"feature": feature, "texts": texts, "negated": negated, "missing": missing}
         case Test(feature):
             mask = mask_of(cells, condition)
             ranges = [[least.hex(), most.hex()] for least, most in _ranges(cells, feature, mask)]
             return {"feature": feature, "in": ranges, "missing": bool(mask & cells.missing(feature))}
         case And(parts):
-            return {"all": [_condition_form(cells, part) for part in parts]}
+            return {"all": [_condition_form(pair, part) for part in parts]}
         case AnyOf(parts):
-            return {"any": [_condition_form(cells, part) for part in parts]}
+            return {"any": [_condition_form(pair, part) for part in parts]}
         case Not(part):
-            return {"not": _condition_form(cells, part)}
+            return {"not": _condition_form(pair, part)}
         case _:
             assert_never(condition)
 

@@ -14,14 +14,16 @@ from pathlib import Path
 from typing import Any
 
 Form = dict[str, Any]
-Box = dict[int, tuple[float, float, bool]]
-
+Range = tuple[float, float, bool]  # the least and the most number, and whether the value may be missing
+Texts = tuple[frozenset[str], bool, bool]  # these texts, or with True all others; whether the value may be missing
+Box = dict[int, Any]  # feature -> its Range, or its Texts where its values are texts; without an entry it is anything
 
 LARGEST = 256 * 2**20  # bytes of a file
 MOST_ASKED = 2_000  # features of one box: each split copies its box
-FORM = 2  # of the certificate
-DIGEST_FORM = 1  # of what a program's digest covers
-ENTRIES = ({"cut", "at"}, {"missing"}, {"leaf", "step"})
+FORM, FORM_KINDS = 2, 3  # of the certificate, the second where features have kinds
+DIGEST_FORM, DIGEST_FORM_KINDS = 1, 2  # of what a program's digest covers
+ENTRIES = ({"cut", "at"}, {"text", "in"}, {"missing"}, {"leaf", "step"})
+LIMITS = {"date": (-719162.0, 2932896.0), "timestamp": (-(2.0**53), 2.0**53)}  # the first and the last that there is
 
 
 def parse(content: bytes) -> Any:
@@ -37,8 +39,9 @@ def parse(content: bytes) -> Any:
 def verify(program: Form, certificate: Form, artifact: Path | None = None) -> int:
     """Return how many boxes were checked; a ValueError says what is wrong."""
     try:
-        if certificate["form"] != FORM:
-            raise ValueError(f"a certificate of form {certificate['form']}, this verifies form {FORM}")
+        form = FORM_KINDS if "kinds" in program else FORM
+        if certificate["form"] != form:
+            raise ValueError(f"a certificate of form {certificate['form']}, this program needs form {form}")
         if artifact is not None:
             _check_files(certificate["artifact"], artifact)
         return _check_boxes(program, certificate)
@@ -61,8 +64,8 @@ def _check_files(covered: dict[str, str], artifact: Path) -> None:
 
 def _digest(program: Form) -> str:
     """Compute what the program is called: the SHA-256 of its features, classes, clauses and nodes."""
-    form = {
-        "form": DIGEST_FORM,
+    kinds = {"form": DIGEST_FORM_KINDS, "kinds": program["kinds"]} if "kinds" in program else {"form": DIGEST_FORM}
+    form = kinds | {
         "features": program["features"],
         "classes": [[type(label).__name__, label] for label in program["classes"]],
         "clauses": [sorted(_meaning(atom) for atom in clause) for clause in program["clauses"]],
@@ -81,6 +84,8 @@ def _digest(program: Form) -> str:
 
 
 def _meaning(atom: Form) -> list[Any]:
+    if "values" in atom:
+        return [atom["feature"], "not in" if atom["negated"] else "in", atom["values"], atom["if_missing"]]
     lo = hi = None
     if "lo" in atom:
         lo = [">=" if atom["closed"] in ("left", "both") else ">", float.fromhex(atom["lo"]["hex"]).hex()]
@@ -95,20 +100,15 @@ def _check_boxes(program: Form, certificate: Form) -> int:
     if certificate["program"] != program["digest"] or "winner" not in certificate["claims"]:
         raise ValueError("the certificate is about another program, or claims nothing")
     source, target, boxes = _program_steps(program), certificate["reading"], 0
-    waiting: list[Box] = [{}]  # feature -> (least, most, may be missing)
+    kinds = program.get("kinds", ["number"] * len(program["features"]))
+    _check_conditions(target, kinds)
+    waiting: list[Box] = [{}]
     for entry in certificate["boxes"]:
         box = waiting.pop() if waiting else None
         if box is None or len(box) > MOST_ASKED or set(entry) not in ENTRIES:
             raise ValueError("there are boxes too many, one of too many features, or an entry that is none")
-        least, most, missing = box.get(entry.get("cut", entry.get("missing")), (-math.inf, math.inf, True))
-        if "missing" in entry:
-            waiting += [box | {entry["missing"]: (least, most, False)}, box | {entry["missing"]: (1.0, 0.0, True)}]
-        elif "cut" in entry:
-            at = float.fromhex(entry["at"])
-            if missing or not least < at <= most:
-                raise ValueError(f"a split at {at} of values from {least} to {most} (missing: {missing})")
-            below = math.nextafter(at, -math.inf)
-            waiting += [box | {entry["cut"]: (at, most, False)}, box | {entry["cut"]: (least, below, False)}]
+        if "step" not in entry:
+            waiting += _parts(entry, box, kinds)
         else:
             a, b = source[_end(source, box)], target[_end(target, box)]
             if a["leaf"] != entry["leaf"] or _end(target, box) != entry["step"]:
@@ -119,6 +119,45 @@ def _check_boxes(program: Form, certificate: Form) -> int:
     if waiting:
         raise ValueError("there are boxes missing")
     return boxes
+
+
+def _is_text(kind: str) -> bool:
+    return kind in ("category", "boolean")
+
+
+def _check_conditions(steps: list[Form], kinds: list[str]) -> None:
+    """Check that every test asks for texts where the feature has texts, and for a range where it has none."""
+    waiting = [step["if"] for step in steps if "if" in step]
+    while waiting:
+        condition = waiting.pop()
+        waiting += [condition["not"]] if "not" in condition else condition.get("all", condition.get("any", []))
+        if "feature" in condition and ("texts" in condition) != _is_text(kinds[condition["feature"]]):
+            raise ValueError("a test that does not fit the kind of its feature")
+
+
+def _parts(entry: Form, box: Box, kinds: list[str]) -> list[Box]:
+    """Cut a box in two, the part to be walked first last: together they are the box."""
+    feature = next(entry[key] for key in ("cut", "text", "missing") if key in entry)
+    if type(feature) is not int or not 0 <= feature < len(kinds):
+        raise ValueError(f"a split of the feature {feature!r}")
+    if _is_text(kinds[feature]):
+        texts, negated, missing = box.get(feature, (frozenset(), True, True))
+        if "missing" in entry:
+            return [box | {feature: (texts, negated, False)}, box | {feature: (frozenset(), False, True)}]
+        if missing or "text" not in entry:
+            raise ValueError(f"a split of feature {feature} that leaves out its missing value, or is none of texts")
+        listed = frozenset(entry["in"])
+        within = listed - texts if negated else listed & texts
+        others = (texts | listed, True, False) if negated else (texts - listed, False, False)
+        return [box | {feature: others}, box | {feature: (within, False, False)}]
+    least, most, missing = box.get(feature, (-math.inf, math.inf, True))
+    if "missing" in entry:
+        return [box | {feature: (least, most, False)}, box | {feature: (1.0, 0.0, True)}]
+    at = float.fromhex(entry["at"])
+    if missing or not least < at <= most:
+        raise ValueError(f"a split at {at} of values from {least} to {most} (missing: {missing})")
+    below = math.nextafter(at, -math.inf)
+    return [box | {feature: (at, most, False)}, box | {feature: (least, below, False)}]
 
 
 def _end(steps: list[Form], box: Box) -> int:
@@ -142,6 +181,8 @@ def _answers(condition: Form, box: Box) -> set[bool]:
         if {settles} in parts:
             return {settles}
         return {settles, not settles} if any(len(answers) > 1 for answers in parts) else {not settles}
+    if "texts" in condition:
+        return _text_answers(condition, box.get(condition["feature"], (frozenset(), True, True)))
     least, most, missing = box.get(condition["feature"], (-math.inf, math.inf, True))
     answers = {condition["missing"]} if missing else set()
     ranges = [(float.fromhex(first), float.fromhex(last)) for first, last in condition["in"]]
@@ -152,8 +193,23 @@ def _answers(condition: Form, box: Box) -> set[bool]:
     return answers
 
 
+def _text_answers(condition: Form, box: Texts) -> set[bool]:
+    """Say whether a text of the box is among those of the test, and whether one is not."""
+    (texts, negated, missing), listed = box, frozenset(condition["texts"])
+    if negated:  # of the texts that are not in the box's list, some are in no list at all
+        inside, outside = bool(listed - texts), True
+    else:
+        inside, outside = bool(texts & listed), bool(texts - listed)
+    if condition["negated"]:
+        inside, outside = outside, inside
+    return (
+        ({True} if inside else set()) | ({False} if outside else set()) | ({condition["missing"]} if missing else set())
+    )
+
+
 def _program_steps(program: Form) -> list[Form]:
-    conditions = [{"all": [_interval(atom) for atom in clause]} for clause in program["clauses"]]
+    kinds = program.get("kinds", ["number"] * len(program["features"]))
+    conditions = [{"all": [_test(atom, kinds[atom["feature"]]) for atom in clause]} for clause in program["clauses"]]
     steps, leaves = [], 0
     for node in program["decision"]["nodes"]:
         if "clause" in node:
@@ -167,7 +223,10 @@ def _program_steps(program: Form) -> list[Form]:
     return steps
 
 
-def _interval(atom: Form) -> Form:
+def _test(atom: Form, kind: str) -> Form:
+    feature, missing = atom["feature"], atom["if_missing"]
+    if _is_text(kind):
+        return {"feature": feature, "texts": atom["values"], "negated": atom["negated"], "missing": missing}
     least, most = -math.inf, math.inf
     if "lo" in atom:
         least = float.fromhex(atom["lo"]["hex"])
@@ -175,7 +234,18 @@ def _interval(atom: Form) -> Form:
     if "hi" in atom:
         most = float.fromhex(atom["hi"]["hex"])
         most = most if atom["closed"] in ("right", "both") else math.nextafter(most, -math.inf)
-    return {"feature": atom["feature"], "in": [[least.hex(), most.hex()]], "missing": atom["if_missing"]}
+    if kind != "number":
+        least, most = _whole(least, most, *LIMITS[kind])
+    ranges = [[least.hex(), most.hex()]] if least <= most else []
+    return {"feature": feature, "in": ranges, "missing": missing}
+
+
+def _whole(least: float, most: float, first: float, last: float) -> tuple[float, float]:
+    """Give a range of days the numbers they own: each those up to the next day, the first and the last all beyond."""
+    if least > last or most < first:
+        return 1.0, 0.0
+    beyond = math.inf if most >= last else math.nextafter(math.floor(most) + 1.0, -math.inf)
+    return -math.inf if least <= first else float(math.ceil(least)), beyond
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from gbfl_compile.checking.prove.budget import Budget
 from gbfl_compile.checking.prove.cells import Atoms, Cells, join, mask_of
+from gbfl_compile.checking.prove.findings import Budget
 from gbfl_compile.checking.reading.nodes import And, Ask, Condition, Not, Or, Outcome, StepDecision, Test
 
 Key: TypeAlias = Hashable

@@ -15,9 +15,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gbfl_compile.checking.prove.boxes import possible_winners
-from gbfl_compile.checking.prove.budget import Budget
-from gbfl_compile.checking.prove.cells import Atoms, Cells
+from gbfl_compile.checking.prove.cells import Atoms, Cells, possible_winners
+from gbfl_compile.checking.prove.findings import Budget
 from gbfl_compile.checking.prove.graph import Graph, Step
 from gbfl_compile.checking.prove.points import Points, Sum
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from gbfl_compile.checking.prove.budget import Budget
 from gbfl_compile.checking.prove.cells import Atoms, Cells, join
+from gbfl_compile.checking.prove.findings import Budget
 from gbfl_compile.checking.prove.graph import is_or, take_apart
 from gbfl_compile.checking.reading.nodes import Condition, PointDecision
 from gbfl_compile.ir.nodes import Band

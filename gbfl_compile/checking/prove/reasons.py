@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from gbfl_compile.checking.prove import BUDGET_SECONDS, prove
-from gbfl_compile.checking.prove.budget import OutOfTime, clock_of
 from gbfl_compile.checking.prove.cells import cells_of, row_in
-from gbfl_compile.checking.prove.findings import Counterexample, Finding, NoDecision, ProvedEqual
+from gbfl_compile.checking.prove.findings import Counterexample, Finding, NoDecision, OutOfTime, ProvedEqual, clock_of
 from gbfl_compile.checking.prove.graph import Graph, add_decision, take_apart
 from gbfl_compile.checking.prove.trees import find_difference
 from gbfl_compile.checking.reading.conditions import same_parts
@@ -21,10 +20,8 @@ from gbfl_compile.checking.reading.from_program import as_reading, condition_of,
 from gbfl_compile.checking.reading.nodes import Ask, Condition, Outcome, PointDecision, Reading, StepDecision
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.kinds import Codebook, codebook, decode_rows
-from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Split, Tree
-from gbfl_compile.ir.reasons import leaf_reasons, reasons_of, rule_reasons
-from gbfl_compile.ir.text import clause_text
-from gbfl_compile.ir.trees import leaf_numbers, paths
+from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Split, Tree, leaf_numbers, paths
+from gbfl_compile.ir.text import clause_text, leaf_reasons, reasons_of, rule_reasons
 
 HOLDS, FAILS = True, False
 

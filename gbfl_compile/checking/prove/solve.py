@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from gbfl_compile.checking.prove.budget import Budget
 from gbfl_compile.checking.prove.cells import Atoms, Box, Cells, mask_of
+from gbfl_compile.checking.prove.findings import Budget
 from gbfl_compile.checking.reading.from_program import test_of
 from gbfl_compile.ir.kinds import Codebook
 from gbfl_compile.ir.nodes import Clause, Program, Split, Tree

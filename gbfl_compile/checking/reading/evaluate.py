@@ -116,17 +116,21 @@ Bits = NDArray[np.bool_]
 
 def reading_labels(reading: Reading, rows: Matrix) -> NDArray[np.object_]:
     """The label of each row, as the artifact that was read would give it."""
+    return label_array(reading.classes)[reading_winners(reading, rows)]
+
+
+def reading_winners(reading: Reading, rows: Matrix) -> NDArray[np.int64]:
+    """The number of each row's class."""
     if reading.dtype == "float32":
         with np.errstate(over="ignore"):  # a double beyond float32 is infinite there
             rows = rows.astype(np.float32).astype(np.float64)
     match reading.decision:
         case StepDecision():
-            winners = _step_winners(reading.decision, rows)
+            return _step_winners(reading.decision, rows)
         case PointDecision():
-            winners = _point_winners(reading.decision, rows)
+            return _point_winners(reading.decision, rows)
         case _:
             assert_never(reading.decision)
-    return label_array(reading.classes)[winners]
 
 
 def _holds(condition: Condition, rows: Matrix) -> Bits:

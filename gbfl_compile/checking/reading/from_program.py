@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -19,21 +19,21 @@ from gbfl_compile.checking.reading.nodes import (
     Test,
 )
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.intervals import Texts, code_values, tested_values, whole_values
+from gbfl_compile.ir.intervals import Texts, clause_values, code_values, tested_values, whole_values
+from gbfl_compile.ir.json import digest
 from gbfl_compile.ir.kinds import Codebook, codebook
-from gbfl_compile.ir.nodes import Atom, Clause, Kind, Label, Leaf, Program, Scorecard, Split, Tree
-from gbfl_compile.ir.trees import leaf_numbers
+from gbfl_compile.ir.nodes import Atom, Clause, Kind, Label, Leaf, Program, Scorecard, Split, Tree, leaf_numbers
 
 
 def as_reading(program: Program, book: Codebook | None = None) -> Reading:
     """The program in the form of a reading: each split a step, each leaf an outcome; texts by the codes of `book`."""
     book = codebook(program) if book is None else book
+    asked_values = clause_values(program, book)
+    conditions = [And(tuple(Test(feature, values) for feature, values in clause)) for clause in asked_values]
     match program.decision:
         case Tree():
-            decision: StepDecision | PointDecision = StepDecision(tuple(_steps(program, program.decision, book)))
+            decision: StepDecision | PointDecision = StepDecision(tuple(_steps(program.decision, conditions)))
         case Scorecard(bias, points, scale, bands):
-            conditions = (condition_of(program, clause, book) for clause in program.clauses)
             terms = tuple(zip(conditions, points, strict=True))
             decision = PointDecision(bias, terms, None if bands else scale, bands=bands)
         case _:
@@ -50,13 +50,13 @@ def as_reading(program: Program, book: Codebook | None = None) -> Reading:
     )
 
 
-def _steps(program: Program, tree: Tree, book: Codebook) -> list[Ask | Outcome]:
+def _steps(tree: Tree, conditions: Sequence[And]) -> list[Ask | Outcome]:
     numbers = leaf_numbers(tree)
     steps: list[Ask | Outcome] = []
     for index, node in enumerate(tree.nodes):
         match node:
             case Split(clause, then, otherwise):
-                steps.append(Ask(condition_of(program, program.clauses[clause], book), then, otherwise))
+                steps.append(Ask(conditions[clause], then, otherwise))
             case Leaf(probabilities):
                 steps.append(Outcome(node.winner, probabilities, numbers[index]))
             case _:

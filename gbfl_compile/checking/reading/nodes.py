@@ -4,10 +4,17 @@ It is wider than a rule program, because deployed rules get edited by hand: cond
 not over tests of one feature each, and steps may be shared. What a reader cannot put into this form it refuses.
 
     Reading(features, classes, Decided((Ask(Test(0, AT_LEAST_ONE), 1, 2), Outcome(1), Outcome(0))))
+
+How much work one artifact may cause is limited: a text of a few lines can mean a condition of any length.
+`b = a and (a or c)`, once more for each letter, doubles in length with every line. Code that walks over
+conditions or graphs pays for each step; an artifact that costs more than any of ours ever did is refused.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -146,3 +153,27 @@ class Unread(Exception):
 
     def __init__(self, message: str = "") -> None:
         super().__init__(in_short(message))
+
+
+MOST_STEPS = 20_000_000
+
+_left: ContextVar[list[int] | None] = ContextVar("steps left", default=None)
+
+
+@contextmanager
+def limit_work(steps: int = MOST_STEPS) -> Iterator[None]:
+    """Within this, at most `steps` steps may be paid for."""
+    token = _left.set([steps])
+    try:
+        yield
+    finally:
+        _left.reset(token)
+
+
+def pay(steps: int) -> None:
+    """Count steps; past the limit the artifact is refused."""
+    left = _left.get()
+    if left is not None:
+        left[0] -= steps
+        if left[0] < 0:
+            raise Unread("it means a condition too long to be followed")

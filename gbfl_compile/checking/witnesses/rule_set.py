@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gbfl_compile.checking.prove.boxes import INT64_SAFE
-from gbfl_compile.checking.prove.budget import OutOfTime, Steps
-from gbfl_compile.checking.prove.cells import Atoms, Cells, cell_at, join
+from gbfl_compile.checking.prove.cells import INT64_SAFE, Atoms, Cells, cell_at, join
+from gbfl_compile.checking.prove.findings import OutOfTime, Steps
 from gbfl_compile.checking.prove.labels import EXACT_IN_DOUBLES, Adder, Column, column_of, find_other_label
 from gbfl_compile.checking.prove.points import won_by
 from gbfl_compile.checking.prove.solve import atoms_of

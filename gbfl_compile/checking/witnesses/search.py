@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import assert_never
 
-from gbfl_compile.checking.prove.budget import OutOfTime, Steps
 from gbfl_compile.checking.prove.cells import Atoms, Cells, Dtype, after, before, cell_at, ends_of, value_in
+from gbfl_compile.checking.prove.findings import OutOfTime, Steps
 from gbfl_compile.checking.prove.graph import Graph, add_steps, end_node
 from gbfl_compile.checking.prove.solve import Way, atoms_of, failing, holding, narrow_box, solve, way_to
 from gbfl_compile.checking.prove.trees import find_difference_within
@@ -23,8 +23,7 @@ from gbfl_compile.checking.reading.from_program import as_reading
 from gbfl_compile.checking.reading.nodes import StepDecision
 from gbfl_compile.ir.intervals import values_of
 from gbfl_compile.ir.kinds import Codebook, codebook
-from gbfl_compile.ir.nodes import Atom, Interval, Leaf, OneOf, Program, Split, Tree
-from gbfl_compile.ir.trees import paths
+from gbfl_compile.ir.nodes import Atom, Interval, Leaf, OneOf, Program, Split, Tree, paths
 
 STEPS_TO_GET_THERE = 2_000
 STEPS_TO_SHOW = 100

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
-from gbfl_compile.ir.columns import Columns
+from gbfl_compile.ir.kinds import Columns
 from gbfl_compile.tables.palettes import Palette, as_table, other_forms
 
 Matrix: TypeAlias = NDArray[np.float64]

@@ -20,10 +20,12 @@ from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
 from gbfl_compile.files.atomic import read_whole, refuse_bomb
+from gbfl_compile.files.formats import A_BLACK_BOX, wrong_file
+from gbfl_compile.version import install_command
 
 if TYPE_CHECKING:
     from gbfl_compile.ir.batch import Matrix
-    from gbfl_compile.ir.columns import Columns
+    from gbfl_compile.ir.kinds import Columns
     from gbfl_compile.tables.palettes import Palette
 
 Kind = Literal["mlp", "gbm", "forest"]
@@ -113,9 +115,8 @@ def load_black_box(
     module, colon, attribute = source.partition(":")
     if colon and module and attribute and "/" not in source and "\\" not in source:
         return LoadedBlackBox(_import_attribute(module, attribute), "module", source)
-    raise BadInput(
-        f"--black-box {source}: give a file that ends in .onnx, .skops or {', '.join(PICKLES)}, or module:callable"
-    )
+    usual = f"give a file that ends in .onnx, .skops or {', '.join(PICKLES)}, or module:callable"
+    raise BadInput(f"--black-box {source}: {wrong_file(path, A_BLACK_BOX) or usual}")
 
 
 def train(kind: Kind, x: Any, y: Any, seed: int, columns: Columns | None = None) -> LoadedBlackBox:
@@ -124,7 +125,7 @@ def train(kind: Kind, x: Any, y: Any, seed: int, columns: Columns | None = None)
 
     with threadpool_limits(1):
         if columns is not None:
-            from gbfl_compile.learning.black_box.on_codes import train_on_codes
+            from gbfl_compile.learning.tables import train_on_codes
 
             return LoadedBlackBox(train_on_codes(kind, x, y, columns, seed), kind, takes_codes=True)
         return LoadedBlackBox(_fit(kind, x, y, seed), kind)
@@ -157,7 +158,7 @@ def _open_skops(path: Path, trusted_types: Sequence[str]) -> Any:
     try:
         skops_io = importlib.import_module("skops.io")
     except ImportError:
-        raise CannotRun(f"{path}: needs skops: pip install 'gbfl-compile[skops]'") from None
+        raise CannotRun(f"{path}: needs skops: {install_command('skops')}") from None
     content = read_whole(path)
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:

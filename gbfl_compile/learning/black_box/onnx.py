@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.tables.kinds import text_of
+from gbfl_compile.version import install_command
 
 NUMBERS = {
     "tensor(float)": np.float32,
@@ -91,7 +92,7 @@ def _session(file: OnnxFile) -> Any:
     try:
         import onnxruntime
     except ImportError:
-        raise CannotRun(f"{file.path}: needs ONNX Runtime: pip install 'gbfl-compile[onnx]'") from None
+        raise CannotRun(f"{file.path}: needs ONNX Runtime: {install_command('onnx')}") from None
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = 1  # more threads could change a bit; `--jobs` uses more processors

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -104,24 +104,23 @@ def _identify(explainer: Any) -> str:
     return text
 
 
-def claim_folder(folder: Path, work: dict[str, Any]) -> None:
-    """Make the folder this work's own, or see that it already is."""
-    file = folder / "about.json"
-    if not file.exists():
-        if folder.exists() and (not folder.is_dir() or not all(_is_unfinished_note(path) for path in folder.iterdir())):
-            raise BadInput(f"{folder}: is not a folder of explained rows: give an empty folder or a new one")
-        write_whole(file, json.dumps(work, indent=1).encode())
-        return
-    try:
-        earlier = json.loads(file.read_text(encoding="utf-8"))
-        answers = np.array(earlier["answers"], dtype=np.float64)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadInput(f"{file}: cannot be read as the description of explained rows: {error}") from None
-    for difference in _differences(earlier, work, answers):
-        raise BadInput(
-            f"{folder}: holds explanations of {difference}: remove it to begin anew, or name another folder "
-            "(--checkpoint)"
-        )
+def claim_folder(folder: Path, work: dict[str, Any]) -> Path:
+    """Where this work is kept: in `folder`, or beside other work in a folder below it.
+
+    Another black box, other rows or settings neither stop this work nor are mixed up with it: a run that failed
+    never blocks the next.
+    """
+    for number in count(1):
+        home = folder if number == 1 else folder / f"other-{number}"
+        note = home / "about.json"
+        if not note.exists():
+            if home.exists() and (not home.is_dir() or not all(_is_unfinished_note(path) for path in home.iterdir())):
+                raise BadInput(f"{home}: is not a folder of explained rows: give an empty folder or a new one")
+            write_whole(note, json.dumps(work, indent=1).encode())
+            return home
+        if _is_same_work(note, work):
+            return home
+    raise AssertionError  # numbers do not end
 
 
 def _is_unfinished_note(file: Path) -> bool:
@@ -129,16 +128,16 @@ def _is_unfinished_note(file: Path) -> bool:
     return file.name.startswith(".about.json.") and file.suffix == ".json"
 
 
-def _differences(earlier: dict[str, Any], work: dict[str, Any], answers: Matrix) -> Iterator[str]:
-    for key, what in (("rows", "other rows"), ("domain", "another domain")):
-        if earlier.get(key) != work[key]:
-            yield what
-    for key in ("explainer", "unit_rows"):
-        if earlier.get(key) != work[key]:
-            yield f"{key} {earlier.get(key)}, and this call has {work[key]}"
-    answers_now = np.array(work["answers"], dtype=np.float64)
-    if answers_now.shape != answers.shape or (np.abs(answers_now - answers) > SAME_ANSWER).any():
-        yield "a black box that gives other answers"
+def _is_same_work(note: Path, work: dict[str, Any]) -> bool:
+    """Whether a folder's note describes this work. One that cannot be read describes some other."""
+    try:
+        earlier = json.loads(note.read_text(encoding="utf-8"))
+        answers = np.array(earlier["answers"], dtype=np.float64)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    now = np.array(work["answers"], dtype=np.float64)
+    same_answers = now.shape == answers.shape and bool((np.abs(now - answers) <= SAME_ANSWER).all())
+    return same_answers and all(earlier.get(key) == work[key] for key in work if key != "answers")
 
 
 def _file(folder: Path, unit: Unit) -> Path:

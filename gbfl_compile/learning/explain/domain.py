@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.columns import Columns
+from gbfl_compile.ir.kinds import Columns
 from gbfl_compile.learning.black_box.ask import Ints, Matrix
 from gbfl_compile.learning.explain.table_values import TableValues, base_row, known_values
 

@@ -15,11 +15,12 @@ from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files.atomic import whole_file
 from gbfl_compile.files.npz import read_arrays
 from gbfl_compile.learning.black_box.ask import BlackBox, Bools, Ints, Matrix
+from gbfl_compile.learning.consistency import Triplets
 from gbfl_compile.learning.explain.domain import Domain as Domain
 from gbfl_compile.learning.explain.domain import domain_of as domain_of
 from gbfl_compile.learning.explain.domain import infer_kinds as infer_kinds
 from gbfl_compile.learning.explain.domain import table_domain as table_domain
-from gbfl_compile.learning.explain.triplets import Triplets
+from gbfl_compile.version import install_command
 
 FORMAT = "gbfl explanations 1"
 
@@ -113,7 +114,7 @@ def _pyarrow() -> tuple[Any, Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError:
-        raise CannotRun("Parquet needs pyarrow: pip install 'gbfl-compile[parquet]', or save as .npz") from None
+        raise CannotRun(f"Parquet needs pyarrow: {install_command('parquet')}; or save as .npz") from None
     return pyarrow, pyarrow.parquet
 
 

@@ -81,7 +81,7 @@ def explain_in_units(
     called for each finished unit.
 
     A `folder` keeps units as they are finished, with a description of the rows, the domain, the explainer with its
-    settings, and the black box's answers to a few rows; units of anything else are refused. The same call, with any
+    settings, and the black box's answers to a few rows; units of anything else are kept apart. The same call, with any
     number of workers, continues with what is missing. An explainer is recognised by its function and settings, as in
     `partial(explain_greedily, settings=Greedy(kappa=0.3))`; a lambda or an object needs a `name` that changes when
     it does.
@@ -91,7 +91,7 @@ def explain_in_units(
         raise BadInput(f"unit_rows {size} is not a positive number of rows")
     home = None if folder is None else Path(folder)
     if home is not None:
-        checkpoints.claim_folder(home, checkpoints.describe_work(explainer, black_box, x, domain, size, name))
+        home = checkpoints.claim_folder(home, checkpoints.describe_work(explainer, black_box, x, domain, size, name))
     units, collection, spent = units_of(len(x), size), _Collection(x, {}), dict[Unit, int]()
 
     def add(unit: Unit, explanations: Explanations) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gbfl_compile.ir.columns import Columns
+from gbfl_compile.ir.kinds import Columns
 from gbfl_compile.ir.nodes import Kind
 from gbfl_compile.learning.black_box.ask import Bools, Matrix
 

@@ -15,8 +15,7 @@ from itertools import chain
 
 import numpy as np
 
-from gbfl_compile.ir.nodes import Clause, Leaf, Split
-from gbfl_compile.ir.trees import preorder
+from gbfl_compile.ir.nodes import Clause, Leaf, Split, preorder
 from gbfl_compile.learning.black_box.ask import Bools, Ints, Matrix
 from gbfl_compile.learning.heads.box_search import SearchSettings
 from gbfl_compile.learning.heads.grids import (

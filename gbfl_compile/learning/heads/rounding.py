@@ -12,8 +12,7 @@ from typing import Literal, assert_never
 import numpy as np
 
 from gbfl_compile.ir.batch import clause_column
-from gbfl_compile.ir.columns import Columns
-from gbfl_compile.ir.kinds import Codebook
+from gbfl_compile.ir.kinds import Codebook, Columns
 from gbfl_compile.ir.nodes import Clause, Decision, Interval, Leaf, Scorecard, Tree
 from gbfl_compile.learning.black_box.ask import Bools, Ints, Matrix
 from gbfl_compile.learning.heads.points import Head, Triplets

@@ -14,8 +14,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gbfl_compile.ir.columns import Columns
-from gbfl_compile.ir.kinds import DAY
+from gbfl_compile.ir.kinds import DAY, Columns
 from gbfl_compile.ir.nodes import TRUE, Atom, Clause, Interval
 from gbfl_compile.learning.black_box.ask import Bools, Ints, Matrix
 from gbfl_compile.learning.explain.explanations import Explanations

@@ -51,11 +51,11 @@ def test_tamperings_that_change_no_label_are_those_that_are_said_to(kind):
 @pytest.mark.parametrize("cases", [BY_LABELS, BY_EVERYTHING], ids=["labels", "everything"])
 def test_the_right_place_is_named_in_nine_of_ten_tamperings(cases, kind, rows):
     approved, tampered = cases[kind]
-    asked = ROWS[rows](approved)
+    rows_asked = ROWS[rows](approved)
     answers = labels_of if cases is BY_LABELS else answers_of
     named = []
     for name, program, words in tampered:
-        found = explain(approved, asked, answers(program, asked))
+        found = explain(approved, rows_asked, answers(program, rows_asked))
         named.append((name, found is not None and any(words in change.text() for change in found.changes("them"))))
     assert sum(ok for _, ok in named) >= NAMED_AT_LEAST * len(named), [name for name, ok in named if not ok]
 
@@ -65,10 +65,10 @@ def test_what_is_told_really_gives_the_answers_that_were_heard(kind):
     approved, cases = BY_EVERYTHING[kind]
     rows = rows_with_boundaries(approved)
     for name, program, _ in cases:
-        heard = answers_of(program, rows)
-        found = explain(approved, rows, heard)
+        answers = answers_of(program, rows)
+        found = explain(approved, rows, answers)
         assert found is not None, name
-        assert not differs_at(approved, answers_of(found.slip.program, rows), heard).any(), name
+        assert not differs_at(approved, answers_of(found.slip.program, rows), answers).any(), name
 
 
 def test_an_explanation_is_called_inferred_and_says_what_rows_leave_open():
@@ -99,10 +99,10 @@ def test_answers_that_no_one_slip_explains_are_not_explained():
 @given(programs_with_rows(), programs_with_rows())
 def test_any_two_programs_get_an_answer_and_no_error(one, two):
     rows = witnesses(one[0])
-    heard = RowAnswers(np.resize(class_numbers(two[0], witnesses(two[0])), len(rows)))
-    found = explain(one[0], rows, heard)
+    answers = RowAnswers(np.resize(class_numbers(two[0], witnesses(two[0])), len(rows)))
+    found = explain(one[0], rows, answers)
     if found is not None:
-        assert (answers_of(found.slip.program, rows).classes == heard.classes).all()
+        assert (answers_of(found.slip.program, rows).classes == answers.classes).all()
         assert all(change.approved != change.deployed for change in found.slip.changes)
 
 
@@ -126,7 +126,7 @@ def test_a_fitted_interval_has_what_is_wanted_and_nothing_unwanted(drawn):
 
     column = np.array([value for value, _ in drawn])
     wanted, unwanted = (np.array([how == word for _, how in drawn]) for word in ("in", "out"))
-    found = clause.fit_interval(Interval(0, 0.1, 50.0), column, wanted, unwanted)
+    found = clause.fit_atom(Interval(0, 0.1, 50.0), column, wanted, unwanted)
     if found is not None:
         holds = atom_column(found.atom, column)
         assert holds[wanted].all()

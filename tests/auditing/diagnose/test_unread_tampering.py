@@ -128,16 +128,16 @@ class Handler(BaseHTTPRequestHandler):
         every = BY_LABELS if tells == "labels" else BY_EVERYTHING
         program = all_of(every[kind.replace("-", " ")])[int(place)]
         answers = evaluate_many(program, rows)
-        given = {"labels": answers.labels.tolist()}
+        form = {"labels": answers.labels.tolist()}
         if tells != "labels":
-            given["probabilities"] = answers.probabilities.tolist()
+            form["probabilities"] = answers.probabilities.tolist()
         if tells == "scores" and answers.scores is not None:
-            given["scores"] = answers.scores.tolist()
+            form["scores"] = answers.scores.tolist()
         if tells == "probabilities":
-            del given["labels"]
+            del form["labels"]
         self.send_response(200)
         self.end_headers()
-        self.wfile.write(json.dumps(given).encode())
+        self.wfile.write(json.dumps(form).encode())
 
     def log_message(self, *_):
         pass

@@ -6,8 +6,7 @@ engine. None is derived from what we emit. Whether it is the program is found by
 
 from dataclasses import dataclass, replace
 
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 from gbfl_compile.ir.validate import validate
 
 FEATURES = ("income", "debt", "age")

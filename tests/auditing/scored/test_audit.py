@@ -16,8 +16,7 @@ from gbfl_compile.auditing.scored import source as scored_database
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 from gbfl_compile.tables import batches as table_batches
 from tests.programs import programs_with_rows
 
@@ -144,11 +143,11 @@ def test_labels_of_every_arrow_type_are_compared_by_value(tmp_path, kind):
 
 def test_kinds_of_labels_are_kept_apart_where_the_file_has_types(tmp_path):
     program = Program(("x",), (0, 1), (Clause((Interval(0, 1.0, None),)),), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)))
-    for labels, told in ((["0", "1"], "text"), ([False, True], "truth values")):
+    for labels, kind in ((["0", "1"], "text"), ([False, True], "truth values")):
         parquet.write_table(pa.table({"x": [0.0, 1.0], "label": labels}), tmp_path / "t.parquet")
         found = audit_scored(program, tmp_path / "t.parquet")
         assert found.different_rows == 2
-        assert found.reason.startswith(f"its labels are {told}, the program's are numbers")
+        assert found.reason.startswith(f"its labels are {kind}, the program's are numbers")
 
 
 def test_a_csv_has_no_types_and_text_that_reads_as_the_label_is_the_label(tmp_path):

@@ -10,8 +10,7 @@ import pytest
 from gbfl_compile.auditing.scored import ScoredOptions, audit_scored
 from gbfl_compile.auditing.scored.drift import FLOOR, drift, population_stability_index
 from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 from gbfl_compile.lowering import histogram
 from gbfl_compile.mining.summary import distributions
 
@@ -112,7 +111,7 @@ def test_what_the_metadata_lacks_is_said_and_the_rest_still_counted(tmp_path, de
     program = trained(decision, rows)
     bare = Program(program.features, program.classes, program.clauses, program.decision)
     found = drift(bare, scored(tmp_path, bare, rows))
-    assert [said.split(":")[0] for said in found["not_compared"]] == ["features", "labels", "scores", "clauses"]
+    assert [line.split(":")[0] for line in found["not_compared"]] == ["features", "labels", "scores", "clauses"]
     assert sum(found["labels"]["rows"]) == 50
     assert "psi" not in found["labels"]
     assert all("psi" not in clause for clause in found["clauses"])

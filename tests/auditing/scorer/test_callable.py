@@ -16,8 +16,7 @@ from gbfl_compile.auditing.scorer.callable import audit_callable
 from gbfl_compile.auditing.scorer.http import scorer_at
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 
 PROGRAM = Program(
     ("age", "log"), (0, 1), (Clause((Interval(0, 0.1, 50.0),)),), split(0, leaf(0.25, 0.75), leaf(1.0, 0.0))

@@ -11,8 +11,7 @@ from gbfl_compile.backends.base import Predictor
 from gbfl_compile.checking.run import compare, expectation
 from gbfl_compile.checking.witnesses import find_witnesses
 from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 
 
 def narrow_programs(count):
@@ -69,6 +68,6 @@ def test_check_and_audit_ask_the_same_rows(dtype):
             return evaluate_many(program, rows)
 
         compare(expectation(program), Predictor("c", "", "", program.features, program.classes, answer, dtype))
-        asked = np.concatenate(seen)
+        rows_asked = np.concatenate(seen)
         rows = witness_input(program, dtype).rows
-        assert np.array_equal(np.unique(rows, axis=0), np.unique(asked, axis=0), equal_nan=True)
+        assert np.array_equal(np.unique(rows, axis=0), np.unique(rows_asked, axis=0), equal_nan=True)

@@ -17,10 +17,9 @@ from gbfl_compile.auditing.scorer.library_worker import flushes_denormals
 from gbfl_compile.backends import emit
 from gbfl_compile.checking.witnesses import witnesses
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.reasons import with_reasons
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.json import digest
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
+from gbfl_compile.ir.text import with_reasons
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
 

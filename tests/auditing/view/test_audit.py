@@ -12,10 +12,8 @@ from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.backends import emit
 from gbfl_compile.cli import main
 from gbfl_compile.databases import availability, from_connection, scratch
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json import save
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.json import digest, save
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.reporting.page import ReportInputs, render_page
 from tests.auditing.tampering import TAMPERED_TREES, TREE
@@ -79,8 +77,8 @@ def test_a_password_is_never_told(tmp_path, capsys, monkeypatch):
     save(TREE, tmp_path / "approved.json")
     address = "postgresql://someone:very-secret@127.0.0.1:9/none"
     assert main(["audit", "approved.json", "--database", address, "--view", "scores"]) in (2, 3)
-    told = capsys.readouterr()
-    assert "very-secret" not in told.out + told.err
+    printed = capsys.readouterr()
+    assert "very-secret" not in printed.out + printed.err
 
 
 def test_a_view_on_a_view_is_read_through_the_one_below(tmp_path, capsys, monkeypatch):
@@ -196,8 +194,8 @@ def test_columns_that_nobody_looked_at_are_named(owned):
     assert (found.verdict, found.proof.answer, found.execution.different) == ("equal", "read as equal", 0)
     assert found.other_columns == ("fee", "note")
     assert found.compared_columns == ("label", "p_no", "p_maybe", "p_yes")
-    said = "\n".join(verdict_lines(found, digest(TREE)))
-    assert "computed by the view and not compared: fee, note" in said
+    lines = "\n".join(verdict_lines(found, digest(TREE)))
+    assert "computed by the view and not compared: fee, note" in lines
     assert report_form(AuditReport(digest(TREE), (found,)))["audited"][0]["other_columns"] == ["fee", "note"]
     assert "fee" in render_page(TREE, ReportInputs(audit=report_form(AuditReport(digest(TREE), (found,)))))
 

@@ -4,8 +4,7 @@ import pytest
 
 from gbfl_compile.auditing.audit import audit
 from gbfl_compile.databases import availability, scratch
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 
 PROGRAM = Program(
     ("age", "income"),

@@ -15,8 +15,8 @@ from gbfl_compile.checking.witnesses import witnesses
 from gbfl_compile.cli import main
 from gbfl_compile.databases import availability, from_connection, scratch
 from gbfl_compile.ir.json import save
-from gbfl_compile.ir.reasons import with_reasons
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import leaf, split
+from gbfl_compile.ir.text import with_reasons
 from gbfl_compile.ir.validate import validate
 from tests.auditing.tampering import CARD, TREE
 from tests.auditing.view.cases import make_view
@@ -93,9 +93,9 @@ def test_a_slip_beside_the_label_is_found_by_running(database, slip):
     outputs = (("label", "label"), (kind, column))
     inner = query_of(database, program, f"label,{kind}")
 
-    def run(asked):
+    def run(rows_asked):
         database.execute("DROP VIEW scores")
-        database.execute(f"CREATE VIEW scores AS SELECT q.label, {asked} AS {column} FROM ({inner}) q")
+        database.execute(f"CREATE VIEW scores AS SELECT q.label, {rows_asked} AS {column} FROM ({inner}) q")
         return run_view(AuditInput(program), read_view(database, "scores"), outputs).execution
 
     assert run(f"q.{column}").different == 0
@@ -112,9 +112,9 @@ def test_a_row_that_gets_another_rows_answer_is_found_whatever_the_order():
     place = next(i for i, answer in enumerate(answers) if answer != answers[0])
     assert all(part.wrong(part.answers[::-1]) == 0 for parts in expected.parts() for part in parts)
     swapped = {0: answers[place], place: answers[0]}
-    given = {rows[i].tobytes(): swapped.get(i, answer) for i, answer in enumerate(answers)}
+    answer_of = {rows[i].tobytes(): swapped.get(i, answer) for i, answer in enumerate(answers)}
     counts = [
-        sum(part.wrong([given[row.tobytes()] for row in part.rows]) for part in parts) for parts in expected.parts()
+        sum(part.wrong([answer_of[row.tobytes()] for row in part.rows]) for part in parts) for parts in expected.parts()
     ]
     assert max(counts) == 2
 
@@ -190,9 +190,9 @@ def test_a_view_that_is_broken_where_it_stands_was_not_run(engine, statement, wo
     connection.commit()
     connection.close()
     assert main(["audit", "approved.json", "--database", f"{engine}:///loans.db", "--view", "scores"]) == 3
-    said = capsys.readouterr().out
-    assert words in said
-    assert "the view itself cannot be queried: " in said
+    printed = capsys.readouterr().out
+    assert words in printed
+    assert "the view itself cannot be queried: " in printed
 
 
 def test_a_view_that_also_reads_another_table_is_read_and_run_on_copies_of_both():

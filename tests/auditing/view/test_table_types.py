@@ -9,8 +9,7 @@ from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.verdict import verdict_lines
 from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.databases import availability, scratch
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 from tests.auditing.view.cases import make_view
 
 ENGINES = ("sqlite", "duckdb", "postgres")
@@ -107,9 +106,9 @@ def test_a_wrong_integer_bound_is_different_and_shown_by_an_integer(database):
 
 
 def test_null_is_not_used_against_a_column_that_is_not_null(database):
-    asked = "age < 65.5" if database.dialect == "sqlite" else "age < CAST(65.5 AS DOUBLE PRECISION)"
+    condition = "age < 65.5" if database.dialect == "sqlite" else "age < CAST(65.5 AS DOUBLE PRECISION)"
     program = below("age", 65.5, if_missing=True)
-    found = audit(database, program, "age INTEGER NOT NULL", asked, "1, 40")
+    found = audit(database, program, "age INTEGER NOT NULL", condition, "1, 40")
     assert (found.verdict, found.execution.different) == ("equal", 0), found
 
 

@@ -10,8 +10,7 @@ import pytest
 from gbfl_compile.backends import emit
 from gbfl_compile.backends.c.build import declarations, find_compiler, why_not
 from gbfl_compile.backends.c.scorer import scorer_of
-from gbfl_compile.ir.nodes import TRUE, Clause, Interval, Leaf, OneOf, Program, Scorecard, Split
-from gbfl_compile.ir.trees import leaf, preorder, split
+from gbfl_compile.ir.nodes import TRUE, Clause, Interval, Leaf, OneOf, Program, Scorecard, Split, leaf, preorder, split
 from gbfl_compile.ir.validate import validate
 from tests.backends.c.kinds import KINDS
 

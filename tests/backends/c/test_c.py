@@ -9,19 +9,17 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from gbfl_compile.backends import emit
-from gbfl_compile.backends.artifacts import load_artifact, write_artifact
+from gbfl_compile.backends import emit, load_artifact, write_artifact
 from gbfl_compile.backends.c.expressions import Threshold, bounds, literal, used_features
 from gbfl_compile.backends.c.kernels import choose
 from gbfl_compile.checking.run import compare, differing_rows, expectation
 from gbfl_compile.checking.witnesses import value_pools, witnesses
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.ir.digest import digest
 from gbfl_compile.ir.evaluate import atom_holds, evaluate
 from gbfl_compile.ir.float32 import float32_at_or_above
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.json import digest
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree, leaf, split
 from gbfl_compile.ir.validate import validate
 from tests.backends.c.programs import (
     CARD,
@@ -74,11 +72,11 @@ def answers(scorer, rows):
 def assert_same(program, scorer, rows):
     expected = evaluate_many(program, rows)
     got = answers(scorer, rows)
-    assert not differing_rows(program, expected, got).any()
-    given = np.asfortranarray(rows.astype(scorer.real))  # the columnar entry points
+    assert not differing_rows(program.has_exact_probabilities, expected, got).any()
+    columns = np.asfortranarray(rows.astype(scorer.real))  # the columnar entry points
     decided = expected.leaves if expected.scores is None else expected.scores
-    np.testing.assert_array_equal(scorer.score(given), decided)
-    assert [scorer.classes[c] for c in scorer.predict(given)] == expected.labels.tolist()
+    np.testing.assert_array_equal(scorer.score(columns), decided)
+    assert [scorer.classes[c] for c in scorer.predict(columns)] == expected.labels.tolist()
 
 
 def assert_single_rows_same(program, scorer, rows):

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from gbfl_compile.backends import emit
-from gbfl_compile.backends.artifacts import load_artifact, write_artifact
+from gbfl_compile.backends import emit, load_artifact, write_artifact
 from gbfl_compile.backends.c.codes import slots_of, text_hash
 from gbfl_compile.backends.c.scorer import as_predictor
 from gbfl_compile.checking.check import check
@@ -20,8 +19,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.kinds import codebook, encode_row
-from gbfl_compile.ir.nodes import Clause, OneOf, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, OneOf, Program, leaf, split
 from gbfl_compile.ir.validate import validate
 from tests.backends.c.kinds import KINDS, TEXTS, programs_of_kinds_with_rows
 from tests.backends.c.programs import STRICT, build_many, cc, kernels, needs_a_compiler, write

@@ -12,9 +12,8 @@ import pytest
 
 from gbfl_compile.backends import emit
 from gbfl_compile.backends.c import available, load, load_scorer
-from gbfl_compile.backends.c.build import build_extension, cache_folder
+from gbfl_compile.backends.c.build import build_extension, cache_folder, size_table
 from gbfl_compile.backends.c.inputs import Columns, Rows, as_input
-from gbfl_compile.backends.c.size import size_table
 from gbfl_compile.checking.run import compare, expectation
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.batch import evaluate_many
@@ -60,7 +59,7 @@ def test_any_memory_layout_gives_the_same_answers(made, kind, dtype):
     packed = np.zeros(333, dtype=[("flag", "u1"), ("x", dtype, 5)])
     packed["x"] = rows
     swapped = rows.astype(rows.dtype.newbyteorder())
-    for given in (
+    for table in (
         rows,
         np.asfortranarray(rows),
         misaligned,
@@ -70,7 +69,7 @@ def test_any_memory_layout_gives_the_same_answers(made, kind, dtype):
         packed["x"],
         swapped,
     ):
-        np.testing.assert_array_equal(scorer.score(given), want)
+        np.testing.assert_array_equal(scorer.score(table), want)
     np.testing.assert_array_equal(scorer.score(rows[::-1]), want[::-1])
     np.testing.assert_array_equal(scorer.score(np.asfortranarray(rows)[::-1]), want[::-1])
     np.testing.assert_array_equal(scorer.score(rows[::3]), want[::3])
@@ -83,15 +82,15 @@ def test_nothing_is_copied_where_nothing_must_be():
     rows = np.zeros((10, 3))
     wide = np.zeros((10, 8))
     real = np.dtype(np.float64)
-    for given, stride in ((rows, 3), (wide[:, 2:5], 8), (rows[::2], 6), (rows[::-1], -3)):
-        found = as_input(given, ("a", "b", "c"), used, real)
+    for table, stride in ((rows, 3), (wide[:, 2:5], 8), (rows[::2], 6), (rows[::-1], -3)):
+        found = as_input(table, ("a", "b", "c"), used, real)
         assert isinstance(found, Rows)
         assert found.stride == stride
-        assert np.shares_memory(found.values, given)
+        assert np.shares_memory(found.values, table)
     turned = np.asfortranarray(rows)
     frame = pd.DataFrame({"c": np.zeros(10), "a": np.ones(10), "b": ["text"] * 10})
-    for given in (turned, frame):
-        found = as_input(given, ("a", "b", "c"), used, real)
+    for table in (turned, frame):
+        found = as_input(table, ("a", "b", "c"), used, real)
         assert isinstance(found, Columns)
         assert found.values[1] is None  # a column no rule looks at is not even converted
     assert np.shares_memory(as_input(turned, ("a", "b", "c"), used, real).values[0], turned)
@@ -122,8 +121,8 @@ def test_whole_numbers_flags_and_objects_are_numbers(made):
     scorer = made["tree", "float64"]
     rows = np.arange(-10, 10).reshape(4, 5)
     want = expected("tree", rows)
-    for given in (rows, rows.astype(np.int8), rows.astype(np.float16), rows.astype(object), rows.tolist()):
-        np.testing.assert_array_equal(scorer.score(given), want)
+    for table in (rows, rows.astype(np.int8), rows.astype(np.float16), rows.astype(object), rows.tolist()):
+        np.testing.assert_array_equal(scorer.score(table), want)
     np.testing.assert_array_equal(scorer.score(rows > 0), expected("tree", rows > 0))
     with_none = rows.astype(object)
     with_none[0, :] = None
@@ -134,7 +133,7 @@ def test_whole_numbers_flags_and_objects_are_numbers(made):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("table", "message"),
     [
         (np.zeros((3, 4)), "4 values, the model has 5 features"),
         (np.zeros((3, 6)), "6 values"),
@@ -151,20 +150,20 @@ def test_whole_numbers_flags_and_objects_are_numbers(made):
         (pd.DataFrame({f"f{i}": ["x"] for i in range(5)}), "column 'f[0-4]'"),
     ],
 )
-def test_what_is_no_table_of_numbers_is_a_typed_error(made, given, message):
+def test_what_is_no_table_of_numbers_is_a_typed_error(made, table, message):
     for scorer in made.values():
         with pytest.raises(BadInput, match=message):
-            scorer.score(given)
+            scorer.score(table)
         with pytest.raises(BadInput, match=message):
-            scorer.predict(given)
+            scorer.predict(table)
 
 
 def test_a_float32_scorer_takes_no_number_it_would_have_to_change(made):
     scorer = made["tree", "float32"]
     assert scorer.score(np.full((1, 5), 0.5)).shape == (1,)
-    for given in (np.full((1, 5), 0.1), np.full((1, 5), 1e300), np.full((1, 5), 2**24 + 1)):
+    for table in (np.full((1, 5), 0.1), np.full((1, 5), 1e300), np.full((1, 5), 2**24 + 1)):
         with pytest.raises(BadInput, match="is not a float32 number"):
-            scorer.score(given)
+            scorer.score(table)
 
 
 def test_no_rows_give_no_answers(made):

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from gbfl_compile.backends import emit
-from gbfl_compile.backends.c.size import size_table
+from gbfl_compile.backends.c.build import size_table
 from gbfl_compile.files import resource_folder
 from tests.backends.c.oracle import oracle_source
 from tests.backends.c.programs import (

@@ -14,8 +14,7 @@ from gbfl_compile.checking.artifact import prove_artifact
 from gbfl_compile.checking.run import PROBABILITY_BOUND, compare, expectation
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard, leaf, split
 from tests.word_programs import word_programs, word_programs_with_rows
 
 onnx = pytest.importorskip("onnx")
@@ -62,8 +61,8 @@ def variants(program, **more):
                 program, "onnx", options={"lowering": lowering, "inputs": inputs, "reason": reason, **more}
             ).files
         except BadInput as error:
-            said = str(error)
-            assert "as a TreeEnsemble" in said or "name of two inputs" in said
+            message = str(error)
+            assert "as a TreeEnsemble" in message or "name of two inputs" in message
 
 
 def assert_same(program, answers, rows):

@@ -9,17 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from gbfl_compile.backends import emit
-from gbfl_compile.backends.artifacts import load_artifact, write_artifact
+from gbfl_compile.backends import emit, load_artifact, write_artifact
 from gbfl_compile.backends.sql import conditions as sql_conditions
 from gbfl_compile.checking.run import compare, expectation
 from gbfl_compile.checking.witnesses import witnesses
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, Tree
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.json import digest
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, Tree, leaf, split
 from tests.backends.sql.programs import CARD, EACH, HOSTILE, THREE, TREE, answers, assert_same, hostile_program, text_of
 from tests.counts import count, shorten
 from tests.engines.sizes import rule_list, rule_set, wide_tree

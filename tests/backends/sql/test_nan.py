@@ -9,8 +9,7 @@ import pytest
 from gbfl_compile.backends.sql.conditions import clause_fails, clause_holds
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 from tests.backends.sql.programs import assert_same, text_of
 
 NAN_BITS = (

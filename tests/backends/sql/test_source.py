@@ -5,8 +5,7 @@ import pytest
 from gbfl_compile.backends.sql.score import score_in_database
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, leaf, split
 
 TREE = split(0, leaf(0.0, 1.0), leaf(1.0, 0.0))
 ATOMS = {

@@ -22,11 +22,9 @@ from gbfl_compile.checking.readers import was_run
 from gbfl_compile.checking.run import compare, expectation
 from gbfl_compile.cli import main
 from gbfl_compile.errors import BadInput, CannotRun
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json import save
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.reasons import with_reasons
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.json import digest, save
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
+from gbfl_compile.ir.text import with_reasons
 from tests.backends.sql.programs import EACH, HOSTILE, THREE, TREE, hostile_program, text_of
 from tests.engines.sizes import rule_list, rule_set, wide_tree
 from tests.programs import programs

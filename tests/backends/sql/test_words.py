@@ -14,8 +14,7 @@ from gbfl_compile.backends.sql.score import score_in_database
 from gbfl_compile.checking.artifact import prove_artifact
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, leaf, split
 from tests.backends.sql.programs import HOSTILE
 from tests.backends.sql.words import (
     CARD,
@@ -125,8 +124,8 @@ def test_a_word_that_clients_replace_is_refused():
 @pytest.mark.skipif(shutil.which("sqlite3") is None, reason="the sqlite3 shell is not installed")
 def test_the_shell_of_sqlite_drops_a_carriage_return_so_it_is_refused(tmp_path):
     (tmp_path / "query.sql").write_bytes(b"SELECT hex('a\r\nb'), hex('a\rb');\n")
-    asked = ["sqlite3", ":memory:", f".read {tmp_path / 'query.sql'}"]
-    assert subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip() == "610A62|610D62"
+    command = ["sqlite3", ":memory:", f".read {tmp_path / 'query.sql'}"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "610A62|610D62"
     tree = split(0, leaf(0.0, 1.0), leaf(1.0, 0.0))
     with_return, without = (
         Program(("w",), ("n", "y"), (Clause((OneOf(0, (text,)),)),), tree, kinds=("category",))

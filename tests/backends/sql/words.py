@@ -8,8 +8,7 @@ from gbfl_compile.backends.sql.text import identifier
 from gbfl_compile.checking.witnesses import find_witnesses
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.kinds import decode_rows
-from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program, Scorecard, leaf, split
 from tests.checking.respelling import random_list, random_tree
 
 KINDS = ("number", "category", "boolean", "date", "timestamp")

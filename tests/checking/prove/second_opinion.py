@@ -134,8 +134,8 @@ def _winner(z3: Any, reading: Reading, row: list[Any]) -> Any:
             for index in reversed(range(len(steps))):
                 step = steps[index]
                 if isinstance(step, Ask):
-                    asked = _condition(z3, step.condition, row)
-                    found[index] = z3.If(asked, found[step.then], found[step.otherwise])
+                    condition = _condition(z3, step.condition, row)
+                    found[index] = z3.If(condition, found[step.then], found[step.otherwise])
                 else:
                     found[index] = z3.IntVal(step.winner)
             return found[0]

@@ -11,16 +11,19 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gbfl_compile.checking.prove import certificate_verifier, prove
 from gbfl_compile.checking.prove.certificate import certificate
 from gbfl_compile.checking.prove.certificate_verifier import verify
 from gbfl_compile.checking.reading.from_program import as_reading
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.digest import digest
-from gbfl_compile.ir.json import to_json
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.json import digest, to_json
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, OneOf, Program, Scorecard, Split, Tree
 from tests.checking.respelling import mutated, random_program, respelled
+from tests.counts import shorten
+from tests.word_programs import CHURN, SLIPS, with_one_edit, with_slip, word_programs
 
 PROGRAM = Program(
     ("a", "b"),
@@ -63,6 +66,75 @@ def test_a_leaf_that_answers_another_class_than_its_most_probable_one_is_certifi
     forged = json.loads(certificate(likeliest, as_reading(likeliest), FILES)) | {"program": digest(own)}
     with pytest.raises(ValueError, match="do not agree"):
         checked(own, forged)
+
+
+@settings(max_examples=shorten(150), deadline=None)
+@given(data=st.data())
+def test_words_and_dates_are_certified_where_they_are_proved_and_nowhere_else(data):
+    program = data.draw(word_programs(decisions=("tree",)))
+    other = data.draw(with_one_edit(program))
+    form = json.loads(certificate(program, as_reading(program), FILES))
+    assert checked(program, form) == sum("step" in entry for entry in form["boxes"])
+    proof = prove(program, as_reading(other))
+    if proof.findings["labels"] == prove(program, as_reading(program)).labels:
+        assert checked(program, json.loads(certificate(program, as_reading(other), FILES))) > 0
+    else:
+        with pytest.raises(BadInput, match="not the program"):
+            certificate(program, as_reading(other), FILES)
+
+
+@pytest.mark.parametrize("slip", SLIPS)
+def test_a_certificate_of_other_words_is_not_one_of_the_program(slip):
+    wrong = with_slip(slip)
+    form = json.loads(certificate(wrong, as_reading(wrong), FILES))
+    assert checked(wrong, form) > 1
+    with pytest.raises(ValueError, match=r"do not agree|ends elsewhere|not all rows"):
+        checked(CHURN, form | {"program": digest(CHURN)})
+
+
+def word_changes(form):
+    """Every certificate one slip in a text or a set away from this one."""
+    for place, entry in enumerate(form["boxes"]):
+        yield lambda it, place=place: it["boxes"].pop(place)
+        if "text" in entry:
+            yield lambda it, place=place: it["boxes"][place]["in"].clear()
+            yield lambda it, place=place: it["boxes"][place].update({"missing": 1})
+            padded = [text + " " for text in entry["in"]]
+            yield lambda it, place=place, padded=padded: it["boxes"][place].update({"in": padded})
+            yield lambda it, place=place: it["boxes"][place].update({"text": 0})
+    for number, step in enumerate(form["reading"]):
+        for part, test in enumerate(step.get("if", {}).get("all", ())):
+            for key in ("negated", "missing"):
+                if key in test:
+                    yield lambda it, number=number, part=part, key=key: it["reading"][number]["if"]["all"][part].update(
+                        {key: not it["reading"][number]["if"]["all"][part][key]}
+                    )
+            if "texts" in test:
+                yield lambda it, number=number, part=part: it["reading"][number]["if"]["all"][part]["texts"].append("A")
+
+
+def test_every_slip_in_texts_is_caught():
+    program = replace(CHURN, clauses=(*CHURN.clauses[:2], Clause((OneOf(1, ("a",), negated=True),))))
+    good = json.loads(certificate(program, as_reading(program), FILES))
+    assert checked(program, good) > 5
+    tried = 0
+    for change in word_changes(good):
+        bad = copy.deepcopy(good)
+        change(bad)
+        with pytest.raises((ValueError, KeyError)):
+            checked(program, bad)
+        tried += 1
+    assert tried > 30
+
+
+def test_a_test_of_texts_on_a_number_is_refused():
+    good = json.loads(certificate(CHURN, as_reading(CHURN), FILES))
+    for step in good["reading"]:
+        for test in step.get("if", {}).get("all", ()):
+            if "texts" in test:
+                test["feature"] = 0
+    with pytest.raises(ValueError, match="does not fit the kind"):
+        checked(CHURN, good)
 
 
 def changes(form):
@@ -142,6 +214,7 @@ def test_the_verifier_computes_the_digest_that_programs_have():
     for number in range(100):
         program = random_program(choose, ("tree", "list")[number % 2])
         assert certificate_verifier._digest(json.loads(to_json(program))) == digest(program)
+    assert certificate_verifier._digest(json.loads(to_json(CHURN))) == digest(CHURN)
     for classes in ((True, False), (1, 2), ("é", "\U0001f600"), (0.5, 1e17)):
         program = replace(PROGRAM, classes=classes, features=("ä", "b\n"))
         assert certificate_verifier._digest(json.loads(to_json(program))) == digest(program)
@@ -240,7 +313,7 @@ def test_a_split_that_takes_the_range_of_another_feature_covers_nothing():
 
 def test_a_certificate_of_nested_boxes_without_end_is_refused_before_it_fills_the_memory():
     form = json.loads(certificate(PROGRAM, as_reading(PROGRAM), FILES))
-    with pytest.raises(ValueError, match="too many features"):
+    with pytest.raises(ValueError, match="a split of the feature 2"):
         checked(PROGRAM, {**form, "boxes": [{"missing": feature} for feature in range(100_000)]})
 
 

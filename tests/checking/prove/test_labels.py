@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 
 from gbfl_compile.checking.prove import prove
-from gbfl_compile.checking.prove.budget import OutOfTime, Steps
 from gbfl_compile.checking.prove.cells import cells_of, row_in
-from gbfl_compile.checking.prove.findings import Counterexample
+from gbfl_compile.checking.prove.findings import Counterexample, OutOfTime, Steps
 from gbfl_compile.checking.prove.labels import adder_of, find_other_label, walk_to_other_label
 from gbfl_compile.checking.prove.points import sum_of
 from gbfl_compile.checking.reading.evaluate import run_reading

@@ -24,18 +24,18 @@ def test_another_story_is_seen_where_every_answer_is_right(program, target, opti
     assert prove_reasons(program, whole) == ProvedEqual()
     assert old.encode() in files[name]
     files[name] = files[name].replace(old.encode(), new.encode(), 1)
-    told = [prove_reasons(program, reading) for reading in read(target, files)]
+    findings = [prove_reasons(program, reading) for reading in read(target, files)]
     assert all(prove(program, reading).answer == "proved" for reading in read(target, files))
-    assert any(isinstance(finding, WrongReason) for finding in told)
+    assert any(isinstance(finding, WrongReason) for finding in findings)
 
 
 @pytest.mark.parametrize("target", ["python", "c", "onnx"])
 def test_the_rules_of_a_rule_set_are_told_as_they_are(target):
     options = {"reason": "yes"} if target == "onnx" else {}
     readings = read(target, emit(CARD, target, "model", options).files)
-    told = [prove_reasons(CARD, reading) for reading in readings]
-    assert ProvedEqual() in told
-    assert all(finding in (ProvedEqual(), None) for finding in told)
+    findings = [prove_reasons(CARD, reading) for reading in readings]
+    assert ProvedEqual() in findings
+    assert all(finding in (ProvedEqual(), None) for finding in findings)
 
 
 def test_rules_told_in_another_order_are_seen():

@@ -8,8 +8,7 @@ from gbfl_compile.auditing.diff import diff
 from gbfl_compile.checking.prove import prove
 from gbfl_compile.checking.reading.from_program import align, as_reading
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.nodes import Clause, OneOf, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, OneOf, Program, Scorecard, leaf, split
 
 ONE = Program(
     ("a", "b"),

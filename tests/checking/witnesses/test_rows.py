@@ -11,11 +11,9 @@ from gbfl_compile.backends.base import Predictor
 from gbfl_compile.backends.python import load
 from gbfl_compile.checking.run import compare, expectation
 from gbfl_compile.checking.strict.python import read_python
-from gbfl_compile.checking.witnesses import NEGATIVE_NAN, PAYLOAD_NAN
-from gbfl_compile.checking.witnesses.rows import artifact_constants, rows_to_run
+from gbfl_compile.checking.witnesses import NEGATIVE_NAN, PAYLOAD_NAN, artifact_constants, rows_to_run
 from gbfl_compile.ir.batch import Answers, evaluate_many, label_array
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 
 CLAUSES = (Clause((Interval(0, 3.5, 20.0),)), Clause((Interval(1, None, 0.25),)))
 TREE = Program(

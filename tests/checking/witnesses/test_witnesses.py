@@ -20,8 +20,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.intervals import above, below
 from gbfl_compile.ir.kinds import codebook
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Split, Tree
-from gbfl_compile.ir.trees import leaf_numbers
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Split, Tree, leaf_numbers
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.passes import optimise
 from tests.checking.prove.test_labels import rule_set
@@ -174,9 +173,11 @@ def test_what_no_row_reaches_is_named_and_what_a_row_reaches_is_not():
         pools = interesting_values(program)
         reached = set(evaluate_many(program, np.array(list(itertools.product(*pools)))).leaves.tolist())
         unreached = {node for node, leaf in leaf_numbers(program.decision).items() if leaf not in reached}
-        said = {node for node in unreached if any(place.split(",")[0] == f"node {node}" for place in found.unreachable)}
-        assert said == unreached
-        named += len(said)
+        unreachable = {
+            node for node in unreached if any(place.split(",")[0] == f"node {node}" for place in found.unreachable)
+        }
+        assert unreachable == unreached
+        named += len(unreachable)
     assert named > 20
 
 

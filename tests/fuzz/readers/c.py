@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gbfl_compile.backends.c.build import find_compiler
-from gbfl_compile.checking.reading.choices import Choice
+from gbfl_compile.checking.reading.conditions import Choice
 from gbfl_compile.checking.reading.evaluate import condition_holds
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.strict.c import conditions, lexer

@@ -188,14 +188,14 @@ def test_labels_that_differ_by_type_alone_are_matched(own, labels):
 
 @pytest.mark.parametrize("labels", [np.array(["no", "yes"]), np.array([1, 2]), np.array(["0.0", "1.0"])])
 def test_labels_that_do_not_match_are_refused_before_any_row_is_explained(labels):
-    asked = []
+    calls = []
 
     def answer(self, x):
-        asked.append(len(x))
+        calls.append(len(x))
         return np.tile([0.4, 0.6], (len(x), 1))
 
     model = type("Model", (), {"classes_": np.array([0, 1]), "predict_proba": answer})()
     table, _ = people()
     with pytest.raises(BadInput, match="that the black box does not"):
         mine(table.assign(target=np.resize(labels, len(table))), "target", black_box=model, note=str)
-    assert sum(asked) <= 24, "only to see what it answers"
+    assert sum(calls) <= 24, "only to see what it answers"

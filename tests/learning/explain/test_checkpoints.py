@@ -11,6 +11,7 @@ import pytest
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.learning.black_box.ask import as_black_box
+from gbfl_compile.learning.explain.checkpoints import PROBES
 from gbfl_compile.learning.explain.explanations import domain_of
 from gbfl_compile.learning.explain.greedy import Greedy, explain_greedily
 from gbfl_compile.learning.explain.macem import Macem, explain_by_macem
@@ -101,36 +102,37 @@ def test_after_a_kill_the_same_call_continues(tmp_path):
     assert box.queries - before < whole.queries - 1000
 
 
-def test_units_of_other_work_are_refused_by_what_differs(tmp_path):
+def test_other_work_in_the_folder_neither_blocks_a_run_nor_is_mixed_up_with_it(tmp_path):
     box = as_black_box(ANSWER, ROWS)
-    explain_in_units(explain_greedily, box, ROWS, DOMAIN, unit_rows=50, folder=tmp_path)
-    call = partial(explain_in_units, unit_rows=50, folder=tmp_path)
+    first = explain_in_units(explain_greedily, box, ROWS, DOMAIN, unit_rows=50, folder=tmp_path)
     other_box = as_black_box(random_network(np.random.default_rng(4), 4, 3), ROWS)
-    for says, arguments in {
-        "other rows": (explain_greedily, box, ROWS + 1, DOMAIN),
-        "another domain": (explain_greedily, box, ROWS, domain_of(ROWS, immutable=[0])),
-        "explanations of explainer .*and this call has .*kappa=0.2": (
-            EXPLAINERS["greedy, settings"],
-            box,
-            ROWS,
-            DOMAIN,
-        ),
-        "a black box that gives other answers": (explain_greedily, other_box, ROWS, DOMAIN),
-    }.items():
-        with pytest.raises(BadInput, match=says):
-            call(*arguments)
-    with pytest.raises(BadInput, match="explanations of unit_rows 50, and this call has 30: remove it to begin anew"):
-        explain_in_units(explain_greedily, box, ROWS, DOMAIN, unit_rows=30, folder=tmp_path)
+    for explainer, answers, rows, domain, unit_rows in (
+        (explain_greedily, box, ROWS + 1, domain_of(ROWS + 1), 50),
+        (explain_greedily, box, ROWS, domain_of(ROWS, immutable=[0]), 50),
+        (EXPLAINERS["greedy, settings"], box, ROWS, DOMAIN, 50),
+        (explain_greedily, other_box, ROWS, DOMAIN, 50),
+        (explain_greedily, box, ROWS, DOMAIN, 30),
+    ):
+        call = partial(explain_in_units, explainer, answers, rows, domain, unit_rows=unit_rows)
+        alone = call()
+        for _ in range(2):  # begun anew, then continued
+            assert_same(call(folder=tmp_path), alone)
+    assert len(list(tmp_path.rglob("about.json"))) == 6
+    before = box.queries
+    assert_same(explain_in_units(explain_greedily, box, ROWS, DOMAIN, unit_rows=50, folder=tmp_path), first)
+    assert box.queries - before <= PROBES
 
 
-def test_a_folder_of_a_version_with_other_modules_is_refused(tmp_path):
+@pytest.mark.parametrize("note", ["", "[]", '{"answers": "?"}', None])
+def test_a_note_of_another_version_or_a_broken_one_is_other_work(tmp_path, note):
     box = as_black_box(ANSWER, ROWS)
     call = partial(explain_in_units, explain_greedily, box, ROWS, DOMAIN, unit_rows=50, folder=tmp_path)
-    call()
-    note = tmp_path / "about.json"
-    note.write_text(note.read_text().replace("gbfl_compile.learning.explain.greedy", "gbfl_compile.learn.greedy"))
-    with pytest.raises(BadInput, match=r"of explainer gbfl_compile\.learn\.greedy\.explain_greedily.*begin anew"):
-        call()
+    whole = call()
+    file = tmp_path / "about.json"
+    moved = file.read_text().replace("gbfl_compile.learning.explain.greedy", "gbfl_compile.learn.greedy")
+    file.write_text(moved if note is None else note)
+    assert_same(call(), whole)
+    assert (tmp_path / "other-2" / "about.json").is_file()
 
 
 def test_a_folder_that_is_not_ours_is_left_alone(tmp_path):

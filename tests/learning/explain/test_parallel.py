@@ -13,7 +13,7 @@ from sklearn.neural_network import MLPClassifier
 
 from gbfl_compile import GBFLClassifier, lower
 from gbfl_compile.errors import BadInput, CannotRun
-from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.json import digest
 from gbfl_compile.learning.black_box.ask import as_black_box
 from gbfl_compile.learning.explain import parallel
 from gbfl_compile.learning.explain.checkpoints import Unit, units_of

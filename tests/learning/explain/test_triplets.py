@@ -5,9 +5,9 @@ import pytest
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.learning.black_box.ask import as_black_box
+from gbfl_compile.learning.consistency import load_triplets, save_triplets
 from gbfl_compile.learning.explain.explanations import domain_of, triplets_of
 from gbfl_compile.learning.explain.greedy import explain_greedily
-from gbfl_compile.learning.explain.triplets import load_triplets, save_triplets
 
 X = np.random.default_rng(1).normal(size=(20, 2))
 

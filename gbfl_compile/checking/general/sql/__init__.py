@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from gbfl_compile.checking.general.sql.decisions import Answers, decision, where_it_answers
 from gbfl_compile.checking.general.sql.engines import ENGINES, Engine
-from gbfl_compile.checking.general.sql.frames import Reader, canonical
+from gbfl_compile.checking.general.sql.frames import Reader, structure
 from gbfl_compile.checking.general.sql.header import TextLayout as TextLayout
 from gbfl_compile.checking.general.sql.header import layout_in_header as layout_in_header
 from gbfl_compile.checking.general.sql.logic import TRUE, opposite
@@ -26,11 +26,11 @@ from gbfl_compile.checking.general.sql.relations import Tables as Tables
 from gbfl_compile.checking.general.sql.relations import can_hold
 from gbfl_compile.checking.general.sql.statements import Answer, answer_relation, answers_of
 from gbfl_compile.checking.general.sql.values import USES, Column, Constant, Other, Uses, Value
-from gbfl_compile.checking.reading.nodes import Reading, Unread
+from gbfl_compile.checking.reading.nodes import Reading, Unread, limit_work
 from gbfl_compile.checking.reading.tables import one_file
-from gbfl_compile.checking.reading.work_limit import limit_work
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
 from gbfl_compile.ir.nodes import Label
+from gbfl_compile.version import install_command
 
 KINDS = ("label", "probabilities", "score", "leaf", "reason")
 
@@ -62,7 +62,7 @@ def _check_for_sqlglot() -> None:
     try:
         import sqlglot  # noqa: F401
     except ModuleNotFoundError:
-        raise CannotRun("sqlglot is not installed: pip install 'gbfl-compile[sql]'") from None
+        raise CannotRun(f"sqlglot is not installed: {install_command('sql')}") from None
 
 
 def read_sql_files(
@@ -126,7 +126,7 @@ def _read_once(engine: Engine, text: str, layout: TextLayout, constants: bool) -
 
 
 def _read_deployed(engine: Engine, text: str, layout: TextLayout, constants: bool, uses: Uses) -> DeployedText:
-    stated = {_canonical(engine, each): feature for feature, each in layout.expressions}
+    stated = {_structure(engine, text, names): feature for feature, text, names in layout.expressions}
     reader = Reader(
         engine, _table(engine, layout), query_relation, layout.tables, expressions=stated, constants=constants
     )
@@ -148,10 +148,11 @@ def _read_deployed(engine: Engine, text: str, layout: TextLayout, constants: boo
     )
 
 
-def _canonical(engine: Engine, text: str) -> str:
+def _structure(engine: Engine, text: str, names: Mapping[str, str]) -> str:
     from sqlglot import parse_one
 
-    return canonical(parse(lambda: parse_one(text, read=engine.parsed_as)), engine)
+    node = parse(lambda: parse_one(text, read=engine.parsed_as))
+    return structure(node, lambda column: names.get(column.name, column.name))
 
 
 def _readings(

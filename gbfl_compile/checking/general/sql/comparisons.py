@@ -50,8 +50,7 @@ from gbfl_compile.checking.general.sql.values import (
     number_of_truth,
 )
 from gbfl_compile.checking.reading.conditions import MIRRORED, ON_NUMBERS, Comparison
-from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.checking.reading.work_limit import pay
+from gbfl_compile.checking.reading.nodes import Unread, pay
 from gbfl_compile.ir.intervals import above, below
 
 WORD = re.compile(r"[A-Za-z0-9_]+")

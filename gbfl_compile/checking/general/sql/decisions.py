@@ -14,8 +14,7 @@ from gbfl_compile.checking.general.sql.engines import Engine, as_double
 from gbfl_compile.checking.general.sql.logic import Among, Both, Either, Formula, Points, Sign, among, both
 from gbfl_compile.checking.general.sql.values import Constant, Pick, Total, Value, describe, ends, kinds_of, pick, picks
 from gbfl_compile.checking.reading.conditions import ON_NUMBERS
-from gbfl_compile.checking.reading.nodes import Outcome, Unread
-from gbfl_compile.checking.reading.work_limit import pay
+from gbfl_compile.checking.reading.nodes import Outcome, Unread, pay
 from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.intervals import values_of
 from gbfl_compile.ir.kinds import intervals_in

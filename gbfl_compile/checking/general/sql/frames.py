@@ -33,7 +33,7 @@ class Reader:
     """What each table is, where several may be read and rows may be left out."""
     read_view: Callable[[KnownTable, Reader], Relation] | None = None
     expressions: Mapping[str, int] = field(default_factory=dict)
-    """Expressions that are features, in their canonical form."""
+    """Expressions that are features, by what they are made of: see `structure`."""
     views: tuple[str, ...] = ()
     """The views that are being read, the outermost first."""
     constants: bool = True
@@ -118,15 +118,52 @@ def scope_of(reader: Reader, known: Stages, frame: Frame, aliases: Mapping[str, 
 
 
 def _feature_lookup(reader: Reader) -> Callable[[Any, Scope], Value | None]:
-    """What an expression is said to be with --column FEATURE=expression."""
+    """What an expression is said to be with --column FEATURE=expression, of the very columns that it is stated for."""
+    roots = {text.partition("(")[0] for text in reader.expressions}
 
     def feature(node: Any, scope: Scope) -> Value | None:
-        if kind(node) in ("Column", "Literal", "Identifier"):
+        if kind(node) not in roots:
             return None
-        found = reader.expressions.get(canonical(node, reader.engine))
+        found = reader.expressions.get(structure(node, lambda column: _identity(column, scope)))
         return None if found is None else Column(found)
 
     return feature
+
+
+UNKNOWN_COLUMN = "\0 unknown"
+"""No column is called so."""
+
+
+def _identity(node: Any, scope: Scope) -> str:
+    """Which column of which table a name means; a name that means anything else is like no other."""
+    try:
+        value = scope.look_up(node)
+    except Unread:
+        return UNKNOWN_COLUMN
+    match value:
+        case Other(name):
+            return name
+        case Column(feature, False, False):
+            return f"feature {feature}"
+        case _:
+            return UNKNOWN_COLUMN
+
+
+def structure(node: Any, identity: Callable[[Any], str]) -> str:
+    """The nodes of an expression, without brackets and remarks; `identity` says what each column is."""
+    from sqlglot import exp
+
+    root = exp.Paren(this=node.copy())
+    for part in list(root.walk()):
+        part.comments = None
+        if kind(part) == "Column":
+            part.replace(exp.Column(this=exp.Identifier(this=identity(part), quoted=True)))
+    for part in list(root.find_all(exp.Paren)):
+        if part is not root:
+            part.replace(part.this)
+    while kind(root.this) == "Paren":
+        root = root.this
+    return repr(root.this)
 
 
 def canonical(node: Any, engine: Engine) -> str:

@@ -7,13 +7,14 @@ classes of probabilities in an order their names belie.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from gbfl_compile.checking.general.sql.relations import Tables
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.reading.tables import class_labels, feature_names
-from gbfl_compile.checking.strict.sql.expected import class_columns
+from gbfl_compile.checking.strict.sql.cursor import class_columns
 from gbfl_compile.ir.nodes import Label, Program
 
 OPENING = "-- gbfl ["
@@ -37,8 +38,8 @@ class TextLayout:
     """What the tables are, where several may be read, and rows left out: that is then said beside the readings."""
     approved: Program | None = None
     """What rows that the text leaves out are taken to be answered with."""
-    expressions: tuple[tuple[int, str], ...] = ()
-    """Features that are expressions."""
+    expressions: tuple[tuple[int, str, Mapping[str, str]], ...] = ()
+    """Features that are expressions: feature, text, and for each name in it what that column is called here."""
 
 
 def layout_in_header(text: str) -> TextLayout:

@@ -15,7 +15,7 @@ from typing import TypeAlias, TypeVar, assert_never, cast
 from weakref import WeakValueDictionary
 
 from gbfl_compile.checking.reading.conditions import Comparison
-from gbfl_compile.checking.reading.work_limit import pay
+from gbfl_compile.checking.reading.nodes import pay
 from gbfl_compile.ir.intervals import above, below
 
 Ranges: TypeAlias = tuple[tuple[float, float], ...]

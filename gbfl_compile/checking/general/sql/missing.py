@@ -28,8 +28,8 @@ from gbfl_compile.checking.reading.nodes import (
     StepDecision,
     Test,
     Unread,
+    pay,
 )
-from gbfl_compile.checking.reading.work_limit import pay
 from gbfl_compile.ir.intervals import Values
 
 MOST_UNEQUAL = 4

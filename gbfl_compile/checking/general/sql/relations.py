@@ -15,8 +15,7 @@ from typing import Any, TypeAlias, assert_never
 
 from gbfl_compile.checking.general.sql.logic import FALSE, TRUE, Among, Both, Either, Formula, Sign, both, either
 from gbfl_compile.checking.general.sql.values import Column, Constant, Other, Value
-from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.checking.reading.work_limit import pay
+from gbfl_compile.checking.reading.nodes import Unread, pay
 from gbfl_compile.ir.intervals import above, below
 
 MOST_BRANCHES = 500
@@ -105,14 +104,21 @@ class Relation:
         branches = (
             replace(
                 each,
-                columns={
-                    name: value if isinstance(value, Constant | Other | Unread) else Unread(f"{name}: {words}")
-                    for name, value in each.columns.items()
-                },
+                columns={name: _of_another_row(name, value, words) for name, value in each.columns.items()},
             )
             for each in self.branches
         )
         return replace(self, branches=tuple(branches), rest=None)
+
+
+def _of_another_row(name: str, value: Value | Unread, words: str) -> Value | Unread:
+    match value:
+        case Other(own):
+            return Other(f"{own} of another row")
+        case Constant() | Unread():
+            return value
+        case _:
+            return Unread(f"{name}: {words}")
 
 
 def _or_null(name: str, value: Value | Unread) -> Value | Unread:

@@ -13,8 +13,7 @@ from typing import TypeAlias
 
 from gbfl_compile.checking.general.sql.engines import Engine
 from gbfl_compile.checking.general.sql.logic import FALSE, TRUE, Formula, Points, Truth, choose
-from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.checking.reading.work_limit import pay
+from gbfl_compile.checking.reading.nodes import Unread, pay
 
 MOST_CHOICES = 200_000
 

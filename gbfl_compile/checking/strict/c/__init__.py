@@ -20,13 +20,11 @@ from typing import Literal
 
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.checking.strict.c.conditions import Source
-from gbfl_compile.checking.strict.c.contents import check_uses, read_examples, read_names
+from gbfl_compile.checking.strict.c.contents import check_file, check_uses, read_examples, read_names
+from gbfl_compile.checking.strict.c.decisions import rule_set_places, tree_places
 from gbfl_compile.checking.strict.c.kinds import by_texts, read_kinds
-from gbfl_compile.checking.strict.c.layouts import check_file
 from gbfl_compile.checking.strict.c.lexer import Real, Tokens, tokens
-from gbfl_compile.checking.strict.c.rules import rule_set_places
 from gbfl_compile.checking.strict.c.template import Contents, match, template
-from gbfl_compile.checking.strict.c.tree import tree_places
 
 TAKEN = frozenset(
     {

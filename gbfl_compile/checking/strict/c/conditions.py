@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal, TypeAlias, cast
 
-from gbfl_compile.checking.reading.choices import Value, choice
 from gbfl_compile.checking.reading.conditions import (
     FALSE,
     TRUE,
     Comparison,
+    Value,
     all_of,
     any_of,
+    choice,
     compare,
     compare_with_itself,
     negate,

@@ -11,16 +11,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gbfl_compile.checking.reading.choices import FALL, Value, choice, one_after_another
 from gbfl_compile.checking.reading.conditions import (
+    FALL,
     Comparison,
+    Value,
     all_of,
     any_of,
+    choice,
     compare,
     compare_with_itself,
     constant,
     missing,
     negate,
+    one_after_another,
 )
 from gbfl_compile.checking.reading.nodes import Condition, Test
 from gbfl_compile.checking.strict.js.lexer import Cursor

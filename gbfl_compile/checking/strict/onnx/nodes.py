@@ -10,22 +10,26 @@ from typing import Any
 
 import numpy as np
 
-from gbfl_compile.checking.reading.choices import Fall, Value, choice, ends, map_ends
 from gbfl_compile.checking.reading.conditions import (
     MIRRORED,
     Comparison,
+    Fall,
+    Value,
     all_of,
     any_of,
+    choice,
     compare,
     compare_with_itself,
     constant,
+    ends,
+    map_ends,
     missing,
     negate,
 )
 from gbfl_compile.checking.reading.nodes import Condition, Unread
-from gbfl_compile.checking.strict.onnx.bands import band_step
 from gbfl_compile.checking.strict.onnx.graph import array_of, attributes, place
 from gbfl_compile.checking.strict.onnx.points import (
+    band_step,
     logits,
     looked_points,
     most_points,
@@ -34,7 +38,6 @@ from gbfl_compile.checking.strict.onnx.points import (
     softmax,
     with_bias,
 )
-from gbfl_compile.checking.strict.onnx.trees import ensemble
 from gbfl_compile.checking.strict.onnx.values import (
     EXACT,
     Array,
@@ -59,7 +62,7 @@ from gbfl_compile.checking.strict.onnx.values import (
     single,
     whole,
 )
-from gbfl_compile.checking.strict.onnx.words import label_encoder, look_up, side_by_side, with_missing
+from gbfl_compile.checking.strict.onnx.words import ensemble, label_encoder, look_up, side_by_side, with_missing
 
 INTEGERS: Mapping[str, tuple[int, int]] = {
     "uint8": (0, 255),

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from gbfl_compile.checking.reading.choices import Value
+from gbfl_compile.checking.reading.conditions import Value
 from gbfl_compile.checking.reading.nodes import Condition
 from gbfl_compile.ir.nodes import Band as RateBand
 

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import get_args
 
-from gbfl_compile.checking.reading.choices import FALL, decision_of
+from gbfl_compile.checking.reading.conditions import FALL, decision_of
 from gbfl_compile.checking.reading.nodes import Outcome, PointDecision, Reading, StepDecision, Unread
 from gbfl_compile.checking.reading.tables import (
     Step,

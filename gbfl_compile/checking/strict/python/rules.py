@@ -13,19 +13,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
-from gbfl_compile.checking.reading.choices import Choice, Fall, Value, branch, choice, one_after_another
 from gbfl_compile.checking.reading.conditions import (
     MIRRORED,
     ON_NUMBERS,
+    Choice,
     Comparison,
+    Fall,
+    Value,
     all_of,
     any_of,
+    branch,
+    choice,
     choose,
     compare,
     compare_with_itself,
     constant,
     missing,
     negate,
+    one_after_another,
 )
 from gbfl_compile.checking.reading.nodes import And, Condition, Not, Or, Test, Unread
 from gbfl_compile.ir.intervals import Texts, code_values

@@ -11,14 +11,13 @@ from dataclasses import replace
 
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.checking.reading.tables import one_file
-from gbfl_compile.checking.strict.sql import dbt
 from gbfl_compile.checking.strict.sql.catalogs import catalog_of, clickhouse
 from gbfl_compile.checking.strict.sql.cursor import Cursor
-from gbfl_compile.checking.strict.sql.expected import ExpectedText as ExpectedText
-from gbfl_compile.checking.strict.sql.expected import expected_from as expected_from
-from gbfl_compile.checking.strict.sql.expected import expected_of as expected_of
+from gbfl_compile.checking.strict.sql.cursor import ExpectedText as ExpectedText
+from gbfl_compile.checking.strict.sql.cursor import expected_from as expected_from
+from gbfl_compile.checking.strict.sql.cursor import expected_of as expected_of
 from gbfl_compile.checking.strict.sql.forms import artifact
-from gbfl_compile.checking.strict.sql.lexer import tokens_of
+from gbfl_compile.checking.strict.sql.lexer import dbt_template, refuse_other_schemas, tokens_of
 from gbfl_compile.checking.strict.sql.lexis import lexis_of
 from gbfl_compile.checking.strict.sql.normal import reading
 from gbfl_compile.errors import BadInput
@@ -33,7 +32,7 @@ def read_strict(text: str, dialect: str, expected: ExpectedText) -> tuple[Readin
     lexis = lexis_of(dialect)
     if len(text) > LARGEST:
         raise Unread(f"more than {LARGEST} characters")
-    template = dbt.template if expected.form == "dbt" else None
+    template = dbt_template if expected.form == "dbt" else None
     try:
         tokens = tokens_of(text, lexis, template, comments=expected.form != "expression")
         at = Cursor(tokens, lexis, expected)
@@ -63,7 +62,7 @@ def read_strict_files(
     except (Unread, BadInput) as error:
         raise Unread(f"{name}: {error}") from error.__cause__
     if "schema.yml" in files:
-        dbt.refuse_other_schemas(files["schema.yml"])
+        refuse_other_schemas(files["schema.yml"])
     return readings
 
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.checking.strict.sql import arithmetic, logic, numbers, words
-from gbfl_compile.checking.strict.sql.choices import by_number, choice
+from gbfl_compile.checking.strict.sql import arithmetic, logic, words
 from gbfl_compile.checking.strict.sql.cursor import (
     MOST_NESTED,
     Cursor,
@@ -22,7 +21,7 @@ from gbfl_compile.checking.strict.sql.cursor import (
     take_sign,
     take_words,
 )
-from gbfl_compile.checking.strict.sql.logic import Asked, Contests, HeldClause, LeafBelow, Logic
+from gbfl_compile.checking.strict.sql.logic import Asked, Contests, HeldClause, LeafBelow, Logic, by_number, choice
 from gbfl_compile.checking.strict.sql.values import (
     Case,
     Column,
@@ -199,8 +198,8 @@ def _primary(at: Cursor) -> Value | Asked:
 
 def _number(at: Cursor, negative: bool) -> Number | Numeric | Whole:
     if peek(at).kind == "whole":
-        return numbers.whole(take(at, "whole", "an integer").text, negative)
-    return numbers.decimal(at.lexis, take(at, "number", "a number").text, negative)
+        return arithmetic.whole(take(at, "whole", "an integer").text, negative)
+    return arithmetic.decimal(at.lexis, take(at, "number", "a number").text, negative)
 
 
 def name(at: Cursor) -> str:
@@ -355,7 +354,7 @@ def as_double(at: Cursor, found: Value) -> Value:
 def as_bigint(found: Value) -> Value:
     """CAST(… AS <bigint>)."""
     if isinstance(found, Text):
-        return numbers.whole_of_text(found.value)
+        return arithmetic.whole_of_text(found.value)
     if kind_of(found) != "integer":
         raise Unread("a cast of something other than an integer to an integer")
     return arithmetic.wide_of(found)

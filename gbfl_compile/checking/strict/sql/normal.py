@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gbfl_compile.checking.reading.nodes import Ask, Condition, Outcome, PointDecision, Reading, StepDecision, Unread
-from gbfl_compile.checking.strict.sql.expected import ExpectedText
+from gbfl_compile.checking.strict.sql.cursor import ExpectedText
 from gbfl_compile.checking.strict.sql.lexis import Lexis
 from gbfl_compile.checking.strict.sql.rules import rule_set
 from gbfl_compile.checking.strict.sql.values import (

@@ -59,6 +59,6 @@ WITHIN = ("{}", "NOT ({})", "({}) IS NULL", "COALESCE({}, TRUE)", "CASE WHEN {} 
 
 def conditions():
     """Every condition, by itself and within others."""
-    asked = [f"age {sign} {number}" for number in NUMBERS for sign in (">=", "<")]
-    within = [form.format(one) for one in (*asked, *CONDITIONS) for form in WITHIN]
+    comparisons = [f"age {sign} {number}" for number in NUMBERS for sign in (">=", "<")]
+    within = [form.format(one) for one in (*comparisons, *CONDITIONS) for form in WITHIN]
     return list(dict.fromkeys([*within, *COMMENTED]))

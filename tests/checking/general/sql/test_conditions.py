@@ -51,19 +51,19 @@ def read_ones(dialect, wanted):
     return found
 
 
-def answers(database, asked):
+def answers(database, conditions):
     """The answers to each condition, row by row; None to those the engine does not take."""
-    if not asked:
+    if not conditions:
         return []
-    columns = ", ".join(f"{case(condition)} AS c{number}" for number, condition in enumerate(asked))
+    columns = ", ".join(f"{case(condition)} AS c{number}" for number, condition in enumerate(conditions))
     try:
         rows = sorted(database.fetch(f"SELECT gbfl_row, {columns} FROM data"))
     except CannotRun:
-        if len(asked) == 1:
+        if len(conditions) == 1:
             return [None]
-        half = len(asked) // 2
-        return [*answers(database, asked[:half]), *answers(database, asked[half:])]
-    return [[row[1 + number] for row in rows] for number in range(len(asked))]
+        half = len(conditions) // 2
+        return [*answers(database, conditions[:half]), *answers(database, conditions[half:])]
+    return [[row[1 + number] for row in rows] for number in range(len(conditions))]
 
 
 def test_a_condition_means_to_the_reader_what_it_means_to_the_engine(database):

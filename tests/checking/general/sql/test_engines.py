@@ -144,10 +144,10 @@ def test_a_slip_in_a_view_is_found_from_its_catalog(database):
     answers = []
     while len(answers) < 12:
         program = random_program(choose, "tree")
-        text, told = catalog_text(database, program, {"outputs": "label"})
+        text, layout = catalog_text(database, program, {"outputs": "label"})
         slipped = text.replace(">=", ">", 1)
         if slipped != text:
-            (proof, *_) = [prove(program, reading) for reading in read_sql(slipped, database.dialect, told)]
+            (proof, *_) = [prove(program, reading) for reading in read_sql(slipped, database.dialect, layout)]
             answers.append(proof.answer)
     assert set(answers) <= {"counterexample", "proved"}
     assert answers.count("counterexample") >= 3

@@ -7,8 +7,7 @@ from gbfl_compile.checking.artifact import prove_artifact
 from gbfl_compile.checking.general.sql import TextLayout, read_sql
 from gbfl_compile.checking.general.sql.engines import ENGINES
 from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 
 EVERY = tuple(ENGINES)
 ANSWERS = split(0, leaf(0.0, 1.0), leaf(1.0, 0.0))
@@ -350,11 +349,11 @@ def test_a_stage_that_differs_from_a_table_by_its_case(dialect):
 
 @pytest.mark.parametrize("dialect", ["trino", "tsql", "duckdb"])
 def test_a_long_decimal_need_not_become_the_nearest_double(dialect):
-    asked = "SELECT CASE WHEN age >= {} THEN 'yes' ELSE 'no' END AS label FROM data"
-    assert read_sql(asked.format("0.123456789012345"), dialect, TOLD)
+    query = "SELECT CASE WHEN age >= {} THEN 'yes' ELSE 'no' END AS label FROM data"
+    assert read_sql(query.format("0.123456789012345"), dialect, TOLD)
     with pytest.raises(Unread, match="decimal"):
-        read_sql(asked.format("0.12345678901234567"), dialect, TOLD)
-    assert read_sql(asked.format("0.12345678901234567e0"), dialect, TOLD)
+        read_sql(query.format("0.12345678901234567"), dialect, TOLD)
+    assert read_sql(query.format("0.12345678901234567e0"), dialect, TOLD)
 
 
 @pytest.mark.parametrize("more", ["INTO answers", "LIMIT -1", "FROM data", "OFFSET 0"])

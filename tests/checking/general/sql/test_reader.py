@@ -23,8 +23,7 @@ from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.checking.strict.sql.lexis import NEVER_RUN
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 from tests.checking.general.sql.edits import mutated, respelled
 from tests.checking.respelling import random_program
 from tests.counts import count
@@ -98,8 +97,8 @@ def test_respellings_are_proved():
             text = emit(program, f"sql:{dialect}", "m", {"outputs": outputs}).files["m.sql"].decode()
         except BadInput:
             continue
-        said = respelled(choose, text, dialect)
-        assert proved(program, read_sql(said, dialect)), said
+        text_respelled = respelled(choose, text, dialect)
+        assert proved(program, read_sql(text_respelled, dialect)), text_respelled
 
 
 def test_mutants_are_refused_or_refuted_or_equal():
@@ -216,9 +215,9 @@ def test_a_dropped_guard_is_refuted_by_nan_alone():
 def test_mixed_null_and_nan_are_not_forgotten():
     """The text differs from the program only where one feature is NULL and the other NaN."""
     program = Program(("a", "b"), ("no", "yes"), (Clause(()),), leaf(1.0, 0.0))
-    told = TextLayout(("a", "b"), ("no", "yes"), ((0, "a"), (1, "b")), (("label", "label"),))
+    layout = TextLayout(("a", "b"), ("no", "yes"), ((0, "a"), (1, "b")), (("label", "label"),))
     text = "SELECT CASE WHEN a IS NULL AND b = 'NaN' THEN 'yes' ELSE 'no' END AS label FROM data"
-    proofs = [prove(program, reading) for reading in read_sql(text, "postgres", told)]
+    proofs = [prove(program, reading) for reading in read_sql(text, "postgres", layout)]
     assert len(proofs) == 4
     assert [proof.answer for proof in proofs].count("counterexample") == 1
 
@@ -227,9 +226,9 @@ def test_a_text_without_any_guard_is_refuted_however_many_features_it_asks():
     names = tuple(f"f{i}" for i in range(9))
     clause = Clause(tuple(Interval(i, float(i), None) for i in range(9)))
     program = Program(names, ("no", "yes"), (clause,), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)))
-    told = TextLayout(names, ("no", "yes"), tuple(enumerate(names)), (("label", "label"),))
-    asked = " AND ".join(f"{name} >= {i}" for i, name in enumerate(names))
-    readings = read_sql(f"SELECT CASE WHEN {asked} THEN 'yes' ELSE 'no' END AS label FROM data", "duckdb", told)
+    layout = TextLayout(names, ("no", "yes"), tuple(enumerate(names)), (("label", "label"),))
+    condition = " AND ".join(f"{name} >= {i}" for i, name in enumerate(names))
+    readings = read_sql(f"SELECT CASE WHEN {condition} THEN 'yes' ELSE 'no' END AS label FROM data", "duckdb", layout)
     assert [prove(program, reading).answer for reading in readings] == ["proved", "counterexample"]
 
 

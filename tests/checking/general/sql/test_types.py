@@ -9,8 +9,7 @@ from gbfl_compile.backends import emit
 from gbfl_compile.checking.artifact import prove_artifact
 from gbfl_compile.checking.general.sql import TextLayout, read_sql
 from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 
 CLAUSES = (Clause((Interval(0, 30000.0),)), Clause((Interval(1, None, 0.4),)))
 LOANS = Program(
@@ -77,29 +76,29 @@ def test_parts_that_agree_on_a_type_are_read(old, new):
 
 def test_a_number_in_a_choice_is_compared_as_its_type_has_it():
     """Beside a double 0.1 is a double, and so is what it is compared with: then the two are one."""
-    told = TextLayout(("age",), ("no", "yes"), ((0, "age"),), (("label", "label"),))
+    layout = TextLayout(("age",), ("no", "yes"), ((0, "age"),), (("label", "label"),))
     query = "SELECT CASE WHEN CASE WHEN age > 3 THEN {} ELSE 1e0::float8 END > {} THEN 'yes' ELSE 'no' END AS label FROM data"
     longer = "0.0999999999999999999999"
-    (reading,) = read_sql(query.format("0.1", longer), "postgres", told)[:1]
-    (same,) = read_sql(query.format("0.1::float8", f"{longer}::float8"), "postgres", told)[:1]
+    (reading,) = read_sql(query.format("0.1", longer), "postgres", layout)[:1]
+    (same,) = read_sql(query.format("0.1::float8", f"{longer}::float8"), "postgres", layout)[:1]
     assert reading == same
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "mariadb", "clickhouse", "postgres", "tsql"])
 def test_an_arm_of_32_bits_is_not_overlooked(dialect):
-    told = TextLayout(("age",), ("no", "yes"), ((0, "age"),), (("label", "label"),))
+    layout = TextLayout(("age",), ("no", "yes"), ((0, "age"),), (("label", "label"),))
     type_ = {"sqlite": "BLOB", "clickhouse": "Float32", "mariadb": "FLOAT"}.get(dialect, "REAL")
     for chosen in (f"CASE WHEN 1 = 2 THEN CAST(1 AS {type_}) ELSE 0.5 END", f"COALESCE(0.5, CAST(1 AS {type_}))"):
         with pytest.raises(Unread):
-            read_sql(f"SELECT CASE WHEN age > {chosen} THEN 'yes' ELSE 'no' END AS label FROM data", dialect, told)
+            read_sql(f"SELECT CASE WHEN age > {chosen} THEN 'yes' ELSE 'no' END AS label FROM data", dialect, layout)
 
 
 def test_isnull_gives_its_second_part_the_type_of_its_first():
-    told = TextLayout(("age",), ("no", "yes"), ((0, "age"),), (("label", "label"),))
+    layout = TextLayout(("age",), ("no", "yes"), ((0, "age"),), (("label", "label"),))
     query = "SELECT CASE WHEN {}(age, 5) > 3 THEN 'yes' ELSE 'no' END AS label FROM data"
-    assert read_sql(query.format("COALESCE"), "tsql", told)
+    assert read_sql(query.format("COALESCE"), "tsql", layout)
     with pytest.raises(Unread, match="COALESCE"):
-        read_sql(query.format("ISNULL"), "tsql", told)
+        read_sql(query.format("ISNULL"), "tsql", layout)
 
 
 @pytest.mark.parametrize("type_", ['"double"', "double", '"float8"', '"real"', "string", "nvarchar", 'public."double"'])

@@ -21,8 +21,8 @@ def catalog_text(database, program, options=None):
     """The definition of a view made of the program, as the engine tells it, and what the header said."""
     options = {"outputs": "label", **(options or {}), "form": "view", "table": "people", "view": "scored"}
     text = emit(program, f"sql:{database.dialect}", "model", options).files["model.sql"].decode()
-    told = replace(layout_in_header(text), form=None)
-    database.insert("people", [name for _, name in told.columns], np.zeros((1, len(told.columns))))
+    layout = replace(layout_in_header(text), form=None)
+    database.insert("people", [name for _, name in layout.columns], np.zeros((1, len(layout.columns))))
     for statement in text.split("\n;\n"):
         if statement.strip():
             database.execute(statement)
@@ -30,11 +30,11 @@ def catalog_text(database, program, options=None):
         ((definition,),) = database.fetch(CATALOG[database.dialect])
     finally:
         database.execute(f"DROP VIEW {database.quote('scored')}")
-    return definition, told
+    return definition, layout
 
 
 def assert_view_is_proved(database, program, options=None):
-    definition, told = catalog_text(database, program, options)
-    (reading,) = read_sql(definition, database.dialect, told)
+    definition, layout = catalog_text(database, program, options)
+    (reading,) = read_sql(definition, database.dialect, layout)
     proof = prove(program, reading)
     assert proof.answer == "proved", definition

@@ -9,7 +9,7 @@ from gbfl_compile.backends import emit
 from gbfl_compile.checking.artifact import prove_readings
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.strict.c import read_strict_c
-from gbfl_compile.ir.digest import digest
+from gbfl_compile.ir.json import digest
 from gbfl_compile.ir.nodes import Scorecard
 from tests.checking.reader_artifacts import said_by_c
 
@@ -33,8 +33,8 @@ def verdict(program, files):
     except Unread:
         return "unread"
     answer = prove_readings(program, readings).answer
-    told = {reading.digest for reading in readings}
-    return "other digest" if answer == "proved" and told != {digest(program)} else answer
+    digests = {reading.digest for reading in readings}
+    return "other digest" if answer == "proved" and digests != {digest(program)} else answer
 
 
 def edited(files, old, new, name="model.c"):
@@ -82,8 +82,8 @@ def replacements(choose, token, words):
 
 def public_answers(files, rows, program, folder):
     """Everything that the functions of a built library answer; None where it cannot be built."""
-    said = said_by_c(files, rows, program, folder)
-    if said is None:
+    answers = said_by_c(files, rows, program, folder)
+    if answers is None:
         return None
     library = ctypes.CDLL(str(max(folder.glob("model*.so"), key=lambda path: path.stat().st_mtime_ns)))
     kind = np.float32 if b"model_REAL_BITS = 32" in files["model.h"] else np.float64
@@ -95,16 +95,16 @@ def public_answers(files, rows, program, folder):
         out, held = np.zeros(classes), np.zeros(max(1, -(-clauses // 32)), np.uint32)
         library.model_predict_proba(pointer(row), pointer(out))
         library.model_explain(pointer(row), pointer(held))
-        said.setdefault("probabilities", []).append(tuple(out.tolist()))
-        said.setdefault("held", []).append(tuple(held.tolist()))
+        answers.setdefault("probabilities", []).append(tuple(out.tolist()))
+        answers.setdefault("held", []).append(tuple(held.tolist()))
     for name in ("feature", "label", "digest"):
         getattr(library, f"model_{name}").restype = ctypes.c_char_p
-    said["features"] = [library.model_feature(f) for f in range(-1, len(program.features) + 1)]
-    said["labels"] = [library.model_label(c) for c in range(-1, classes + 1)]
-    said["kind"] = chr(library.model_label_kind() & 0xFF)
-    said["uses"] = [library.model_uses(f) for f in range(-1, len(program.features) + 1)]
-    said["selftest"] = library.model_selftest()
+    answers["features"] = [library.model_feature(f) for f in range(-1, len(program.features) + 1)]
+    answers["labels"] = [library.model_label(c) for c in range(-1, classes + 1)]
+    answers["kind"] = chr(library.model_label_kind() & 0xFF)
+    answers["uses"] = [library.model_uses(f) for f in range(-1, len(program.features) + 1)]
+    answers["selftest"] = library.model_selftest()
     if not isinstance(program.decision, Scorecard):
         out = np.zeros(classes)
-        said["leaf"] = [(library.model_leaf(leaf, pointer(out)), tuple(out.tolist())) for leaf in range(-1, 5)]
-    return said
+        answers["leaf"] = [(library.model_leaf(leaf, pointer(out)), tuple(out.tolist())) for leaf in range(-1, 5)]
+    return answers

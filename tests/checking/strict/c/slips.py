@@ -60,26 +60,28 @@ def statements(choose, items, single):
     for index, item in enumerate(items):
         if not isinstance(item, c_ast.If):
             continue
-        asked = expression(choose, item.cond, single)
+        condition = expression(choose, item.cond, single)
         inner = statements(choose, item.iftrue.block_items, single)
         rest = statements(choose, items[index + 1 :], single)
         before = items[:index]
         way = choose.choice(("same", "else", "not", "nest", "pick", "name"))
         if way == "not":
-            return [*before, c_ast.If(c_ast.UnaryOp("!", asked), c_ast.Compound(rest), c_ast.Compound(inner))]
+            return [*before, c_ast.If(c_ast.UnaryOp("!", condition), c_ast.Compound(rest), c_ast.Compound(inner))]
         if way == "else":
-            return [*before, c_ast.If(asked, c_ast.Compound(inner), c_ast.Compound(rest))]
-        if way == "nest" and isinstance(asked, c_ast.BinaryOp) and asked.op == "&&":
-            both = c_ast.If(asked.left, c_ast.Compound([c_ast.If(asked.right, c_ast.Compound(inner), None)]), None)
+            return [*before, c_ast.If(condition, c_ast.Compound(inner), c_ast.Compound(rest))]
+        if way == "nest" and isinstance(condition, c_ast.BinaryOp) and condition.op == "&&":
+            both = c_ast.If(
+                condition.left, c_ast.Compound([c_ast.If(condition.right, c_ast.Compound(inner), None)]), None
+            )
             return [*before, both, *rest]
         if way == "pick" and all(len(side) == 1 and isinstance(side[0], c_ast.Return) for side in (inner, rest)):
-            return [*before, c_ast.Return(c_ast.TernaryOp(asked, inner[0].expr, rest[0].expr))]
+            return [*before, c_ast.Return(c_ast.TernaryOp(condition, inner[0].expr, rest[0].expr))]
         if way == "name":
             name = f"asked{choose.randrange(10**6)}"
             kind = c_ast.TypeDecl(name, ["const"], None, c_ast.IdentifierType(["int"]))
-            named = c_ast.Decl(name, ["const"], [], [], [], kind, asked, None)
+            named = c_ast.Decl(name, ["const"], [], [], [], kind, condition, None)
             return [*before, named, c_ast.If(c_ast.ID(name), c_ast.Compound(inner), None), *rest]
-        return [*before, c_ast.If(asked, c_ast.Compound(inner), None), *rest]
+        return [*before, c_ast.If(condition, c_ast.Compound(inner), None), *rest]
     return items
 
 

@@ -21,8 +21,7 @@ from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.strict.c import is_model_header, read_strict_c
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.kinds import Codebook, codebook
-from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program, Scorecard, leaf, split
 from gbfl_compile.ir.validate import validate
 from tests.backends.c.kinds import KINDS, TEXTS, possible_values, programs_of_kinds
 from tests.backends.c.programs import cc, kernels, needs_a_compiler

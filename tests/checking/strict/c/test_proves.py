@@ -14,9 +14,8 @@ from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.checking.strict.c import read_strict_c
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.reasons import with_reasons
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
+from gbfl_compile.ir.text import with_reasons
 from gbfl_compile.ir.validate import validate
 from tests.backends.c.programs import CARD, TREE, kernels, random_card, random_tree
 from tests.checking.reader_artifacts import random_artifact

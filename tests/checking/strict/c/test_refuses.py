@@ -4,9 +4,8 @@ import pytest
 
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.strict.c import is_model_header, read_strict_c
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.reasons import with_reasons
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
+from gbfl_compile.ir.text import with_reasons
 from tests.backends.c.programs import CARD, TREE
 from tests.checking.strict.c.edits import edited, files_of, verdict
 

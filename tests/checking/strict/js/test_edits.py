@@ -13,9 +13,8 @@ import pytest
 
 from gbfl_compile.backends import emit
 from gbfl_compile.checking.artifact import prove_artifact
-from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard
-from gbfl_compile.ir.reasons import with_reasons
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard, leaf, split
+from gbfl_compile.ir.text import with_reasons
 from tests.backends.javascript import answers_in_node, same
 from tests.backends.test_js import EVERY_KIND, drawn
 from tests.counts import count

@@ -93,21 +93,21 @@ def _attributes(node):
 
 def _tree(choose, node):
     """`x <= t` as `x > t` with the sides and the missing values exchanged, at some of the nodes."""
-    told = _attributes(node)
-    modes = numpy_helper.to_array(told["nodes_modes"].t).copy()
+    attributes = _attributes(node)
+    modes = numpy_helper.to_array(attributes["nodes_modes"].t).copy()
     for i in range(len(modes)):
         if choose.random() < 0.5:
             modes[i] = 3
-            told["nodes_missing_value_tracks_true"].ints[i] ^= 1
+            attributes["nodes_missing_value_tracks_true"].ints[i] ^= 1
             for true, false in (("nodes_truenodeids", "nodes_falsenodeids"), ("nodes_trueleafs", "nodes_falseleafs")):
-                one, other = told[true].ints[i], told[false].ints[i]
-                told[true].ints[i], told[false].ints[i] = other, one
-    told["nodes_modes"].t.CopyFrom(numpy_helper.from_array(modes, "comparisons"))
+                one, other = attributes[true].ints[i], attributes[false].ints[i]
+                attributes[true].ints[i], attributes[false].ints[i] = other, one
+    attributes["nodes_modes"].t.CopyFrom(numpy_helper.from_array(modes, "comparisons"))
     return node
 
 
 def _rename(choose, graph):
-    kept = {given.name for given in (*graph.input, *graph.output)}
+    kept = {each.name for each in (*graph.input, *graph.output)}
     names = {}
     for node in graph.node:
         node.name = f"n{choose.randrange(10**6)}"

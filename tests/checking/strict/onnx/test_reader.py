@@ -54,9 +54,9 @@ def test_a_bad_edit_is_shown_a_row_on_which_the_runtime_answers_otherwise(what):
     model = model_of(TREE, lowering="logic", reason="yes")
     BAD[what](model)
     ((reading, example),) = findings(TREE, "onnx", written(model))
-    said = said_by_onnx(written(model), [example.row], TREE.features)[0]
-    assert said == (example.target.label, example.target.probabilities, example.target.leaf)
-    assert said != (example.source.label, example.source.probabilities, example.source.leaf)
+    answer = said_by_onnx(written(model), [example.row], TREE.features)[0]
+    assert answer == (example.target.label, example.target.probabilities, example.target.leaf)
+    assert answer != (example.source.label, example.source.probabilities, example.source.leaf)
     assert reading.place == "label, probabilities, reason"
 
 
@@ -74,8 +74,8 @@ def test_a_tree_node_means_what_the_runtime_makes_of_it(mode, tracks):
     rows = [[a, b] for a in values for b in (np.nan, 0.0, 1e6)]
     from gbfl_compile.checking.reading.evaluate import run_reading
 
-    said = [run_reading(reading, row) for row in rows]
-    assert [(s.label, s.probabilities, s.leaf) for s in said] == said_by_onnx(written(model), rows, TREE.features)
+    answers = [run_reading(reading, row) for row in rows]
+    assert [(s.label, s.probabilities, s.leaf) for s in answers] == said_by_onnx(written(model), rows, TREE.features)
 
 
 def mode_not_equal(model):

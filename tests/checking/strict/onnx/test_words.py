@@ -11,8 +11,7 @@ from gbfl_compile.backends import emit
 from gbfl_compile.checking.artifact import prove_artifact
 from gbfl_compile.checking.readers import read
 from gbfl_compile.checking.run import compare, expectation
-from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard, leaf, split
 from tests.backends.onnx.test_words import loaded
 from tests.checking.strict.onnx.edits import opened, written
 from tests.counts import count

@@ -43,21 +43,21 @@ def statements(choose, body):
     for index, statement in enumerate(body):
         if not isinstance(statement, ast.If):
             continue
-        asked = condition(choose, statement.test)
+        test = condition(choose, statement.test)
         inner, rest = statements(choose, statement.body), statements(choose, body[index + 1 :])
         before = body[:index]
         way = choose.choice(("same", "else", "not", "name", "or", "pick"))
         if way == "name":
-            before, asked = [*before, _assign("asked", asked)], ast.Name("asked", ast.Load())
+            before, test = [*before, _assign("asked", test)], ast.Name("asked", ast.Load())
         if way == "not":
-            return [*before, ast.If(ast.UnaryOp(ast.Not(), asked), rest, inner)]
-        if way == "or" and isinstance(asked, ast.BoolOp) and isinstance(asked.op, ast.Or):
-            return [*before, *(ast.If(part, inner, []) for part in asked.values), *rest]
+            return [*before, ast.If(ast.UnaryOp(ast.Not(), test), rest, inner)]
+        if way == "or" and isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
+            return [*before, *(ast.If(part, inner, []) for part in test.values), *rest]
         if way == "pick" and all(len(side) == 1 and isinstance(side[0], ast.Return) for side in (inner, rest)):
-            return [*before, ast.Return(ast.IfExp(asked, inner[0].value, rest[0].value))]
+            return [*before, ast.Return(ast.IfExp(test, inner[0].value, rest[0].value))]
         if way == "else":
-            return [*before, ast.If(asked, inner, rest)]
-        return [*before, ast.If(asked, inner, []), *rest]
+            return [*before, ast.If(test, inner, rest)]
+        return [*before, ast.If(test, inner, []), *rest]
     return body
 
 
@@ -98,8 +98,8 @@ def comparison(choose, node):
     if way == "mirror":
         return ast.Compare(operands[1], [MIRRORED[type(node.ops[0])]()], [operands[0]])
     if way == "isnan" and ast.unparse(operands[0]) == ast.unparse(operands[1]):
-        asked = ast.Call(ast.Attribute(ast.Name("_math", ast.Load()), "isnan", ast.Load()), [operands[0]], [])
-        return asked if isinstance(node.ops[0], ast.NotEq) else ast.UnaryOp(ast.Not(), asked)
+        test = ast.Call(ast.Attribute(ast.Name("_math", ast.Load()), "isnan", ast.Load()), [operands[0]], [])
+        return test if isinstance(node.ops[0], ast.NotEq) else ast.UnaryOp(ast.Not(), test)
     bound = number_of(operands[1])
     if bound is None:
         return node

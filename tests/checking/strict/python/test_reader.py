@@ -8,8 +8,7 @@ from gbfl_compile.backends import emit
 from gbfl_compile.checking.readers import read
 from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 from tests.backends.c.programs import CARD, TREE
 from tests.checking.reader_artifacts import findings, said_by_python
 
@@ -29,7 +28,7 @@ def edited(old, new, program=ONE):
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "condition",
     [
         "not (a < 1.0 or a >= 2.0)",  # true for NaN: not the rule, and the reader must know it
         "not (a < 1.0) and a < 2.0",
@@ -48,8 +47,8 @@ def edited(old, new, program=ONE):
         "1.0 <= x[0] < x[-2]",
     ],
 )
-def test_a_condition_means_what_python_makes_of_it(asked):
-    files = edited(ASKED, f"if {asked}:")
+def test_a_condition_means_what_python_makes_of_it(condition):
+    files = edited(ASKED, f"if {condition}:")
     (reading,) = read("python", files)
     answers = [run_reading(reading, row) for row in ROWS]
     assert [(s.label, s.probabilities, s.leaf) for s in answers] == said_by_python(files, ROWS)
@@ -149,11 +148,11 @@ def test_a_number_with_a_name_is_that_number():
 def test_a_bad_edit_is_shown_a_row_on_which_it_answers_otherwise(program, old, new):
     files = edited(old, new, program)
     ((_, example),) = findings(program, "python", files)
-    said = said_by_python(files, [example.row])[0]
-    told = example.target
-    assert said[0] == told.label
-    assert said[2] == (told.leaf if told.scores is None else told.scores)
-    assert (told.label, told.probabilities, told.leaf, told.scores) != (
+    answer = said_by_python(files, [example.row])[0]
+    expected = example.target
+    assert answer[0] == expected.label
+    assert answer[2] == (expected.leaf if expected.scores is None else expected.scores)
+    assert (expected.label, expected.probabilities, expected.leaf, expected.scores) != (
         example.source.label,
         example.source.probabilities,
         example.source.leaf,
@@ -166,6 +165,6 @@ def test_a_bad_edit_is_shown_a_row_on_which_it_answers_otherwise(program, old, n
 def test_only_utf8_is_read(encoding, before):
     """In these a comment can hold the end of its line, or bytes that only some versions decode alike."""
     text = emit(ONE, "python").files["model.py"]
-    for said, answer in ((encoding, ["unread"]), ("utf-8", ["proved"])):
-        content = before + f"# -*- coding: {said} -*-\n".encode() + text
+    for declaration, answer in ((encoding, ["unread"]), ("utf-8", ["proved"])):
+        content = before + f"# -*- coding: {declaration} -*-\n".encode() + text
         assert findings(ONE, "python", {"model.py": content}) == answer

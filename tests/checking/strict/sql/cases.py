@@ -10,8 +10,7 @@ from gbfl_compile.backends import emit
 from gbfl_compile.checking.artifact import prove_readings
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.strict.sql import expected_of, read_strict
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 
 RUN = ("sqlite", "duckdb", "postgres", "mariadb", "clickhouse", "spark", "datafusion")
 FORMS = ("select", "expression", "view", "table", "dbt", "macro")

@@ -3,8 +3,7 @@
 import pytest
 
 from gbfl_compile.databases import availability, scratch
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 from tests.checking.strict.sql.cases import text_of, verdict
 
 # IF first >= 1.5 AND second >= 0.5 THEN yes ELSE no

@@ -10,8 +10,7 @@ from gbfl_compile.checking.artifact import prove_artifact
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.strict.sql import read_strict_files
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.nodes import Clause, OneOf, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, OneOf, Program, leaf, split
 from tests.checking.strict.sql.cases import SMALL
 
 

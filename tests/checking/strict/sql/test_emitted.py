@@ -17,8 +17,7 @@ from gbfl_compile.checking.strict.sql import ExpectedText, expected_of, read_str
 from gbfl_compile.checking.strict.sql.lexis import NEVER_RUN
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 from tests.backends.sql.programs import EACH, HOSTILE, REASONED, hostile_program
 from tests.checking.respelling import random_program
 from tests.checking.strict.sql.cases import FORMS, RUN, SMALL, everything, rows_of, strict, text_of, verdict

@@ -14,13 +14,12 @@ import pytest
 
 from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.checking.strict.sql.arithmetic import decimal
 from gbfl_compile.checking.strict.sql.lexis import LEXIS
-from gbfl_compile.checking.strict.sql.numbers import decimal
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import CannotRun
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.nodes import Clause, Interval, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 from tests.checking.respelling import random_program
 from tests.checking.strict.sql.cases import body_of, edited, everything, rows_of, strict, text_of, verdict
 

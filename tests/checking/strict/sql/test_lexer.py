@@ -3,8 +3,7 @@
 import pytest
 
 from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.checking.strict.sql.dbt import template
-from gbfl_compile.checking.strict.sql.lexer import tokens_of
+from gbfl_compile.checking.strict.sql.lexer import dbt_template, tokens_of
 from gbfl_compile.checking.strict.sql.lexis import LEXIS
 from tests.checking.strict.sql.cases import LABELS, RUN, SMALL, text_of, verdict
 
@@ -160,10 +159,10 @@ def test_other_strings_and_names_are_refused(dialect):
 
 
 def test_dbt_templates_are_literals():
-    assert pieces("{{ ref('people') }}", "duckdb", template=template) == [("source", "people")]
-    (token, _) = tokens_of("{{ source('raw', 'people') }}", LEXIS["duckdb"], template)
+    assert pieces("{{ ref('people') }}", "duckdb", template=dbt_template) == [("source", "people")]
+    (token, _) = tokens_of("{{ source('raw', 'people') }}", LEXIS["duckdb"], dbt_template)
     assert (token.schema, token.text) == ("raw", "people")
-    assert pieces("'{{ '{' }}{{ '{' }} 7*7 }}'", "duckdb", template=template) == [("text", "{{ 7*7 }}")]
+    assert pieces("'{{ '{' }}{{ '{' }} 7*7 }}'", "duckdb", template=dbt_template) == [("text", "{{ 7*7 }}")]
     for text in (
         "{{ 7*7 }}",
         "{{ ref('a' ~ 'b') }}",
@@ -181,7 +180,7 @@ def test_dbt_templates_are_literals():
         "{{ config(materialized='view', pre_hook='DELETE FROM people') }}",
         "{{ config(materialized='incremental') }}",
     ):
-        assert is_refused(text, "duckdb", template=template)
+        assert is_refused(text, "duckdb", template=dbt_template)
     assert is_refused("{{ ref('people') }}", "duckdb")
 
 
@@ -193,7 +192,7 @@ def test_literals_are_the_doubles_sqlite_reads(text):
     import sqlite3
     from contextlib import closing
 
-    from gbfl_compile.checking.strict.sql.numbers import decimal
+    from gbfl_compile.checking.strict.sql.arithmetic import decimal
 
     with closing(sqlite3.connect(":memory:")) as connection:
         (found,) = connection.execute(f"SELECT {text}").fetchone()

@@ -5,9 +5,8 @@ import pytest
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.strict.sql import expected_of, read_strict, read_strict_view
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
-from gbfl_compile.ir.reasons import with_reasons
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
+from gbfl_compile.ir.text import with_reasons
 from tests.backends.sql.programs import CARD, THREE, TREE
 from tests.checking.strict.sql.cases import LABELS, RUN, SMALL, body_of, everything, strict, text_of, verdict
 
@@ -15,7 +14,7 @@ QUOTE = {"sqlite": "`", "mariadb": "`", "clickhouse": "`", "spark": "`"}
 BOUND = {"sqlite": "1.5e0", "postgres": "CAST(1.5e0 AS DOUBLE PRECISION)"}
 
 
-def asked(dialect):
+def comparison(dialect):
     """The one comparison of SMALL, as it is emitted."""
     quote = QUOTE.get(dialect, '"')
     return f"{quote}age{quote} >= {BOUND.get(dialect, '1.5e0')}"
@@ -39,9 +38,9 @@ def is_refused(dialect, old, new, program=SMALL, **options):
 def test_a_text_joined_with_null_is_no_test(dialect):
     quote = QUOTE.get(dialect, '"')
     column = f"{quote}age{quote}"
-    hidden = f"('a' || CASE WHEN {column} = 12345e0 THEN NULL ELSE 'b' END) IS NOT NULL AND {asked(dialect)}"
-    assert is_refused(dialect, asked(dialect), hidden)
-    assert is_refused(dialect, asked(dialect), f"CAST(NULL AS VARCHAR) IS NULL AND {asked(dialect)}")
+    hidden = f"('a' || CASE WHEN {column} = 12345e0 THEN NULL ELSE 'b' END) IS NOT NULL AND {comparison(dialect)}"
+    assert is_refused(dialect, comparison(dialect), hidden)
+    assert is_refused(dialect, comparison(dialect), f"CAST(NULL AS VARCHAR) IS NULL AND {comparison(dialect)}")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +117,7 @@ def test_several_points_joined_by_or_are_refused(dialect, point):
 
 def test_a_duckdb_array_of_mixed_types_is_refused():
     new = '("age" = ANY (ARRAY[\'12345.5\', 2]) OR ("age" >= 1.5e0 AND "age" <> 12345.5e0))'
-    assert is_refused("duckdb", asked("duckdb"), new)
+    assert is_refused("duckdb", comparison("duckdb"), new)
     listed = text_of(TREE, "duckdb", outputs=everything(TREE))
     assert "['yes', 'no', 'no']" in listed
     for wrong in ("['yes', 'no', 0]", "['yes', 'no']", "['yes', 'no', 'no', \"gbfl_leaf\"]"):
@@ -282,8 +281,8 @@ def test_a_key_column_is_handed_on_as_it_is():
 
 def test_mixed_null_and_nan_have_no_way_through():
     """True only where one feature is NULL and the other NaN: readings of all NULL and of all NaN would both miss it."""
-    hidden = f'{asked("duckdb")} AND "age" <> CAST(\'NaN\' AS DOUBLE) OR ("age" IS NULL AND "income" = CAST(\'NaN\' AS DOUBLE))'
-    assert is_refused("duckdb", f"{asked('duckdb')} AND \"age\" <> CAST('NaN' AS DOUBLE)", hidden, types="double")
+    hidden = f'{comparison("duckdb")} AND "age" <> CAST(\'NaN\' AS DOUBLE) OR ("age" IS NULL AND "income" = CAST(\'NaN\' AS DOUBLE))'
+    assert is_refused("duckdb", f"{comparison('duckdb')} AND \"age\" <> CAST('NaN' AS DOUBLE)", hidden, types="double")
 
 
 WRONG_ARGUMENTS = {

@@ -20,8 +20,7 @@ from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.kinds import Codebook, encode_row
-from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program
-from gbfl_compile.ir.trees import leaf, split
+from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program, leaf, split
 from tests.backends.sql.words import EACH, HOSTILE_COLUMNS, hostile_table, random_program, witness_rows
 from tests.checking.strict.sql.cases import FORMS, RUN, body_of, edited, everything, strict, text_of, verdict
 
@@ -147,8 +146,8 @@ def test_a_word_is_no_number_and_a_number_no_word(dialect):
     for feature in ASKED.features:
         lone = Program(("x",), (1, 2), (Clause((Interval(0, 1.0),)),), split(0, leaf(1.0, 0.0), leaf(0.0, 1.0)))
         other = Program((feature,), (1, 2), (Clause((OneOf(0, ("a",)),)),), lone.decision, kinds=("category",))
-        asked = text_of(lone, dialect, outputs="label", **{"column.x": feature})
-        assert verdict(other, asked, dialect, outputs="label") == "unread"
+        text = text_of(lone, dialect, outputs="label", **{"column.x": feature})
+        assert verdict(other, text, dialect, outputs="label") == "unread"
 
 
 def test_null_not_in_is_read_where_no_setting_decides():

@@ -10,17 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.checking.strict.sql.choices import choice
 from gbfl_compile.checking.strict.sql.cursor import (
     Catalog,
     Cursor,
+    ExpectedText,
     need_sign,
     need_words,
     peek,
     refuse,
     take_sign,
 )
-from gbfl_compile.checking.strict.sql.expected import ExpectedText
 from gbfl_compile.checking.strict.sql.forms import finish
 from gbfl_compile.checking.strict.sql.grammar import (
     arguments,
@@ -35,7 +34,7 @@ from gbfl_compile.checking.strict.sql.grammar import (
 )
 from gbfl_compile.checking.strict.sql.lexer import tokens_of
 from gbfl_compile.checking.strict.sql.lexis import LEXIS
-from gbfl_compile.checking.strict.sql.logic import Asked
+from gbfl_compile.checking.strict.sql.logic import Asked, choice
 from gbfl_compile.checking.strict.sql.stages import Columns, need_name, query
 from gbfl_compile.checking.strict.sql.values import Case, LookUp, Text, Value, Whole, ends_of
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Literal
 
 from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.checking.strict.sql.arithmetic import NARROW, decimal
 from gbfl_compile.checking.strict.sql.cursor import (
     Catalog,
     Cursor,
@@ -25,7 +26,6 @@ from gbfl_compile.checking.strict.sql.forms import finish
 from gbfl_compile.checking.strict.sql.grammar import as_bigint, as_double, list_of, value_of
 from gbfl_compile.checking.strict.sql.lexis import LEXIS
 from gbfl_compile.checking.strict.sql.logic import Asked
-from gbfl_compile.checking.strict.sql.numbers import NARROW, decimal
 from gbfl_compile.checking.strict.sql.stages import Columns, query
 from gbfl_compile.checking.strict.sql.values import Column, ExactFeature, Text, TextList, Value, Whole
 from gbfl_compile.ir.nodes import Kind

@@ -1,0 +1,163 @@
+"""Passes over clauses: equal ones become one; bounds that always hold and clauses that nothing asks are dropped."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import assert_never
+
+from gbfl_compile.ir.batch import Matrix, atom_column
+from gbfl_compile.ir.intervals import (
+    NOTHING_KNOWN,
+    Allowed,
+    Facts,
+    Texts,
+    Values,
+    allowed_by,
+    is_implied,
+    values_of,
+    with_failed,
+    with_held,
+)
+from gbfl_compile.ir.kinds import Codebook, codebook
+from gbfl_compile.ir.nodes import Atom, Clause, Interval, Leaf, OneOf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.text import moved_reasons
+
+
+def merge_equal_clauses(program: Program) -> Program:
+    """Two clauses that ask the same become one: every clause is replaced by the first one that asks the same.
+
+    before   clause 0: x >= 1 AND y < 2     clause 1: y < 2 AND x >= 1
+             IF clause 0 ... ELSE IF clause 1 ...
+    after    IF clause 0 ... ELSE IF clause 0 ...
+    """
+    first: dict[frozenset[tuple[int, Allowed]], int] = {}
+    same_as = [first.setdefault(question(clause), number) for number, clause in enumerate(program.clauses)]
+    program = replace(program, metadata=moved_reasons(program, dict(enumerate(same_as))))
+    match program.decision:
+        case Tree(nodes):
+            merged = (n if isinstance(n, Leaf) else Split(same_as[n.clause], n.then, n.otherwise) for n in nodes)
+            return replace(program, decision=Tree(tuple(merged)))
+        case Scorecard():
+            return replace(program, decision=_merged_points(program.decision, same_as))
+        case _:
+            assert_never(program.decision)
+
+
+def question(clause: Clause) -> frozenset[tuple[int, Allowed]]:
+    """What a clause asks, regardless of the order and spelling of its atoms."""
+    return frozenset((atom.feature, allowed_by(atom)) for atom in clause.atoms)
+
+
+def _merged_points(card: Scorecard, same_as: list[int]) -> Scorecard:
+    """The points of a later equal clause move to the first; what is left of it is worth nothing."""
+    points = [[0] * len(card.bias) for _ in card.points]
+    for number, row in enumerate(card.points):
+        target = points[same_as[number]]
+        for c, worth in enumerate(row):
+            target[c] += worth
+    return replace(card, points=tuple(tuple(row) for row in points))
+
+
+def drop_true_bounds(program: Program) -> Program:
+    """A bound that always holds where it is asked is not written, nor a text that cannot come there.
+
+        before   IF x >= 5 THEN (IF x >= 3 AND y < 2 THEN a ELSE b) ELSE c
+        after    IF x >= 5 THEN (IF y < 2 THEN a ELSE b) ELSE c
+
+    A clause asked in two places may lose a bound in one and keep it in the other: it becomes two clauses.
+    """
+    match program.decision:
+        case Tree():
+            return _shorter_tree(program, program.decision)
+        case Scorecard():
+            return replace(program, clauses=tuple(shorter(clause, NOTHING_KNOWN) for clause in program.clauses))
+        case _:
+            assert_never(program.decision)
+
+
+def _shorter_tree(program: Program, tree: Tree) -> Program:
+    clauses = list(program.clauses)
+    number = {clause: i for i, clause in reversed(list(enumerate(clauses)))}
+    nodes = list(tree.nodes)
+    facts: dict[int, Facts] = {0: NOTHING_KNOWN}
+    for index, node in enumerate(tree.nodes):
+        if not isinstance(node, Split):
+            continue
+        clause = program.clauses[node.clause]
+        short = shorter(clause, facts[index])
+        if short not in number:
+            number[short] = len(clauses)
+            clauses.append(short)
+        nodes[index] = replace(node, clause=number[short])
+        facts[node.then] = with_held(clause, facts[index])
+        facts[node.otherwise] = with_failed(clause, facts[index])
+    return replace(program, clauses=tuple(clauses), decision=Tree(tuple(nodes)))
+
+
+def shorter(clause: Clause, facts: Facts) -> Clause:
+    """The clause without the bounds that the facts imply."""
+    return Clause(tuple(_shorter_atom(atom, facts) for atom in clause.atoms if not is_implied(atom, facts)))
+
+
+def _shorter_atom(atom: Atom, facts: Facts) -> Atom:
+    known = facts.values(atom.feature)
+    match atom:
+        case Interval():
+            return _shorter_interval(atom, known) if isinstance(known, Values) else atom
+        case OneOf():
+            if not isinstance(known, Texts):
+                return atom
+            return replace(atom, values=tuple(text for text in atom.values if text in known))
+        case _:
+            assert_never(atom)
+
+
+def _shorter_interval(atom: Interval, known: Values) -> Interval:
+    own = values_of(atom)
+    if atom.lo is not None and known.least >= own.least:
+        atom = replace(atom, lo=None, closed="right" if atom.hi_closed else "left")
+    if atom.hi is not None and known.most <= own.most:
+        atom = replace(atom, hi=None, closed="left" if atom.lo_closed else "right")
+    return atom
+
+
+def drop_unused_clauses(program: Program) -> Program:
+    """Clauses that nothing asks, or that are worth no points, are dropped; the others are numbered in reading order.
+
+    before   clauses 0, 1, 2; IF clause 2 ... ELSE IF clause 0 ...
+    after    clauses 0, 1;    IF clause 0 ... ELSE IF clause 1 ...
+    """
+    match program.decision:
+        case Tree(nodes):
+            used = list(dict.fromkeys(node.clause for node in nodes if isinstance(node, Split)))
+            number = {old: new for new, old in enumerate(used)}
+            renumbered = (n if isinstance(n, Leaf) else Split(number[n.clause], n.then, n.otherwise) for n in nodes)
+            decision: Tree | Scorecard = Tree(tuple(renumbered))
+        case Scorecard(_, points, _):
+            used = [i for i, row in enumerate(points) if any(row)]
+            decision = replace(program.decision, points=tuple(points[i] for i in used))
+        case _:
+            assert_never(program.decision)
+    metadata = moved_reasons(program, {old: new for new, old in enumerate(used)})
+    return replace(program, clauses=tuple(program.clauses[i] for i in used), decision=decision, metadata=metadata)
+
+
+def order_atoms(program: Program, rows: Matrix, book: Codebook | None = None) -> Program:
+    """Within a clause, the atom that rejects most of `rows` is asked first; ties by feature.
+
+        before   x >= 1 AND y < 2      (x >= 1 keeps 90 % of the rows, y < 2 keeps 5 %)
+        after    y < 2 AND x >= 1
+
+
+    A `book` gives the codes of the rows' texts where they are not the program's own.
+    """
+    counts: dict[Atom, int] = {}
+    codes = codebook(program) if book is None else book
+
+    def selectivity(atom: Atom) -> tuple[int, int]:
+        if atom not in counts:
+            counts[atom] = int(atom_column(atom, rows[:, atom.feature], codes).sum())
+        return counts[atom], atom.feature
+
+    ordered = (Clause(tuple(sorted(clause.atoms, key=selectivity))) for clause in program.clauses)
+    return replace(program, clauses=tuple(ordered))
