@@ -43,6 +43,8 @@ ENOUGH_ROWS: Mapping[HeadKind, int] = {"tree": 5_000, "rules": 10_000, "rule_lis
 """A head that searches its own clauses does so on this many rows; more of them change little and take long."""
 CHOOSING_ROWS, FEWEST_CHOOSING, HELD_OUT = 2_000, 40, 4
 """Rows that choose the number of clauses: at most, at least, and one in how many is held out."""
+CLEARLY = 0.5
+"""More clauses are taken where they raise C_TB on held-out rows by more than this, in per cent."""
 LEAF_ROWS, ROWS_PER_LEAF = 5, 30
 """A leaf holds this many of the user's rows; of a small table, one in so many of them."""
 
@@ -173,7 +175,7 @@ def _search(
 def _enough_clauses(
     recipe: Recipe, e: Explanations, row: Ints, domain: Domain, n_classes: int, extra: Explanations | None
 ) -> int:
-    """How many clauses a rule set needs, by held-out rows: the fewest after which more are no better on average."""
+    """How many clauses a rule set needs, by held-out rows: the fewest after which no number is clearly better."""
     step = -(-len(e.x) // CHOOSING_ROWS)
     if len(row) < FEWEST_CHOOSING or recipe.max_clauses < 2:
         return recipe.max_clauses
@@ -189,7 +191,7 @@ def _enough_clauses(
     (grown,) = fit_rules(rows, _grid(rows.points, mine, others, domain, settings), (recipe.max_clauses,), settings)
     shares = np.array([point.c_tb_all for point in grown.path], dtype=np.float64)
     for count, share in enumerate(shares[:-1].tolist()):
-        if share >= shares[count + 1 :].mean() and share >= shares.max() - 1.0:
+        if share >= shares[count + 1 :].max() - CLEARLY:
             return count
     return recipe.max_clauses
 
