@@ -19,7 +19,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.files import resource_folder
 from gbfl_compile.files.atomic import read_whole, write_whole
 from gbfl_compile.ir.json import as_program, digest, metadata_digest
-from gbfl_compile.ir.kinds import Value, require_numbers
+from gbfl_compile.ir.kinds import Value
 from gbfl_compile.ir.nodes import Program, Tree, is_rule_list
 from gbfl_compile.ir.text import probability_lines
 from gbfl_compile.learning.consistency import Triplets, triplets_for
@@ -138,13 +138,11 @@ def report(
     static: leave the page's script out.
     """
     source = as_program(program)
-    if triplets is not None:
-        require_numbers(source, "a report with triplets")
     inputs = ReportInputs(
         verdict=_form(verdict),
         audit=_form(audit),
         row=None if row is None else _row(row, source, row_number),
-        triplets=None if triplets is None else triplets_for(source.features, triplets),
+        triplets=None if triplets is None else triplets_for(source, triplets),
         row_number=row_number - 1,
         sizes=_sizes(sizes),
         examples=() if examples is None else _example_rows(examples, source),
