@@ -35,7 +35,7 @@ CHOOSING_ROWS = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Undecided:
+class _OpenPoints:
     """Points that no rule decides yet."""
 
     grid: Grid
@@ -44,16 +44,16 @@ class _Undecided:
     own: Bools
     """Which of them are the user's own rows."""
 
-    def part(self, at: Ints | Bools) -> _Undecided:
+    def part(self, at: Ints | Bools) -> _OpenPoints:
         """Some of them."""
-        return _Undecided(part_of(self.grid, at), self.mass[at], self.own[at])
+        return _OpenPoints(part_of(self.grid, at), self.mass[at], self.own[at])
 
 
 def fit_rule_list(points: Points, own: Bools, grid: Grid, max_clauses: int, settings: SearchSettings) -> Head:
     """The rule list with at most this many rules; the grid has the points, and `own` says which are the user's rows."""
     mass = np.zeros((len(points.x), points.n_classes))
     mass[np.arange(len(points.x)), points.label] = points.weight
-    everything = _Undecided(grid, mass, own)
+    everything = _OpenPoints(grid, mass, own)
     some = points.row % max(1, -(-int(points.row.max()) // CHOOSING_ROWS)) == 0
     few, row = everything.part(some), points.row[some]
     lists = {prices: _rules(everything, max_clauses, prices, settings) for prices in SCHEDULES}
@@ -83,7 +83,7 @@ def _right(grid: Grid, mass: Matrix, boxes: list[Conjunction]) -> float:
 
 
 def _held_out_right(
-    points: _Undecided, row: Ints, max_clauses: int, prices: tuple[float, ...], settings: SearchSettings
+    points: _OpenPoints, row: Ints, max_clauses: int, prices: tuple[float, ...], settings: SearchSettings
 ) -> float:
     """The weight of held-out points that rules found on the others get right."""
     right, mass = 0.0, points.mass
@@ -97,7 +97,7 @@ def _held_out_right(
 
 
 def _rules(
-    points: _Undecided,
+    points: _OpenPoints,
     max_clauses: int,
     prices: tuple[float, ...],
     settings: SearchSettings,
@@ -117,7 +117,7 @@ def _rules(
     return boxes
 
 
-def _best_rule(left: _Undecided, price: float, settings: SearchSettings, only: int | None) -> Conjunction | None:
+def _best_rule(left: _OpenPoints, price: float, settings: SearchSettings, only: int | None) -> Conjunction | None:
     """The conjunction worth most at this price: for some class, right minus `price` times wrong."""
     mass = left.mass
     present = np.flatnonzero(mass.sum(axis=0))
