@@ -91,7 +91,8 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     min_samples_leaf : how many rows of X every leaf of the joint tree holds at least; None is 5, or one in 30 rows of a
         small table. For the paper's trees how many points, and None is 1
     max_clauses : how many clauses a rule set or rule list may have; held-out rows may choose fewer for a rule set
-    max_atoms : how many bounds each clause may have, except those of the paper's trees
+    max_atoms : how many bounds each clause may have, except those of the paper's trees; at most 3 in a rule set with
+        small points
     points : the most points a clause of a rule set gives or takes (5, 10, 100); bounds that do not matter are dropped
         then. None rounds its weights to points of 2**-10 logit and drops nothing
     C : inverse strength of the L2 penalty on a rule set's weights
@@ -221,12 +222,15 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def calibrate(self, X: Any, y: Any) -> GBFLClassifier:
-        """Make probabilities rates observed on rows the black box never saw (80 at least); no label changes."""
+        """Make probabilities rates observed on rows the black box never saw (40 at least), as `gbfl mine` does with the
+        rows it holds out; no label changes. `fit` does not: on rows that the black box learned from, rates flatter.
+        """
         rows = self._rows(X)
         truth = class_indices(np.asarray(y), self.classes_)
-        own = probabilities(self.black_box_, rows)
-        decision, self.probabilities_ = calibrate_decision(self.head_.decision, self._answers(rows), truth, own)
-        self.head_ = replace(self.head_, decision=decision)
+        own, answers = probabilities(self.black_box_, rows), self._answers(rows)
+        calibrated = calibrate_decision(self.head_.decision, answers, truth, own)
+        self.probabilities_, self.out_of_fold_ = calibrated.facts, calibrated.out_of_fold
+        self.head_ = replace(self.head_, decision=calibrated.decision)
         return self
 
     def _take_rows(self, X: Any, y: Any) -> tuple[Matrix, NDArray[Any] | None]:
