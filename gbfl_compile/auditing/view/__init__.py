@@ -7,7 +7,7 @@ runs on the copy.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
@@ -82,9 +82,7 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
     material = {"definition.sql": definition}
     verdict = DeployedVerdict(what, "view", "not run", None, None, fingerprint, database.version, material=material)
     if view.materialized:
-        reason = (
-            f"it is a materialized view and answers from stored rows: compare those with --scored {printable(name)}"
-        )
+        reason = "it is a materialized view and answers from stored rows: compare those with --scored"
         return replace(verdict, verdict="unread", reason=reason)
     if view.query is not None and (view.views_below or view.table is None or not inputs.holds_nan):
         return _through_layers(inputs, view, label, verdict)
@@ -95,12 +93,12 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
     was_read = verdict.proof is not None and verdict.proof.answer != "unread"
     if verdict.verdict != "equal" and view.query is not None and not was_read:
         layered = _through_layers(inputs, view, label, first, isinstance(audit.not_run, MissingFeature))
-        if layered.verdict == "different":
+        is_open = verdict.verdict != "different"
+        if layered.verdict == "different" or (is_open and (layered.verdict != "unread" or layered.execution)):
             return layered
-        if verdict.verdict != "different" and (layered.verdict != "unread" or layered.execution):
-            return layered
-        if verdict.verdict != "different" and verdict.execution is None:
-            return replace(layered, not_executed=verdict.not_executed)
+        if is_open:
+            ran = (verdict.execution, verdict.executed, verdict.not_executed)
+            return replace(layered, execution=ran[0], executed=ran[1], not_executed=ran[2])
     return verdict
 
 
@@ -119,7 +117,7 @@ def _through_layers(
     audit = ViewAudit(inputs, view, label, None, None)
     columns = [column for column in layered.columns if column is not None]
     verdict = _with_types(audit, verdict, columns, layered.uncast())
-    return _query_itself(audit, _refuse_own_names(audit, verdict))
+    return _query_itself(audit, _refuse_own_names(audit, verdict, layered.text.uses.functions))
 
 
 def _run_first(inputs: AuditInput, view: View, label: str) -> ViewAudit:
@@ -359,10 +357,12 @@ def _with_types(
     return replace(verdict, proof_assumes="; ".join(filter(None, assumed)))
 
 
-def _refuse_own_names(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
-    """Step 6."""
+def _refuse_own_names(
+    audit: ViewAudit, verdict: DeployedVerdict, functions: Mapping[str, str] | None = None
+) -> DeployedVerdict:
+    """Step 6; `functions` were read."""
     try:
-        own = own_names(audit.view)
+        own = own_names(audit.view, functions)
     except Unread:
         return verdict
     except CannotRun as error:
