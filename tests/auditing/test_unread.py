@@ -41,12 +41,14 @@ def test_a_view_that_is_not_read_names_the_command_with_its_own_names(tmp_path):
     assert "strict form" not in found.reason
 
 
-@pytest.mark.parametrize(("values", "verdict"), [(("sin(0)", "cos(0)"), "equal"), (("sin(0)", "cos(1)"), "different")])
+@pytest.mark.parametrize(
+    ("values", "verdict"), [(("exp(0) - 1.0", "exp(0)"), "equal"), (("exp(0) - 1.0", "exp(1)"), "different")]
+)
 @pytest.mark.parametrize("layer", ["applications", "(SELECT * FROM applications WHERE age > 0) q"])
 def test_probabilities_that_were_not_read_are_run_and_named(values, verdict, layer):
     pytest.importorskip("duckdb")
     with closing(scratch("duckdb")) as database:
-        database.execute("CREATE TABLE applications (income DOUBLE, debt DOUBLE, age DOUBLE)")
+        database.execute("CREATE TABLE applications (income INTEGER, debt INTEGER, age INTEGER)")
         database.execute(f"CREATE VIEW scores AS SELECT {RULE},{ODD.format(*values)} FROM {layer}")
         found = audit_view(AuditInput(ONE), database, "scores", "scores")
     assert found.verdict == verdict

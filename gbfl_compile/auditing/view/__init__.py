@@ -7,13 +7,13 @@ runs on the copy.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
 from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict
 from gbfl_compile.auditing.view.domains import holds_kind, prove_on_columns
-from gbfl_compile.auditing.view.layered import audit_layers, run_unread, with_first_difference
+from gbfl_compile.auditing.view.layered import audit_layers, run_unread
 from gbfl_compile.auditing.view.run import (
     OtherRowCount,
     Outputs,
@@ -21,7 +21,7 @@ from gbfl_compile.auditing.view.run import (
     outputs_of,
     run_view,
 )
-from gbfl_compile.auditing.view.story import with_mended_view
+from gbfl_compile.auditing.view.story import with_first_difference, with_mended_view, with_run
 from gbfl_compile.auditing.view.table_copy import is_refused
 from gbfl_compile.auditing.view.view import (
     MissingFeature,
@@ -92,12 +92,12 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
     was_read = verdict.proof is not None and verdict.proof.answer != "unread"
     if verdict.verdict != "equal" and view.query is not None and not was_read:
         layered = _through_layers(inputs, view, label, first, isinstance(audit.not_run, MissingFeature))
-        if layered.verdict == "different":
+        is_open = verdict.verdict != "different"
+        if layered.verdict == "different" or (is_open and (layered.verdict != "unread" or layered.execution)):
             return layered
-        if verdict.verdict != "different" and (layered.verdict != "unread" or layered.execution):
-            return layered
-        if verdict.verdict != "different" and verdict.execution is None:
-            return replace(layered, not_executed=verdict.not_executed)
+        if is_open:
+            ran = (verdict.execution, verdict.executed, verdict.not_executed)
+            return replace(layered, execution=ran[0], executed=ran[1], not_executed=ran[2])
     return verdict
 
 
@@ -116,7 +116,7 @@ def _through_layers(
     audit = ViewAudit(inputs, view, label, None, None)
     columns = [column for column in layered.columns if column is not None]
     verdict = _with_types(audit, verdict, columns, layered.uncast())
-    return _query_itself(audit, _refuse_own_names(audit, verdict))
+    return _query_itself(audit, _refuse_own_names(audit, verdict, layered.text.uses.functions))
 
 
 def _run_first(inputs: AuditInput, view: View, label: str) -> ViewAudit:
@@ -288,12 +288,7 @@ def _use_run(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
             word: AuditVerdict = "different" if verdict.verdict == "equal" else verdict.verdict
             return replace(verdict, verdict=word, reason=verdict.reason or str(audit.not_run))
     assert audit.run is not None  # noqa: S101 - it was run, or there is a reason
-    others = tuple(dict.fromkeys((*verdict.other_columns, *audit.run.own_columns)))
-    was_read = verdict.proof is not None and verdict.proof.answer in ("read as equal", "counterexample")
-    only_run = {name for _, name in audit.run.outputs} - set(verdict.compared_columns) if was_read else set()
-    verdict = replace(verdict, execution=audit.run.execution, executed=audit.run.words)
-    others = tuple(name for name in others if name not in only_run)
-    verdict = replace(verdict, run_only_columns=tuple(sorted(only_run)), other_columns=others)
+    verdict = with_run(verdict, audit.run)
     return with_first_difference(audit.inputs, verdict) if audit.run.execution.different else verdict
 
 
@@ -360,10 +355,12 @@ def _with_types(
     return replace(verdict, proof_assumes="; ".join(filter(None, assumed)))
 
 
-def _refuse_own_names(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
-    """Step 6."""
+def _refuse_own_names(
+    audit: ViewAudit, verdict: DeployedVerdict, functions: Mapping[str, str] | None = None
+) -> DeployedVerdict:
+    """Step 6; `functions` were read."""
     try:
-        own = own_names(audit.view)
+        own = own_names(audit.view, functions)
     except Unread:
         return verdict
     except CannotRun as error:

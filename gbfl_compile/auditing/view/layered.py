@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from gbfl_compile.auditing.compare import AuditInput, Prover, compare_readings
 from gbfl_compile.auditing.mend import feature_columns, keeps_rows, with_mend
-from gbfl_compile.auditing.verdict import DeployedVerdict, Region
+from gbfl_compile.auditing.verdict import DeployedVerdict
 from gbfl_compile.auditing.view.computed import ComputedFeature, FillIn, computed_feature, fill_in
 from gbfl_compile.auditing.view.domains import prove_on_columns
 from gbfl_compile.auditing.view.layers import (
@@ -22,12 +21,13 @@ from gbfl_compile.auditing.view.layers import (
     Query,
     expression_called,
     key_columns,
+    known_functions,
     known_tables,
     renamed_columns,
     values_in_filters,
 )
 from gbfl_compile.auditing.view.run import OtherRowCount, Outputs, ViewRun, outputs_of, run_copies
-from gbfl_compile.auditing.view.story import with_view_story
+from gbfl_compile.auditing.view.story import with_first_difference, with_view_story
 from gbfl_compile.auditing.view.table_copy import COPY, STAGED, TableCopy
 from gbfl_compile.auditing.view.view import MissingFeature, View, parse_query, without_exact_casts
 from gbfl_compile.checking.general.sql import DeployedText, TextLayout, read_deployed
@@ -35,11 +35,8 @@ from gbfl_compile.checking.readers import ReadArtifact
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.databases.catalog import Column
 from gbfl_compile.errors import BadInput, CannotRun
-from gbfl_compile.ir.kinds import Value
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.ir.text import printable
-
-NUMBERS = ("probabilities", "score")
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +116,15 @@ def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVe
         other_columns=text.others,
         feature_columns=renamed,
     )
-    unread = [each for each in outputs_of(inputs, view, label) if each[0] in NUMBERS and each not in outputs]
+    unread = [
+        each
+        for each in outputs_of(inputs, view, label)
+        if each[0] in ("probabilities", "score") and each not in outputs
+    ]
     verdict = _with_run(inputs, view, [*outputs, *unread], places, text, verdict)
-    if verdict.execution is not None:
-        verdict = replace(verdict, run_only_columns=tuple(name for _, name in unread))
+    only_run = tuple(name for _, name in unread if verdict.execution is not None)
+    others = tuple(name for name in verdict.other_columns if name not in only_run)
+    verdict = replace(verdict, run_only_columns=only_run, other_columns=others)
     if places.computed and verdict.verdict == "equal":
         words = ", ".join(f"{inputs.program.features[each.feature]} is {each.text}" for each in places.computed)
         verdict = replace(verdict, proof_assumes=f"that {words}, and that this compares as a double does")
@@ -259,17 +261,23 @@ def _read(inputs: AuditInput, view: View, label: str, layers: Layers, places: Pl
         for each in places.computed
         for text in each.spellings(view.database, view.catalog)
     )
+    functions = known_functions(view.database)
+    types = {
+        feature: " ".join(place.column.declared.casefold().split())
+        for feature, place in enumerate(places.columns)
+        if place is not None
+    }
     query = view.require_query()
     definition = without_exact_casts(query, _integers(layers).get)
 
     def read(outputs: Outputs) -> tuple[DeployedText, Outputs]:
         layout = TextLayout(program.features, program.classes, (), tuple(outputs), tables=tables, approved=program)
-        layout = replace(layout, expressions=stated)
+        layout = replace(layout, expressions=stated, functions=functions, types=types)
         return read_deployed(definition, dialect, layout), outputs
 
     chosen = [("label", label)]
     result = read(chosen)
-    every = [each for each in outputs_of(inputs, view, label) if each[0] in NUMBERS]
+    every = [each for each in outputs_of(inputs, view, label) if each[0] in ("probabilities", "score")]
     for kind in dict.fromkeys(kind for kind, _ in every):
         more = [*chosen, *(output for output in every if output[0] == kind)]
         try:
@@ -372,27 +380,3 @@ def _copies(
     if not copies:
         raise Unread("it reads no table that could be copied")
     return copies
-
-
-def with_first_difference(inputs: AuditInput, verdict: DeployedVerdict) -> DeployedVerdict:
-    """Where the text was proved, or not read, the first differing answer is what the report shows."""
-    first = None if verdict.execution is None else verdict.execution.first
-    if first is None or verdict.region is not None:
-        return replace(verdict, verdict="different")
-    approved, deployed = first["source"], first["target"]
-    label = next(iter(approved))
-    column = next((name for name in approved if approved[name] != deployed[name]), label)
-    reason = f"run on a witness, it answers {column} {deployed[column]!r} where {approved[column]!r} was approved"
-    row = {name: _value(inputs, name, value) for name, value in first["row"].items()}
-    beside = None if column == label else (column, approved[column], deployed[column])
-    region = Region("the row is this witness", row, approved[label], deployed[label], beside)
-    reason = "; ".join(filter(None, (verdict.reason, reason)))
-    return replace(verdict, verdict="different", reason=reason, region=region)
-
-
-def _value(inputs: AuditInput, name: str, value: Any) -> Value:
-    """A value of the row that was run."""
-    program = inputs.program
-    is_number = program.kind(program.features.index(name)) == "number"
-    native: Value = float(value) if is_number and value is not None else value
-    return native

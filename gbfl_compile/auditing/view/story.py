@@ -22,6 +22,7 @@ from gbfl_compile.auditing.story import RowMoves, Story
 from gbfl_compile.auditing.verdict import DeployedVerdict, Region
 from gbfl_compile.auditing.view.domains import prove_on_columns
 from gbfl_compile.auditing.view.layers import key_columns, values_in_filters, whole_text
+from gbfl_compile.auditing.view.run import ViewRun
 from gbfl_compile.auditing.view.view import View, feature_columns, parse_query
 from gbfl_compile.checking.readers import ReadArtifact
 from gbfl_compile.checking.reading.evaluate import reading_labels
@@ -321,3 +322,36 @@ def _literal(value: Value | Any, dialect: str) -> str | None:
             return f"'{value}'"
         case _:
             return None
+
+
+def with_first_difference(inputs: AuditInput, verdict: DeployedVerdict) -> DeployedVerdict:
+    """Where the text was proved, or not read, the first differing answer is what the report shows."""
+    first = None if verdict.execution is None else verdict.execution.first
+    if first is None or verdict.region is not None:
+        return replace(verdict, verdict="different")
+    approved, deployed = first["source"], first["target"]
+    label = next(iter(approved))
+    column = next((name for name in approved if approved[name] != deployed[name]), label)
+    reason = f"run on a witness, it answers {column} {deployed[column]!r} where {approved[column]!r} was approved"
+    row = {name: _value(inputs, name, value) for name, value in first["row"].items()}
+    beside = None if column == label else (column, approved[column], deployed[column])
+    region = Region("the row is this witness", row, approved[label], deployed[label], beside)
+    reason = "; ".join(filter(None, (verdict.reason, reason)))
+    return replace(verdict, verdict="different", reason=reason, region=region)
+
+
+def _value(inputs: AuditInput, name: str, value: Any) -> Value:
+    """A value of the row that was run."""
+    program = inputs.program
+    is_number = program.kind(program.features.index(name)) == "number"
+    native: Value = float(value) if is_number and value is not None else value
+    return native
+
+
+def with_run(verdict: DeployedVerdict, run: ViewRun) -> DeployedVerdict:
+    """The verdict with what running the view showed, and the columns that were run and not read."""
+    was_read = verdict.proof is not None and verdict.proof.answer in ("read as equal", "counterexample")
+    only_run = {name for _, name in run.outputs} - set(verdict.compared_columns) if was_read else set()
+    others = [name for name in dict.fromkeys((*verdict.other_columns, *run.own_columns)) if name not in only_run]
+    verdict = replace(verdict, execution=run.execution, executed=run.words, other_columns=tuple(others))
+    return replace(verdict, run_only_columns=tuple(sorted(only_run)))

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 from gbfl_compile.ir.validate import validate
+from tests.auditing.forms.routines import ROUTINES
+from tests.auditing.forms.structures import STRUCTURES
 
 FEATURES = ("income", "debt", "age")
 CLAUSES = (
@@ -73,257 +75,20 @@ DIFFERENT = {
 PLACES = {"tree": ((0,), (1,), (0, 1), (0,)), "card": ((2, "start"),), "one": ((0,),)}
 """What the slip in each of these changed: numbers of clauses, or `start` for what the points must reach."""
 
+OWN_PLACES = {
+    "rule relies on its filter": (1,),
+    "params as a CTE": (0,),
+    "params as a table": (1,),
+    "scalar subquery of a key and value table": (0,),
+    "scorecard as bin tables": (1, "start"),
+    "scorecard in steps": (1,),
+    "alias of the same list": (2,),
+    "decimal points": ("start",),
+    "union of rules": (0,),
+    "feature computed in place": (0,),
+}
+"""The same where a structure has a slip of its own."""
 
-@dataclass(frozen=True)
-class Structure:
-    """What is around the rule; {R} is the rule. The last statement makes the view `decisions`."""
-
-    name: str
-    statements: tuple[str, ...]
-    engines: str = "sdpmc"
-    program: str = "tree"
-    columns: tuple[tuple[str, str], ...] = ()
-    slip: str = ""
-    """A statement that replaces the last one and makes the form different, where the slip is not in the rule."""
-    places: tuple = ()
-    """What that slip changed: numbers of clauses, or `start` for what the points must reach."""
-
-
-FROM = "FROM applications"
-FLAT = "SELECT a.id, a.income, a.age, f.debt FROM applications_core a {} features f ON f.id = a.id"
-RN = "row_number() OVER (PARTITION BY customer_id ORDER BY updated_at DESC)"
-V = "CREATE VIEW decisions AS "
-BIN_RULE = "CASE WHEN i.points + d.points + a.points >= 10 THEN 'approve' ELSE 'decline' END"
-
-STRUCTURES = (
-    Structure("plain", (f"{V}SELECT id, {{R}} AS label {FROM}",)),
-    Structure("ordered", (f"{V}SELECT id, {{R}} AS label {FROM} ORDER BY id DESC",), "sdpc"),
-    Structure("star", (f"{V}SELECT *, {{R}} AS label {FROM}",), "sdp"),
-    Structure("star of an alias", (f"{V}SELECT a.*, {{R}} AS label FROM applications a",)),
-    Structure("card", (f"{V}SELECT id, {{R}} AS label {FROM}",), program="card"),
-    Structure(
-        "view on view",
-        (
-            f"CREATE VIEW stg AS SELECT id, customer_id, income, debt, age {FROM}",
-            f"{V}SELECT id, {{R}} AS label FROM stg",
-        ),
-    ),
-    Structure(
-        "three layers of dbt",
-        (
-            "CREATE VIEW stg_applications AS SELECT id AS application_id, income, debt, age, status FROM applications",
-            "CREATE VIEW int_features AS WITH source AS (SELECT * FROM stg_applications), "
-            "kept AS (SELECT application_id, income, debt, age FROM source WHERE status = 'active') SELECT * FROM kept",
-            f"{V}SELECT application_id AS id, {{R}} AS label FROM int_features",
-        ),
-    ),
-    Structure(
-        "layer renames",
-        (
-            "CREATE VIEW stg AS SELECT loan_id AS id, annual_inc AS income, dti AS debt, applicant_age AS age FROM raw_loans",
-            f"{V}SELECT id, {{R}} AS label FROM stg",
-        ),
-    ),
-    Structure(
-        "layer fills gaps",
-        (
-            "CREATE VIEW stg AS SELECT id, income, debt, coalesce(age, 0) AS age FROM applications",
-            f"{V}SELECT id, {{R}} AS label FROM stg",
-        ),
-    ),
-    Structure(
-        "CTE chain",
-        (
-            f"{V}WITH a AS (SELECT id, income, debt, age {FROM}), b AS (SELECT * FROM a) SELECT id, {{R}} AS label FROM b",
-        ),
-    ),
-    Structure("subquery", (f"{V}SELECT q.id, q.label FROM (SELECT id, {{R}} AS label {FROM}) q",)),
-    Structure("filter on a flag", (f"{V}SELECT id, {{R}} AS label {FROM} WHERE status = 'active'",)),
-    Structure(
-        "filter of several",
-        (f"{V}SELECT id, {{R}} AS label {FROM} WHERE status IN ('active', 'new') AND customer_id > 0",),
-    ),
-    Structure("filter on a feature", (f"{V}SELECT id, {{R}} AS label {FROM} WHERE income IS NOT NULL AND age >= 18",)),
-    Structure(
-        "rule relies on its filter",
-        (
-            f"{V}SELECT id, CASE WHEN income >= 30000 AND debt < 0.4 THEN 'approve' WHEN debt <= 0.6 THEN 'refer' "
-            f"ELSE 'decline' END AS label {FROM} WHERE age >= 25",
-        ),
-        places=(1,),
-        slip=f"{V}SELECT id, CASE WHEN income >= 30000 AND debt < 0.4 THEN 'approve' WHEN debt <= 0.6 THEN 'refer' "
-        f"ELSE 'decline' END AS label {FROM} WHERE age >= 24",
-    ),
-    Structure("distinct", (f"{V}SELECT DISTINCT id, {{R}} AS label {FROM}",)),
-    Structure(
-        "newest row", (f"{V}SELECT id, {{R}} AS label FROM (SELECT *, {RN} AS rn {FROM}) q WHERE rn = 1",), "sdp"
-    ),
-    Structure(
-        "newest row by CTE",
-        (
-            f"{V}WITH r AS (SELECT id, income, debt, age, {RN} AS rn {FROM}) SELECT id, {{R}} AS label FROM r WHERE rn = 1",
-        ),
-    ),
-    Structure("qualify", (f"{V}SELECT id, {{R}} AS label {FROM} QUALIFY {RN} = 1",), "dc"),
-    Structure("exclude", (f"{V}WITH a AS (SELECT * EXCLUDE (status) {FROM}) SELECT id, {{R}} AS label FROM a",), "d"),
-    Structure("inner join on a key", (f"{V}WITH j AS ({FLAT.format('JOIN')}) SELECT id, {{R}} AS label FROM j",)),
-    Structure(
-        "left join on a key", (f"{V}WITH j AS ({FLAT.format('LEFT JOIN')}) SELECT id, {{R}} AS label FROM j",), "sdpm"
-    ),
-    Structure(
-        "join USING",
-        (f"{V}SELECT id, {{R}} AS label FROM applications_core JOIN features USING (id)",),
-        "sdpm",
-    ),
-    Structure(
-        "join to a dimension",
-        (
-            f"{V}SELECT a.id, {{R}} AS label FROM applications a JOIN customers c ON c.customer_id = a.customer_id WHERE c.segment = 'retail'",
-        ),
-        "sdpm",
-    ),
-    Structure(
-        "joined to its own score",
-        (
-            f"{V}WITH s AS (SELECT id, {{R}} AS label {FROM}) SELECT a.id, s.label FROM applications a JOIN s ON s.id = a.id",
-        ),
-    ),
-    Structure(
-        "params as a CTE",
-        (
-            f"{V}WITH p AS (SELECT 30000 AS cut, 0.4 AS most) SELECT a.id, CASE WHEN a.income >= p.cut AND a.debt < p.most "
-            "THEN 'approve' WHEN a.age >= 25 AND a.debt <= 0.6 THEN 'refer' ELSE 'decline' END AS label FROM applications a CROSS JOIN p",
-        ),
-        places=(0,),
-        slip=f"{V}WITH p AS (SELECT 30001 AS cut, 0.4 AS most) SELECT a.id, CASE WHEN a.income >= p.cut AND a.debt < p.most "
-        "THEN 'approve' WHEN a.age >= 25 AND a.debt <= 0.6 THEN 'refer' ELSE 'decline' END AS label FROM applications a CROSS JOIN p",
-    ),
-    Structure(
-        "params as a table",
-        (
-            f"{V}SELECT a.id, CASE WHEN a.income >= p.min_income AND a.debt < p.max_debt THEN 'approve' "
-            "WHEN a.age >= p.min_age AND a.debt <= 0.6 THEN 'refer' ELSE 'decline' END AS label FROM applications a CROSS JOIN params p",
-        ),
-        places=(1,),
-        slip=f"{V}SELECT a.id, CASE WHEN a.income >= p.min_income AND a.debt < p.max_debt THEN 'approve' "
-        "WHEN a.age > p.min_age AND a.debt <= 0.6 THEN 'refer' ELSE 'decline' END AS label FROM applications a CROSS JOIN params p",
-    ),
-    Structure(
-        "scalar subquery of a key and value table",
-        (
-            f"{V}SELECT id, CASE WHEN income >= (SELECT v FROM settings WHERE k = 'min_income') THEN 'approve' ELSE 'decline' END AS label {FROM}",
-        ),
-        program="one",
-        places=(0,),
-        slip=f"{V}SELECT id, CASE WHEN income > (SELECT v FROM settings WHERE k = 'min_income') THEN 'approve' ELSE 'decline' END AS label {FROM}",
-        engines="sdpm",
-    ),
-    Structure(
-        "scorecard as bin tables",
-        (
-            f"{V}SELECT t.id, {BIN_RULE} AS label FROM applications t "
-            "JOIN bins_income i ON t.income >= i.lo AND t.income < i.hi "
-            "JOIN bins_debt d ON t.debt >= d.lo AND t.debt < d.hi JOIN bins_age a ON t.age >= a.lo AND t.age < a.hi",
-        ),
-        program="card",
-        places=(1, "start"),
-        slip=f"{V}SELECT t.id, {BIN_RULE.replace('10', '9')} AS label FROM applications t "
-        "JOIN bins_income i ON t.income >= i.lo AND t.income < i.hi "
-        "JOIN bins_debt d ON t.debt > d.lo AND t.debt <= d.hi JOIN bins_age a ON t.age >= a.lo AND t.age < a.hi",
-        engines="sdpm",
-    ),
-    Structure(
-        "scorecard in steps",
-        (
-            f"{V}WITH p AS (SELECT id, CASE WHEN income >= 30000 THEN 6 ELSE 0 END AS p1, CASE WHEN debt < 0.4 THEN 5 ELSE 0 END AS p2, "
-            f"CASE WHEN age >= 25 THEN 3 ELSE 0 END AS p3 {FROM}), t AS (SELECT id, p1 + p2 + p3 AS score FROM p) "
-            "SELECT id, CASE WHEN score >= 10 THEN 'approve' ELSE 'decline' END AS label FROM t",
-        ),
-        program="card",
-        places=(1,),
-        slip=f"{V}WITH p AS (SELECT id, CASE WHEN income >= 30000 THEN 6 ELSE 0 END AS p1, CASE WHEN debt <= 0.4 THEN 5 ELSE 0 END AS p2, "
-        f"CASE WHEN age >= 25 THEN 3 ELSE 0 END AS p3 {FROM}), t AS (SELECT id, p1 + p2 + p3 AS score FROM p) "
-        "SELECT id, CASE WHEN score >= 10 THEN 'approve' ELSE 'decline' END AS label FROM t",
-    ),
-    Structure(
-        "alias of the same list",
-        (
-            f"{V}SELECT id, CASE WHEN income >= 30000 THEN 6 ELSE 0 END + CASE WHEN debt < 0.4 THEN 5 ELSE 0 END "
-            f"+ CASE WHEN age >= 25 THEN 3 ELSE 0 END AS score, CASE WHEN score >= 10 THEN 'approve' ELSE 'decline' END AS label {FROM}",
-        ),
-        "dc",
-        "card",
-        places=(2,),
-        slip=f"{V}SELECT id, CASE WHEN income >= 30000 THEN 6 ELSE 0 END + CASE WHEN debt < 0.4 THEN 5 ELSE 0 END "
-        f"+ CASE WHEN age > 25 THEN 3 ELSE 0 END AS score, CASE WHEN score >= 10 THEN 'approve' ELSE 'decline' END AS label {FROM}",
-    ),
-    Structure(
-        "decimal points",
-        (
-            f"{V}SELECT id, CASE WHEN (CASE WHEN income >= 30000 THEN 1.5 ELSE 0 END) + (CASE WHEN debt < 0.4 THEN 1.25 ELSE 0 END) "
-            f"+ (CASE WHEN age >= 25 THEN 0.75 ELSE 0 END) >= 2.5 THEN 'approve' ELSE 'decline' END AS label {FROM}",
-        ),
-        program="card",
-        places=("start",),
-        slip=f"{V}SELECT id, CASE WHEN (CASE WHEN income >= 30000 THEN 1.5 ELSE 0 END) + (CASE WHEN debt < 0.4 THEN 1.25 ELSE 0 END) "
-        f"+ (CASE WHEN age >= 25 THEN 0.75 ELSE 0 END) >= 2.25 THEN 'approve' ELSE 'decline' END AS label {FROM}",
-    ),
-    Structure(
-        "union of rules",
-        (
-            f"{V}SELECT id, 'approve' AS label {FROM} WHERE income >= 30000 UNION ALL "
-            f"SELECT id, 'decline' AS label {FROM} WHERE income < 30000 OR income IS NULL",
-        ),
-        program="one",
-        places=(0,),
-        slip=f"{V}SELECT id, 'approve' AS label {FROM} WHERE income > 30000 UNION ALL "
-        f"SELECT id, 'decline' AS label {FROM} WHERE income <= 30000 OR income IS NULL",
-    ),
-    Structure(
-        "lateral",
-        (f"{V}SELECT a.id, s.label FROM applications a CROSS JOIN LATERAL (SELECT {{R}} AS label) s",),
-        "dp",
-    ),
-    Structure(
-        "a column called reason",
-        (f"{V}SELECT id, {{R}} AS label, CASE WHEN debt > 0.6 THEN 'too much debt' ELSE 'ok' END AS reason {FROM}",),
-    ),
-    Structure(
-        "feature computed in a layer",
-        (
-            "CREATE VIEW stg AS SELECT id, income, debt_pct / 100.0 AS debt, age FROM applications_pct",
-            f"{V}SELECT id, {{R}} AS label FROM stg",
-        ),
-        "sdpm",
-        columns=(("debt", "debt_pct / 100.0"),),
-    ),
-    Structure(
-        "feature computed in place",
-        (
-            f"{V}SELECT id, CASE WHEN income_k * 1000 >= 30000 THEN 'approve' ELSE 'decline' END AS label FROM applications_k",
-        ),
-        program="one",
-        columns=(("income", "income_k * 1000"),),
-        places=(0,),
-        slip=f"{V}SELECT id, CASE WHEN income_k * 1000 > 30000 THEN 'approve' ELSE 'decline' END AS label FROM applications_k",
-        engines="sdpm",
-    ),
-    Structure(
-        "SQL function",
-        (
-            "CREATE FUNCTION decide(income integer) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT {R} $$",
-            f"{V}SELECT id, decide(income) AS label {FROM}",
-        ),
-        "p",
-        "one",
-    ),
-    Structure(
-        "macro",
-        ("CREATE MACRO decide(income) AS {R}", f"{V}SELECT id, decide(income) AS label {FROM}"),
-        "d",
-        "one",
-    ),
-)
 
 ENGINES = {"s": "sqlite", "d": "duckdb", "p": "postgres", "m": "mariadb", "c": "clickhouse"}
 
@@ -349,19 +114,27 @@ def forms():
         yield replace(form, view=name, statements=tuple(text.replace("decisions", name) for text in form.statements))
 
 
+def _filled(statements, values):
+    filled = list(statements)
+    for old, new in values:
+        filled = [text.replace(old, new) for text in filled]
+    return tuple(filled)
+
+
 def _forms():
     """Every structure in every engine: with each spelling in turn, and every other one with a slip."""
-    for number, each in enumerate(STRUCTURES):
+    for number, each in enumerate((*STRUCTURES, *ROUTINES)):
         for place, letter in enumerate(each.engines):
             spellings = EQUAL[each.program]
             rule = spellings[(number + place) % len(spellings)]
             engine = ENGINES[letter]
-            statements = tuple(text.replace("{R}", rule) for text in each.statements)
+            statements = _filled((text.replace("{R}", rule) for text in each.statements), each.values)
             yield Form(f"{each.name}", engine, each.program, statements, each.columns, "")
             if (number + place) % 2 == 0 or len(each.engines) == 1:
                 slips = DIFFERENT[each.program]
                 slip = slips[(number // 2 + place) % len(slips)]
-                wrong = tuple(text.replace("{R}", slip) for text in each.statements)
+                wrong = _filled((text.replace("{R}", slip) for text in each.statements), each.wrong_values)
                 wrong = (*wrong[:-1], each.slip) if each.slip else wrong
-                places = frozenset(each.places if each.slip else PLACES[each.program][slips.index(slip)])
+                places = OWN_PLACES[each.name] if each.slip else PLACES[each.program][slips.index(slip)]
+                places = frozenset((each.clause,) if each.wrong_values else places)
                 yield Form(f"{each.name}, with a slip", engine, each.program, wrong, each.columns, "", places)
