@@ -95,6 +95,7 @@ def render_page(program: Program, inputs: ReportInputs | None = None) -> str:
         digest=source,
         metadata_digest=metadata_digest(program),
         banner=_banner(lines, audited),
+        checked=lines is not None or audited is not None,
         lines=lines,
         audit=audited,
         rules=rules(program),
@@ -120,6 +121,7 @@ def report(
     program: Program | File,
     out: File,
     *,
+    artifacts: File | None = None,
     verdict: Form | None = None,
     audit: Form | None = None,
     row: Any = None,
@@ -131,6 +133,7 @@ def report(
 ) -> int:
     """Write the report on a program to `out`; its size in bytes.
 
+    artifacts: a folder of artifacts that are checked for the report; or give their verdict.
     verdict, audit: what `check` and `audit` returned, or a file of their JSON.
     row, row_number: a row to explain, or a table and which of its rows; without one, which of the triplets.
     sizes: an emitted C file to build and measure, or the measurements.
@@ -140,6 +143,12 @@ def report(
     source = as_program(program)
     if triplets is not None:
         require_numbers(source, "a report with triplets")
+    if artifacts is not None:
+        if verdict is not None:
+            raise BadInput("give artifacts, which are checked, or the verdict on them, not both")
+        from gbfl_compile.checking.check import check
+
+        verdict = check(source, artifacts)
     inputs = ReportInputs(
         verdict=_form(verdict),
         audit=_form(audit),
