@@ -2,6 +2,8 @@
 
 import os
 
+import pytest
+
 FULL = bool(os.environ.get("GBFL_FULL"))
 SHORT = 4
 FEWEST = 10
@@ -15,3 +17,7 @@ def shorten(full):
 def count(variable, full):
     """The number of cases that an environment variable sets, or else as many as `shorten` leaves."""
     return int(os.environ.get(variable) or shorten(full))
+
+
+FULL_ONLY = pytest.mark.skipif(not FULL, reason="a long case beside a shorter one of its kind: run with GBFL_FULL=1")
+"""For cases of a long test that CI runs, and `make test` leaves out because another case makes the same promise."""

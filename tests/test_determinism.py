@@ -10,6 +10,7 @@ import pytest
 
 from gbfl_compile.cli.init import loans
 from gbfl_compile.learning.classifier import FEW_ROWS
+from tests.counts import FULL_ONLY
 
 MINE = ("mine", "loans.csv", "--target", "default", "--seed", "5", "--clauses", "6", "--quiet")
 TARGETS = "python,c,onnx,sql:duckdb,sql:sqlite"
@@ -49,7 +50,11 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize("what", CHANGES)
+LONG = ("two workers", "one thread")
+"""Another case makes the same promise: three workers, and four threads."""
+
+
+@pytest.mark.parametrize("what", [pytest.param(what, marks=FULL_ONLY if what in LONG else ()) for what in CHANGES])
 def test_a_mined_program_has_the_same_bytes(base, tmp_path, what):
     more, environment = CHANGES[what]
     (tmp_path / "loans.csv").write_bytes((base / "loans.csv").read_bytes())
@@ -57,7 +62,7 @@ def test_a_mined_program_has_the_same_bytes(base, tmp_path, what):
     assert contents(tmp_path / "out") == contents(base / "out")
 
 
-@pytest.mark.parametrize("ending", [b"\r\n", b"\n\n"])
+@pytest.mark.parametrize("ending", [b"\r\n", pytest.param(b"\n\n", marks=FULL_ONLY)])
 def test_line_endings_of_the_table_change_nothing(base, tmp_path, ending):
     content = (base / "loans.csv").read_bytes()
     assert b"\r" not in content
@@ -66,7 +71,7 @@ def test_line_endings_of_the_table_change_nothing(base, tmp_path, ending):
     assert contents(tmp_path / "out") == contents(base / "out")
 
 
-@pytest.mark.parametrize("kind", ["gbm", "forest"])
+@pytest.mark.parametrize("kind", ["gbm", pytest.param("forest", marks=FULL_ONLY)])
 def test_other_black_boxes_are_trained_the_same_every_time(base, tmp_path, kind):
     programs = set()
     for threads, jobs in (("1", "1"), ("4", "2")):
@@ -99,7 +104,9 @@ def test_the_program_names_no_place_and_no_time(base):
     assert not {"date", "time", "created", "host", "user"} & set(program.get("metadata", program))
 
 
-@pytest.mark.parametrize("head", ["rules", "tree", "list"])
+@pytest.mark.parametrize(
+    "head", ["rules", pytest.param("tree", marks=FULL_ONLY), pytest.param("list", marks=FULL_ONLY)]
+)
 def test_every_head_is_the_same_when_fitted_in_parallel(tmp_path, head):
     """With several jobs and this many rows, the head, the held-out rows and the baselines run at the same time."""
     assert FEW_ROWS <= 2700 * 3 // 4

@@ -20,7 +20,7 @@ from gbfl_compile.checking.prove import BUDGET_SECONDS
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import label_array
 from gbfl_compile.ir.json import as_program, digest
-from gbfl_compile.ir.kinds import require_numbers
+from gbfl_compile.ir.kinds import codebook
 
 if TYPE_CHECKING:
     from gbfl_compile.databases.base import Database
@@ -54,7 +54,7 @@ def audit(
     differences: File | None = None,
     drift: bool = False,
     call: str | Sequence[str] = (),
-    call_form: Literal["dicts", "matrix"] = "dicts",
+    call_form: Literal["dicts", "frame", "matrix"] = "dicts",
     request: str = "rows",
     answer: str | None = None,
     time_limit: float = SECONDS,
@@ -77,7 +77,8 @@ def audit(
         rounded, and compare its distributions with those of training.
     key, differences: the scored table's key column, or several: missing and duplicated keys are a difference; a CSV
         file for all rows that differ.
-    call, call_form: a scorer, module:function or an http URL, or several; whether it is given dicts or a matrix.
+    call, call_form: a scorer, module:function or an http URL, or several; whether it is given dicts, a
+        pandas table or a matrix.
     request, answer: the form of an HTTP request (rows, records, instances, dataframe_split), and the path of the labels
         in the answer (`predictions[].class`).
     time_limit, budget_seconds: seconds that a view, library or scorer may run, and that a proof may take.
@@ -97,8 +98,6 @@ def audit(
     if library is None:
         _refuse_idle("--library", {"--name": name is not None, "--source": source is not None, "--float32": float32})
     approved = as_program(program)
-    if library or calls:
-        require_numbers(approved, "an audit of a library or a service")
     rows = points = book = None
     if data is not None:
         from gbfl_compile.tables.values import coded_rows
@@ -107,8 +106,10 @@ def audit(
     if triplets is not None:
         from gbfl_compile.learning.consistency import triplets_for
 
-        require_numbers(approved, "an audit with triplets")
-        points = triplets_for(approved.features, triplets)
+        points = triplets_for(approved, triplets)
+        if approved.kinds:
+            book = (codebook(approved) if book is None else book).with_texts(points.texts)
+            points = points.in_book(book)
     inputs = AuditInput(approved, rows, points, budget_seconds, dict(columns or {}), time_limit, book=book)
     if classes is not None:
         inputs = _with_labels(inputs, classes)
@@ -139,7 +140,7 @@ def audit(
     for each in calls:
         from gbfl_compile.auditing.scorer.callable import audit_callable
 
-        verdicts.append(audit_callable(inputs.program, str(each), **how, data=rows))
+        verdicts.append(audit_callable(inputs.program, str(each), **how, data=rows, book=book))
     if inputs.names is not None:
         labels = dict(zip(map(str, inputs.names), inputs.program.classes, strict=True))
         verdicts = [replace(each, class_labels=labels) for each in verdicts]
@@ -202,6 +203,7 @@ def _audit_library(
         seconds=inputs.time_limit,
         real="float32" if float32 else "float64",
         data=inputs.data,
+        book=inputs.book,
     )
 
 

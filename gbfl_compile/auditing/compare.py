@@ -121,7 +121,7 @@ def compare_readings(
         changes=_told_changes(frame, counterexample, prove),
         region=region_of(frame, counterexample),
         moves=None if inputs.data is None else row_moves(frame, inputs.data),
-        consistency=None if inputs.triplets is None else consistency_pair(program, reading, inputs.triplets),
+        consistency=None if inputs.triplets is None else consistency_pair(frame, inputs.triplets),
     )
 
 
@@ -178,7 +178,7 @@ def moves_between(approved: NDArray[np.object_], deployed: NDArray[np.object_]) 
     return RowMoves(sum(counts.values()), len(approved), moves)
 
 
-def consistency_pair(program: Program, reading: Reading, triplets: Triplets) -> ConsistencyPair:
+def consistency_pair(frame: Frame, triplets: Triplets) -> ConsistencyPair:
     """Local consistency by the program's labels and by the artifact's."""
     from gbfl_compile.learning.consistency import consistency
 
@@ -186,5 +186,5 @@ def consistency_pair(program: Program, reading: Reading, triplets: Triplets) -> 
         on_x, on_pp, on_pn = (labels(rows) for rows in (triplets.x, triplets.pp, triplets.pn))
         return consistency(triplets.label, on_x, on_pp, on_pn, triplets.has_pp, triplets.has_pn)
 
-    source = measure(lambda rows: evaluate_many(program, rows).labels)
-    return ConsistencyPair(source, measure(lambda rows: reading_labels(reading, rows)))
+    source = measure(lambda rows: evaluate_many(frame.program, rows, frame.book).labels)
+    return ConsistencyPair(source, measure(lambda rows: reading_labels(frame.reading, rows)))

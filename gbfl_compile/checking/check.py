@@ -213,18 +213,18 @@ def check(
     budget_seconds: the time limit per proof.
     """
     source = as_program(program)
-    rows = points = None
+    rows = points = book = None
     if data is not None:
-        from gbfl_compile.tables.values import encoded_rows
+        from gbfl_compile.tables.values import coded_rows
 
-        rows = encoded_rows(data, source)
+        rows, book = coded_rows(data, source)
     if triplets is not None:
         from gbfl_compile.learning.consistency import triplets_for
 
-        points = triplets_for(source.features, triplets)
+        points = triplets_for(source, triplets)
     emitted = _artifacts_of(artifacts)
     steps = 1 + len(emitted if isinstance(emitted, tuple) else artifact_folders(emitted))
-    expected = expectation(source, rows, points)
+    expected = expectation(source, rows, points, book)
     tell = partial(progress, steps=steps)
     if isinstance(emitted, tuple):
         return check_artifacts(expected, emitted, budget_seconds, tell)

@@ -22,7 +22,7 @@ from gbfl_compile.checking.readers import Tier, was_run
 from gbfl_compile.checking.witnesses import WitnessSet, rows_to_run
 from gbfl_compile.errors import CannotRun
 from gbfl_compile.ir.batch import Answers, Matrix, evaluate_many
-from gbfl_compile.ir.kinds import Codebook, decode_rows
+from gbfl_compile.ir.kinds import Codebook, codebook, decode_rows
 from gbfl_compile.ir.nodes import Program
 
 if TYPE_CHECKING:
@@ -159,11 +159,13 @@ class Expectation:
     own: tuple[Matrix, ...]
     """The user's rows: data, then the triplets' x, PP and PN."""
     triplets: Triplets | None
+    book: Codebook | None = None
+    """The codes of the texts in the user's rows."""
 
     @cached_property
     def witness_set(self) -> WitnessSet:
         """The rows to run, the user's own as the last ones, and the places without a witness."""
-        return rows_to_run(self.program, self.own)
+        return rows_to_run(self.program, self.own, own_book=self.book)
 
     @property
     def rows(self) -> Matrix:
@@ -176,11 +178,16 @@ class Expectation:
         return evaluate_many(self.program, self.rows)
 
 
-def expectation(program: Program, data: Matrix | None = None, triplets: Triplets | None = None) -> Expectation:
-    """What a source answers on the rows to run: witnesses, data, triplets."""
+def expectation(
+    program: Program, data: Matrix | None = None, triplets: Triplets | None = None, book: Codebook | None = None
+) -> Expectation:
+    """What a source answers on the rows to run: witnesses, data (`book` has the codes of its texts), triplets."""
+    if program.kinds and triplets is not None:
+        book = (codebook(program) if book is None else book).with_texts(triplets.texts)
+        triplets = triplets.in_book(book)
     own: tuple[Matrix, ...] = () if data is None else (data,)
     own += () if triplets is None else (triplets.x, triplets.pp, triplets.pn)
-    return Expectation(program, own, triplets)
+    return Expectation(program, own, triplets, book)
 
 
 def _for_target(expected: Expectation, predictor: Predictor, constants: Collection[float]) -> tuple[Matrix, Answers]:
@@ -191,7 +198,8 @@ def _for_target(expected: Expectation, predictor: Predictor, constants: Collecti
     if predictor.dtype == "float64" and predictor.holds_infinity and not constants:
         return expected.rows, expected.answers
     program = expected.program
-    rows = rows_to_run(program, expected.own, predictor.dtype, predictor.holds_infinity, constants).rows
+    how = (predictor.dtype, predictor.holds_infinity, constants, expected.book)
+    rows = rows_to_run(program, expected.own, *how).rows
     return rows, evaluate_many(program, rows)
 
 

@@ -72,10 +72,10 @@ if TYPE_CHECKING:
 @click.option("--call", multiple=True, metavar="WHAT", help="A scorer: module:function, or an http URL.")
 @click.option(
     "--call-form",
-    type=click.Choice(["dicts", "matrix"]),
+    type=click.Choice(["dicts", "frame", "matrix"]),
     default="dicts",
     show_default=True,
-    help="What a Python scorer takes: a list of dicts with None, or a float64 matrix with NaN.",
+    help="What a Python scorer takes: a list of dicts with None, a pandas table, or a float64 matrix with NaN.",
 )
 @click.option(
     "--request",

@@ -99,9 +99,9 @@ from gbfl_compile.files.formats import shell_command
 @click.option(
     "--probabilities",
     type=click.Choice(["observed", "score"]),
-    default="score",
+    default="observed",
     show_default=True,
-    help="What probabilities are: rates observed on rows held out, or the rules' own, of their score.",
+    help="What probabilities are: rates observed on the rows held out, or the rules' own, of their score.",
 )
 @click.option(
     "--baselines/--no-baselines", default=True, show_default=True, help="Fit three plain trees for comparison."

@@ -18,11 +18,13 @@ LONGEST_HEADER = 10_000
 """Characters in which an array says its type and shape."""
 
 
-def read_arrays(path: Path, names: Collection[str], what: str) -> dict[str, NDArray[Any]]:
+def read_arrays(
+    path: Path, names: Collection[str], what: str, optional: Collection[str] = ()
+) -> dict[str, NDArray[Any]]:
     """The arrays of these names in a file of `what`; one that is absent, or there besides, is an error."""
     try:
         with path.open("rb") as file, zipfile.ZipFile(file) as archive:
-            return _arrays(path, archive, names, what)
+            return _arrays(path, archive, names, what, optional)
     except BadInput:
         raise
     except OSError as error:
@@ -31,11 +33,13 @@ def read_arrays(path: Path, names: Collection[str], what: str) -> dict[str, NDAr
         raise BadInput(f"{path}: not an NPZ file of {what}: {error or type(error).__name__}") from None
 
 
-def _arrays(path: Path, archive: zipfile.ZipFile, names: Collection[str], what: str) -> dict[str, NDArray[Any]]:
+def _arrays(
+    path: Path, archive: zipfile.ZipFile, names: Collection[str], what: str, optional: Collection[str]
+) -> dict[str, NDArray[Any]]:
     members = archive.infolist()
     stored = [member.filename.removesuffix(".npy") for member in members]
     for name in stored:
-        if name not in names:
+        if name not in names and (name not in optional or stored.count(name) > 1):
             raise BadInput(f"{path}: holds an array {name!r} that {what} do not have")
     for name in names:
         if stored.count(name) != 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TypeAlias, assert_never
 
 import numpy as np
@@ -9,8 +10,8 @@ from numpy.typing import NDArray
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import Answers as Answers
-from gbfl_compile.ir.kinds import Codebook, codebook
-from gbfl_compile.ir.nodes import Atom, Clause, Interval, Label, Leaf, OneOf, Program, Scorecard, Tree
+from gbfl_compile.ir.kinds import ANY_OTHER, Codebook, codebook
+from gbfl_compile.ir.nodes import Atom, Clause, Interval, Kind, Label, Leaf, OneOf, Program, Scorecard, Tree
 
 Matrix: TypeAlias = NDArray[np.float64]
 
@@ -83,6 +84,18 @@ def _band_rates(card: Scorecard, scores: NDArray[np.int64]) -> Matrix:
         place = np.searchsorted([band.least for band in bands], lead[own], side="right") - 1
         rates[own] = np.array([band.probabilities for band in bands])[place]
     return rates
+
+
+def recode_rows(kinds: tuple[Kind, ...], rows: Matrix, texts: Sequence[tuple[str, ...]], book: Codebook) -> Matrix:
+    """The rows with the codes of a book in place of those of `texts`; a text that it does not list is any other."""
+    moved = rows.copy()
+    for feature, kind in enumerate(kinds):
+        if kind == "category":
+            place = {text: float(code) for code, text in enumerate(book.texts[feature], start=1)}
+            codes = np.array([ANY_OTHER, *(place.get(text, ANY_OTHER) for text in texts[feature])])
+            present = ~np.isnan(rows[:, feature])
+            moved[present, feature] = codes[rows[present, feature].astype(np.int64)]
+    return moved
 
 
 def clause_column(clause: Clause, rows: Matrix, book: Codebook | None = None) -> NDArray[np.bool_]:

@@ -2,28 +2,35 @@
 
 A leaf gives the share of each class among the rows that ended in it, drawn towards the rows with the same answer. A
 rule set gives constants by how far the winner is ahead: about ten bands of equal counts, each rate drawn towards a
-logistic curve through the leads, and none lower than that of a smaller lead.
+logistic curve through the leads, and none lower than that of a smaller lead. For two classes it is one curve through
+the lead of the second over the first; for more there is one for each class that wins.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any, assert_never
+from typing import Any, Literal, TypeAlias, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-from gbfl_compile.ir.batch import Answers
+from gbfl_compile.ir.batch import Answers, score_probabilities
 from gbfl_compile.ir.nodes import Band, Decision, Leaf, Scorecard, Tree
 
-FEWEST_ROWS = 80
+Probabilities: TypeAlias = Literal["observed", "score"]
+"""What the probabilities of a program are: rates observed on unseen rows, or made of the rules' own scores."""
+
+FEWEST_ROWS = 40
 """With fewer unseen rows than this a rate says little: probabilities stay what the model makes of them."""
 
 BANDS = 10
 WORTH = 20.0
-"""Rows that the curve, or the rows with the same answer, count for."""
+"""Rows that those with the same answer count for, beside the rows in a leaf."""
+CURVE_WORTH = 50.0
+"""Rows that the curve counts for, beside the rows in a band."""
+FOLDS = 10
 
 FEWEST_IN_A_BAND = 10
 DIGITS = 4
@@ -44,16 +51,56 @@ class ClassRate:
 NOT_OBSERVED: Mapping[str, Any] = {"emitted": "score", "why": "no unseen rows were given: see calibrate"}
 
 
-def calibrate_decision(
-    decision: Decision, answers: Answers, truth: Ints, own: Matrix
-) -> tuple[Decision, Mapping[str, Any]]:
-    """The decision with observed rates, and what is to be said of them; `own` are the black box's probabilities."""
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """A decision with observed rates, or as it was where there are too few rows."""
+
+    decision: Decision
+    facts: Mapping[str, Any]
+    """What is to be said of its probabilities."""
+    out_of_fold: Matrix
+    """The probabilities of the rows it was observed on, each by rates of the others: as good as those of new rows."""
+
+
+def calibrate_decision(decision: Decision, answers: Answers, truth: Ints, own: Matrix) -> Calibration:
+    """The decision calibrated on rows with these answers and true classes; `own` are the black box's probabilities."""
     if len(truth) < FEWEST_ROWS:
         why = f"{len(truth)} rows to observe on, at least {FEWEST_ROWS} are needed"
-        return decision, {"emitted": "score", "why": why}
+        return Calibration(decision, {"emitted": "score", "why": why}, answers.probabilities)
     rates = class_rates(answers.labels.astype(np.int64), truth, own)
     facts = {"emitted": "observed", "rows": len(truth), "by_class": [asdict(each) for each in rates]}
-    return observed_rates(decision, answers, truth, own.shape[1]), facts
+    classes = own.shape[1]
+    return Calibration(
+        observed_rates(decision, answers, truth, classes), facts, _out_of_fold(decision, answers, truth, classes)
+    )
+
+
+def _out_of_fold(decision: Decision, answers: Answers, truth: Ints, classes: int) -> Matrix:
+    fold = np.empty(len(truth), dtype=np.int64)
+    for c in range(classes):
+        fold[truth == c] = np.arange(int((truth == c).sum())) % FOLDS
+    probabilities: Matrix = np.empty((len(truth), classes))
+    for number in np.unique(fold):
+        here, others = fold == number, np.flatnonzero(fold != number)
+        rated = observed_rates(decision, _some(answers, others), truth[others], classes)
+        match rated:
+            case Tree():
+                assert answers.leaves is not None  # noqa: S101 - a tree has leaves
+                leaves = np.array([node.probabilities for node in rated.nodes if isinstance(node, Leaf)])
+                probabilities[here] = leaves[answers.leaves[here]]
+            case Scorecard():
+                assert answers.scores is not None  # noqa: S101 - a rule set has scores
+                probabilities[here] = score_probabilities(rated, answers.scores[here])
+            case _:
+                assert_never(rated)
+    return probabilities
+
+
+def _some(answers: Answers, rows: Ints) -> Answers:
+    leaves, scores = (None if each is None else each[rows] for each in (answers.leaves, answers.scores))
+    return replace(
+        answers, labels=answers.labels[rows], probabilities=answers.probabilities[rows], leaves=leaves, scores=scores
+    )
 
 
 def observed_rates(decision: Decision, answers: Answers, truth: Ints, classes: int) -> Decision:
@@ -110,13 +157,15 @@ def _observed_bands(card: Scorecard, scores: Ints, won: Ints, truth: Ints, class
         return card
     ordered = np.sort(scores, axis=1)
     lead = ordered[:, -1] - ordered[:, -2]
+    curves = _curves(lead, won, truth, classes)
     bands = []
     for c in range(classes):
         here = won == c
         prior = _prior(won, truth, c, classes)
         rest = np.delete(prior, c) / np.delete(prior, c).sum()
         own: list[Band] = []
-        for least, rate in _rates_by_lead(lead[here], truth[here] == c, float(prior[c]), len(lead)):
+        curve = np.full(int(here.sum()), prior[c]) if curves is None else curves[here]
+        for least, rate in _rates_by_lead(lead[here], truth[here] == c, curve, float(prior[c]), len(lead)):
             shares = _round_shares(np.insert(rest * (1.0 - rate), c, rate), c)
             if not own or own[-1].probabilities != shares:
                 own.append(Band(least, shares))
@@ -124,30 +173,42 @@ def _observed_bands(card: Scorecard, scores: Ints, won: Ints, truth: Ints, class
     return replace(card, bands=tuple(bands))
 
 
-def _rates_by_lead(lead: Ints, right: NDArray[np.bool_], prior: float, rows: int) -> list[tuple[int, float]]:
+def _rates_by_lead(
+    lead: Ints, right: NDArray[np.bool_], curve: Matrix, prior: float, rows: int
+) -> list[tuple[int, float]]:
     """(least lead, how often it was right), ascending in both."""
-    many = min(round(BANDS * len(lead) / max(1, rows)), len(lead) // FEWEST_IN_A_BAND)
-    if many < 2:
-        return [(0, (float(right.sum()) + WORTH * prior) / (len(lead) + WORTH))]
+    if not len(lead):
+        return [(0, prior)]
+    many = max(1, min(round(BANDS * len(lead) / rows), len(lead) // FEWEST_IN_A_BAND))
     cuts = np.unique(np.quantile(lead, np.arange(1, many) / many, method="higher"))
     edges = [0, *(int(cut) for cut in cuts if cut > lead.min())]
-    curve = _curve(lead, right, prior)
     place = np.searchsorted(edges, lead, side="right") - 1
     counts = np.bincount(place, minlength=len(edges)).astype(np.float64)
     hits = np.bincount(place, weights=right, minlength=len(edges))
     expected = np.bincount(place, weights=curve, minlength=len(edges)) / np.maximum(counts, 1.0)
-    rates = _ascending((hits + WORTH * expected) / (counts + WORTH), counts)
+    rates = _ascending((hits + CURVE_WORTH * expected) / (counts + CURVE_WORTH), counts)
     return list(zip(edges, rates.tolist(), strict=True))
 
 
-def _curve(lead: Ints, right: NDArray[np.bool_], prior: float) -> Matrix:
-    """A logistic curve through the leads; the same everywhere where all rows agree."""
+def _curves(lead: Ints, won: Ints, truth: Ints, classes: int) -> Matrix | None:
+    """For each row the chance that its answer is right, by logistic curves; None where no curve says anything."""
+    width = max(1.0, float(lead.std()))
+    if classes == 2:
+        second = _curve(np.where(won == 1, lead, -lead) / width, truth == 1)
+        return None if second is None else np.where(won == 1, second, 1.0 - second)
+    chances: Matrix = np.empty(len(lead))
+    for c in range(classes):
+        here = won == c
+        curve = _curve(lead[here] / width, truth[here] == c)
+        chances[here] = _prior(won, truth, c, classes)[c] if curve is None else curve
+    return chances
+
+
+def _curve(place: Matrix, right: NDArray[np.bool_]) -> Matrix | None:
     if right.all() or not right.any():
-        return np.full(len(lead), prior)
-    scaled = (lead / max(1.0, float(lead.std())))[:, None]
-    fitted = LogisticRegression().fit(scaled, right)
-    probabilities: Matrix = fitted.predict_proba(scaled)[:, 1]
-    return probabilities
+        return None
+    chances: Matrix = LogisticRegression().fit(place[:, None], right).predict_proba(place[:, None])[:, 1]
+    return chances
 
 
 def _ascending(rates: Matrix, weights: Matrix) -> Matrix:

@@ -221,12 +221,15 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def calibrate(self, X: Any, y: Any) -> GBFLClassifier:
-        """Make probabilities rates observed on rows the black box never saw (80 at least); no label changes."""
+        """Make probabilities rates observed on rows the black box never saw (40 at least), as `gbfl mine` does with the
+        rows it holds out; no label changes. `fit` does not: on rows that the black box learned from, rates flatter.
+        """
         rows = self._rows(X)
         truth = class_indices(np.asarray(y), self.classes_)
-        own = probabilities(self.black_box_, rows)
-        decision, self.probabilities_ = calibrate_decision(self.head_.decision, self._answers(rows), truth, own)
-        self.head_ = replace(self.head_, decision=decision)
+        own, answers = probabilities(self.black_box_, rows), self._answers(rows)
+        calibrated = calibrate_decision(self.head_.decision, answers, truth, own)
+        self.probabilities_, self.out_of_fold_ = calibrated.facts, calibrated.out_of_fold
+        self.head_ = replace(self.head_, decision=calibrated.decision)
         return self
 
     def _take_rows(self, X: Any, y: Any) -> tuple[Matrix, NDArray[Any] | None]:

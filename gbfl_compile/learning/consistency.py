@@ -5,11 +5,13 @@ Triplets, rows x with their PP and PN, are kept on disk, so that any target's lo
 
 from __future__ import annotations
 
+import json
+import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files.atomic import whole_file
 from gbfl_compile.files.npz import read_arrays
+from gbfl_compile.ir.batch import recode_rows
+from gbfl_compile.ir.kinds import Codebook, codebook
+from gbfl_compile.ir.nodes import Kind, Program
 
 ARRAYS = ("x", "pp", "pn", "has_pp", "has_pn", "label", "features")
 
@@ -33,6 +38,15 @@ class Triplets:
     label: NDArray[Any]
     """The black box's class of x, as the original label."""
     features: tuple[str, ...]
+    kinds: tuple[Kind, ...] = ()
+    """Of the features, where some are words or dates or values are missing (NaN)."""
+    texts: tuple[tuple[str, ...], ...] = ()
+    """Which texts the codes of each category mean, from 1 on."""
+
+    def in_book(self, book: Codebook) -> Triplets:
+        """The same with the codes of a book that lists all of their texts."""
+        x, pp, pn = (recode_rows(self.kinds, points, self.texts, book) for points in (self.x, self.pp, self.pn))
+        return replace(self, x=x, pp=pp, pn=pn, texts=book.texts)
 
 
 def save_triplets(path: Path, triplets: Triplets) -> None:
@@ -44,9 +58,13 @@ def save_triplets(path: Path, triplets: Triplets) -> None:
             label = np.array(label.tolist())
     if label.dtype.kind not in "iubUf":
         raise BadInput(f"labels of type {label.dtype} cannot be stored: use numbers or text")
+    columns: dict[str, Any] = (
+        {"columns": np.array(json.dumps([triplets.kinds, triplets.texts]))} if triplets.kinds else {}
+    )
     with whole_file(path) as partial, partial.open("wb") as file:
         np.savez_compressed(
             file,
+            **columns,
             x=triplets.x,
             pp=triplets.pp,
             pn=triplets.pn,
@@ -59,20 +77,36 @@ def save_triplets(path: Path, triplets: Triplets) -> None:
 
 def load_triplets(path: Path) -> Triplets:
     """Read a triplet file strictly: every array, of its kind and shape, and nothing else."""
-    arrays = read_arrays(path, ARRAYS, "triplets")
+    arrays = read_arrays(path, ARRAYS, "triplets", ("columns",))
     _check_arrays(path, arrays)
     x, pp, pn = (arrays[name].astype(np.float64) for name in ("x", "pp", "pn"))
     features = tuple(str(name) for name in arrays["features"])
-    return Triplets(x, pp, pn, arrays["has_pp"], arrays["has_pn"], arrays["label"], features)
+    loaded = Triplets(x, pp, pn, arrays["has_pp"], arrays["has_pn"], arrays["label"], features)
+    if "columns" not in arrays:
+        _check_values(path, loaded)
+        return loaded
+    try:
+        kinds, texts = json.loads(str(arrays["columns"]))
+        loaded = replace(loaded, kinds=tuple(kinds), texts=tuple(map(tuple, texts)))
+        listed = [text for own in loaded.texts for text in own]
+        fits = len(loaded.kinds) == len(loaded.texts) == len(features) and set(kinds) <= set(get_args(Kind))
+    except (ValueError, TypeError, RecursionError):
+        raise BadInput(f"{path}: what it says of its columns cannot be read") from None
+    if not fits or not all(isinstance(text, str) for text in listed):
+        raise BadInput(f"{path}: what it says of its columns does not fit {len(features)} features")
+    _check_values(path, loaded)
+    return loaded
 
 
-def triplets_for(features: tuple[str, ...], source: Triplets | str | os.PathLike[str]) -> Triplets:
-    """Triplets of a program with these features, as they are or from a file."""
+def triplets_for(program: Program, source: Triplets | str | os.PathLike[str]) -> Triplets:
+    """Triplets of a program, as they are or from a file; the codes of texts begin with the program's own."""
     triplets = source if isinstance(source, Triplets) else load_triplets(Path(source))
-    if triplets.features != features:
+    number: Kind = "number"
+    kinds = triplets.kinds or (number,) * len(triplets.features)
+    if triplets.features != program.features or kinds != (program.kinds or (number,) * len(program.features)):
         where = "the triplets" if isinstance(source, Triplets) else source
         raise BadInput(f"{where}: its features are not the program's, make triplets for this program")
-    return triplets
+    return triplets.in_book(codebook(program).with_texts(triplets.texts)) if program.kinds else triplets
 
 
 def _check_arrays(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
@@ -88,9 +122,20 @@ def _check_arrays(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
     for name, allowed in kinds.items():
         if arrays[name].dtype.kind not in allowed:
             raise BadInput(f"{path}: {name} is of type {arrays[name].dtype}, which triplets cannot have")
-    for name in ("x", "pp", "pn"):
-        if not np.isfinite(arrays[name]).all():
+    if "columns" in arrays and (arrays["columns"].shape != () or arrays["columns"].dtype.kind != "U"):
+        raise BadInput(f"{path}: what it says of its columns is no text")
+
+
+def _check_values(path: Path, triplets: Triplets) -> None:
+    for name, points in (("x", triplets.x), ("pp", triplets.pp), ("pn", triplets.pn)):
+        if not (np.isfinite(points) | (np.isnan(points) if triplets.kinds else False)).all():
             raise BadInput(f"{path}: {name} holds a value that is not a finite number")
+        for feature, kind in enumerate(triplets.kinds):
+            values = points[~np.isnan(points[:, feature]), feature]
+            most = {"category": len(triplets.texts[feature]), "boolean": 1}.get(kind, math.inf)
+            least = -math.inf if most == math.inf else 0
+            if kind != "number" and not ((values == np.rint(values)) & (values >= least) & (values <= most)).all():
+                raise BadInput(f"{path}: {name} holds a value that is no {kind}: {triplets.features[feature]!r}")
 
 
 @dataclass(frozen=True, slots=True)

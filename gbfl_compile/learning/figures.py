@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import joblib
@@ -40,17 +40,22 @@ FOREIGN_ROWS = 300
 BINS = 10
 
 
-def outcome_figures(model: Any, X: Any, y: NDArray[Any]) -> dict[str, Any]:
+def outcome_figures(model: Any, X: Any, y: NDArray[Any], answer: Matrix | None = None) -> dict[str, Any]:
     """What the outcome says of a fitted model and of its black box: shares of 1, and counts.
+
+    `answer` are the probabilities to measure, where they are not the model's own: rates that were observed on
+    these same rows would be measured as better than they are.
 
     The base rate is the accuracy of always answering the commonest class. `confusion` counts rows by true class and
     by answer, in the order of `classes_`. The area under the ROC curve is the mean over the classes that occur, each
     against the others. Calibration is the mean gap between a probability and the share of rows that have the class,
-    in ten bins of equally many rows; the Brier score is the mean squared error of the probabilities.
+    in ten bins of equally many rows; `calibration_by_chance` is what it would be on average if every probability were
+    exactly right. The Brier score is the mean squared error of the probabilities.
     """
     classes = np.asarray(model.classes_)
     truth = class_indices(y, classes)
-    answer, predicted = model.predict_proba(X), class_indices(model.predict(X), classes)
+    answer = model.predict_proba(X) if answer is None else answer
+    predicted = class_indices(model.predict(X), classes)
     own = probabilities(model.black_box_, model.encoded_rows(X))
     count = np.bincount(truth, minlength=len(classes))
     confusion = np.zeros((len(classes), len(classes)), dtype=np.int64)
@@ -61,8 +66,9 @@ def outcome_figures(model: Any, X: Any, y: NDArray[Any]) -> dict[str, Any]:
         "base_rate": float(count.max() / len(truth)),
         "auc": _auc(answer, truth),
         "black_box_auc": _auc(own, truth),
-        "calibration": _calibration(answer, truth),
-        "black_box_calibration": _calibration(own, truth),
+        "calibration": calibration_error(answer, truth),
+        "calibration_by_chance": calibration_by_chance(answer),
+        "black_box_calibration": calibration_error(own, truth),
         "brier": float(((answer - np.eye(len(classes))[truth]) ** 2).sum(axis=1).mean() / 2),
         "confusion": confusion.tolist(),
     }
@@ -100,15 +106,24 @@ def _auc(answer: Matrix, truth: NDArray[np.int64]) -> float | None:
     return float(np.mean(areas)) if areas else None
 
 
-def _calibration(answer: Matrix, truth: NDArray[np.int64]) -> float:
+def calibration_error(answer: Matrix, truth: NDArray[np.int64]) -> float:
     """The mean over rows and classes; with two classes both say the same."""
-    gaps = []
+    gaps = [abs(float((answer[some, c] - (truth[some] == c)).sum())) for c, some in _bins(answer)]
+    return sum(gaps) / answer.size
+
+
+def calibration_by_chance(answer: Matrix) -> float:
+    """The error on average if all probabilities are exactly right: the mean size of a normal deviation in each bin."""
+    variances = [float((answer[some, c] * (1.0 - answer[some, c])).sum()) for c, some in _bins(answer)]
+    return float(np.sqrt(2.0 / np.pi * np.array(variances)).sum()) / answer.size
+
+
+def _bins(answer: Matrix) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """For each class the rows in ten bins of equally many, by its probability."""
     for c in range(answer.shape[1]):
         order = np.argsort(answer[:, c], kind="stable")
         for some in np.array_split(order, min(BINS, len(order))):
-            gap = abs(float(answer[some, c].mean()) - float((truth[some] == c).mean()))
-            gaps.append(gap * len(some) / len(order))
-    return float(sum(gaps) / answer.shape[1])
+            yield c, some
 
 
 def consistency_by_method(

@@ -27,6 +27,7 @@ from gbfl_compile.ir.nodes import Kind as ColumnKind
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.learning.black_box.ask import BackgroundCall, BlackBox, OriginalTable, as_black_box
 from gbfl_compile.learning.black_box.load import KINDS, Kind, LoadedBlackBox, obtain_black_box
+from gbfl_compile.learning.calibration import Probabilities
 from gbfl_compile.learning.classifier import FEW_ROWS, GBFLClassifier
 from gbfl_compile.learning.consistency import Triplets, save_triplets
 from gbfl_compile.learning.explain.checkpoints import rows_per_unit, units_of
@@ -64,7 +65,6 @@ from gbfl_compile.mining.groups import compare_groups
 from gbfl_compile.mining.memory import bytes_of, jobs_within
 from gbfl_compile.mining.summary import MiningResult, distributions
 from gbfl_compile.mining.table import Sample, read_sample
-from gbfl_compile.mining.unseen import Probabilities, reason_for_score, split_unseen
 from gbfl_compile.passes import optimise
 from gbfl_compile.tables.kinds import KINDS as COLUMN_KINDS
 
@@ -95,7 +95,7 @@ class Options:
     codes: tuple[str, ...] = ()
     immutable: tuple[str, ...] = ()
     baselines: bool = True
-    probabilities: Probabilities = "score"
+    probabilities: Probabilities = "observed"
 
 
 def _warn(note: str) -> None:
@@ -132,7 +132,7 @@ def mine(
     memory: str | int | None = None,
     black_box_timeout: float | None = None,
     baselines: bool = True,
-    probabilities: Probabilities = "score",
+    probabilities: Probabilities = "observed",
     out: str | os.PathLike[str] | None = None,
     triplets: str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -155,8 +155,8 @@ def mine(
     jobs, memory: processes that explain rows; a limit for all together, such as "2GB". Neither changes the program.
     black_box_timeout: seconds the black box may take to answer a block of rows.
     baselines: whether three plain trees are fitted for comparison.
-    probabilities: "observed", rates of the true classes on two fifths of the rows held out (all figures are then of the
-        other three fifths; with fewer than 80 such rows the score's); or "score", made of the black box's answers.
+    probabilities: "observed", rates of the true classes on the rows held out (the score's where these are fewer than
+        40); or "score", made of the black box's answers. Labels are the same.
     out, triplets: files for the program and for the held-out rows with their PPs and PNs (NPZ).
     checkpoint: a folder that keeps explained rows; by default OUT.parts until the program is written.
     note, progress: called with a line that the user should see (by default a warning), and at each step.
@@ -190,10 +190,8 @@ def mine(
     wanted = cast("Mapping[str, ColumnKind]", dict(kinds or {}))
     choice = Choice(target, tuple(drop), tuple(features), wanted, marks, missing)
     sample = read_sample(table, choice, database=database, most=rows, seed=seed, memory=options.memory)
-    if probabilities == "observed":
-        sample = split_unseen(sample, seed)
     if sample.columns is not None:
-        _refuse_for_words(explainer, triplets, sample)
+        _refuse_for_words(explainer, sample)
     for line in sample.notes:
         note(line)
     _refuse_absent_features(options, sample.features)
@@ -202,6 +200,9 @@ def mine(
     )
     with _checkpoint(program_file, checkpoint) as folder:
         mined = mine_sample(sample, obtain, options, folder, progress)
+        if sample.columns is not None:
+            kept = replace(mined.triplets, kinds=sample.columns.kinds, texts=sample.columns.book.texts)
+            mined = replace(mined, triplets=kept)
         if program_file is not None:
             save(mined.program, program_file)
         if triplets is not None:
@@ -209,7 +210,7 @@ def mine(
     return mined
 
 
-def _refuse_for_words(explainer: str, triplets: Any, sample: Sample) -> None:
+def _refuse_for_words(explainer: str, sample: Sample) -> None:
     """Refuse what does not exist for tables with words or gaps, before the long work."""
     columns = sample.columns
     assert columns is not None  # noqa: S101 - it is called for such tables alone
@@ -217,8 +218,6 @@ def _refuse_for_words(explainer: str, triplets: Any, sample: Sample) -> None:
     what = f"{words[0]!r} is a {columns.kinds[columns.features.index(words[0])]}" if words else "it has missing values"
     if "macem" in methods_of(explainer):
         raise BadInput(f"--explainer macem: {sample.name}: {what}, and macem needs numbers: use greedy")
-    if triplets is not None:
-        raise BadInput(f"--triplets: {sample.name}: {what}, and a file of triplets holds numbers alone: leave it out")
 
 
 def _refuse_unknown(name: str, value: str | None, known: tuple[str | None, ...]) -> None:
@@ -355,16 +354,17 @@ def _measure(
     figures: dict[str, Any],
 ) -> MiningResult:
     """The fitted model as a program, and how both do on the held-out rows."""
-    split, columns, unseen = sample.split, sample.columns, sample.unseen
-    if unseen is None:
-        model.probabilities_ = reason_for_score(sample, options.probabilities)
-    else:
-        model.calibrate(as_input(unseen.x, sample.features, columns), unseen.y)
+    split, columns = sample.split, sample.columns
+    rows = as_input(split.x_test, sample.features, columns)
+    model.probabilities_ = {"emitted": "score", "why": "--probabilities observed makes them rates"}
+    if options.probabilities == "observed":
+        model.calibrate(rows, split.y_test)
+    if model.probabilities_["emitted"] == "observed":
         model.probabilities_ = {**model.probabilities_, "unseen": origin["kind"] in KINDS}
     book = None if columns is None else columns.book
     triplets = next(iter(by_method.values()))
     accuracy, consistency = held_out_figures(model, triplets, split.y_test, columns)
-    outcome = outcome_figures(model, as_input(split.x_test, sample.features, columns), split.y_test)
+    outcome = outcome_figures(model, rows, split.y_test, getattr(model, "out_of_fold_", None))
     methods = consistency_by_method(model, by_method, columns)
     own_accuracy = outcome["black_box_accuracy"]
     test = {**outcome, **consistency.as_dict(), "methods": methods}

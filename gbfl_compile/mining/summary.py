@@ -25,6 +25,7 @@ OUTCOMES = (
     "auc",
     "black_box_auc",
     "calibration",
+    "calibration_by_chance",
     "black_box_calibration",
     "brier",
     "confusion",
@@ -131,7 +132,8 @@ def _first_figures(mined: MiningResult) -> Iterator[tuple[str, float | None, str
     for name, key in (("area under the ROC curve", "auc"), ("mean gap of probabilities", "calibration")):
         own = test[f"black_box_{key}"]
         value = None if test[key] is None else 100 * test[key]
-        yield name, value, "" if own is None else f"black box {100 * own:.1f} %"
+        chance = f", by chance alone {100 * test['calibration_by_chance']:.1f} %" if key == "calibration" else ""
+        yield name, value, "" if own is None else f"black box {100 * own:.1f} %{chance}"
 
 
 def _percent(value: float | None) -> str:

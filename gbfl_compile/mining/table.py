@@ -83,14 +83,6 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
-class UnseenRows:
-    """Rows that neither the black box nor the rules were fitted to, and that no figure is of."""
-
-    x: Matrix
-    y: NDArray[Any]
-
-
-@dataclass(frozen=True, slots=True)
 class Sample:
     """What is mined: a table's rows, split, and what is known about where they came from."""
 
@@ -106,8 +98,6 @@ class Sample:
     """What the codes in the rows mean; None where all features are numbers and none is missing."""
     palettes: tuple[Any, ...] = ()
     """Of each column, the typed values its model was trained on; see `tables.palettes`."""
-    unseen: UnseenRows | None = None
-    """Rows on which rates are observed, where the program's probabilities are to be such."""
 
 
 def read_sample(

@@ -19,7 +19,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.files import resource_folder
 from gbfl_compile.files.atomic import read_whole, write_whole
 from gbfl_compile.ir.json import as_program, digest, metadata_digest
-from gbfl_compile.ir.kinds import Value, require_numbers
+from gbfl_compile.ir.kinds import Value
 from gbfl_compile.ir.nodes import Program, Tree, is_rule_list
 from gbfl_compile.ir.text import probability_lines
 from gbfl_compile.learning.consistency import Triplets, triplets_for
@@ -141,8 +141,6 @@ def report(
     static: leave the page's script out.
     """
     source = as_program(program)
-    if triplets is not None:
-        require_numbers(source, "a report with triplets")
     if artifacts is not None:
         if verdict is not None:
             raise BadInput("give artifacts, which are checked, or the verdict on them, not both")
@@ -153,7 +151,7 @@ def report(
         verdict=_form(verdict),
         audit=_form(audit),
         row=None if row is None else _row(row, source, row_number),
-        triplets=None if triplets is None else triplets_for(source.features, triplets),
+        triplets=None if triplets is None else triplets_for(source, triplets),
         row_number=row_number - 1,
         sizes=_sizes(sizes),
         examples=() if examples is None else _example_rows(examples, source),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import Answer, clause_holds, evaluate
-from gbfl_compile.ir.kinds import Value, is_missing, plain_value
+from gbfl_compile.ir.kinds import Value, decode_value, is_missing, plain_value
 from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Tree
 from gbfl_compile.ir.text import clause_text, label_text
 from gbfl_compile.reporting.drawing import Bar, signed_bar
@@ -88,19 +88,31 @@ def points_of(row: Sequence[Value] | None, triplets: Triplets | None, number: in
             raise BadInput(f"row {number} of the triplets: there are {len(triplets.x)}, numbered from 0")
         place = number
     else:
-        same = [place for place, x in enumerate(triplets.x.tolist()) if x == list(row)]
+        same = [place for place, x in enumerate(triplets.x) if _same_values(_point_values(triplets, x), row)]
         if not same:
             note = "The row is not among the triplets, so neither its PP nor its PN is known."
             return (Point("row", tuple(row)),), note
         place = same[0]
-    points = [Point("row", tuple(triplets.x[place].tolist()))]
+    points = [Point("row", _point_values(triplets, triplets.x[place]))]
     if triplets.has_pp[place]:
-        points.append(Point("PP", tuple(triplets.pp[place].tolist())))
+        points.append(Point("PP", _point_values(triplets, triplets.pp[place])))
     if triplets.has_pn[place]:
-        points.append(Point("PN", tuple(triplets.pn[place].tolist())))
+        points.append(Point("PN", _point_values(triplets, triplets.pn[place])))
     lacking = [name for name, has in (("PP", triplets.has_pp), ("PN", triplets.has_pn)) if not has[place]]
     black_box = f"The black box says {label_text(triplets.label[place].item())}."
     return tuple(points), " ".join([black_box, *(f"No {name} was found for this row." for name in lacking)])
+
+
+def _point_values(triplets: Triplets, row: Any) -> tuple[Value, ...]:
+    """A row of triplets as Python has it."""
+    if not triplets.kinds:
+        return tuple(row.tolist())
+    columns = zip(triplets.kinds, row.tolist(), triplets.texts, strict=True)
+    return tuple(decode_value(kind, value, texts) for kind, value, texts in columns)
+
+
+def _same_values(one: Sequence[Value], other: Sequence[Value]) -> bool:
+    return all(a == b or (is_missing(a) and is_missing(b)) for a, b in zip(one, other, strict=True))
 
 
 def row_reasons(program: Program, points: tuple[Point, ...], note: str) -> RowReasons | None:

@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
+import datetime
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.json import as_program, digest
-from gbfl_compile.ir.kinds import encode_row, require_numbers
+from gbfl_compile.ir.kinds import Codebook, Value, codebook, decode_rows, encode_row, is_missing
 from gbfl_compile.ir.nodes import Label, Program
 from gbfl_compile.ir.text import label_text, printable
 from gbfl_compile.learning.consistency import Triplets, triplets_for
@@ -31,8 +32,8 @@ class BlackBoxAnswer:
     """What the black box says about the row: its class, and the new values in its PP and its PN, where there are."""
 
     label: Label
-    pp: Mapping[str, float] | None
-    pn: Mapping[str, float] | None
+    pp: Mapping[str, Value] | None
+    pn: Mapping[str, Value] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class RowExplanation:
             "digest": digest(self.account.program),
             "row_number": self.row_number,
             **as_json(self.account),
-            "black_box": None if own is None else {"label": own.label, "pp": own.pp, "pn": own.pn},
+            "black_box": None if own is None else {"label": own.label, "pp": _form(own.pp), "pn": _form(own.pn)},
         }
 
     def lines(self) -> list[str]:
@@ -85,10 +86,9 @@ def explain_row(
     """
     source = as_program(program)
     if source.kinds:
-        if triplets is not None:
-            require_numbers(source, "explaining a row with triplets")
         values, rows = one_value_row(row, source, row_number)
-        return RowExplanation(account(source, values), row_number, rows)
+        own = None if triplets is None else _black_box_answer(source, triplets, values)
+        return RowExplanation(account(source, values), row_number, rows, own)
     if (isinstance(row, str | os.PathLike) or hasattr(row, "columns")) and has_values(source, row):
         values, rows = one_value_row(row, source, row_number)
         numbers = encode_row(source, values)
@@ -96,30 +96,45 @@ def explain_row(
         numbers, rows = feature_row(row, source.features, row_number)
     own = None
     if triplets is not None:
-        own = _black_box_answer(triplets_for(source.features, triplets), numbers, triplets)
+        own = _black_box_answer(source, triplets, numbers)
     return RowExplanation(account(source, numbers), row_number, rows, own)
 
 
-def _black_box_answer(triplets: Triplets, row: list[float], source: Any) -> BlackBoxAnswer:
+def _black_box_answer(
+    program: Program, source: Triplets | str | os.PathLike[str], row: Sequence[Value]
+) -> BlackBoxAnswer:
     """The black box's class, PP and PN of this very row."""
-    places = np.flatnonzero((triplets.x == np.array(row)).all(axis=1))
+    triplets = triplets_for(program, source)
+    book = Codebook(triplets.texts) if program.kinds else codebook(program)
+    numbers = np.array(encode_row(program, row, book))
+    places = np.flatnonzero(((triplets.x == numbers) | (np.isnan(triplets.x) & np.isnan(numbers))).all(axis=1))
     if not len(places):
         where = "the triplets" if isinstance(source, Triplets) else f"{source}"
         raise BadInput(f"{where}: does not have this row; gbfl mine --triplets writes those it held out")
     place = int(places[0])
 
-    def change(has: NDArray[np.bool_], points: NDArray[np.float64]) -> dict[str, float] | None:
-        features = np.flatnonzero(points[place] != triplets.x[place]).tolist()
-        return {triplets.features[f]: float(points[place, f]) for f in features} if has[place] else None
+    def change(has: NDArray[np.bool_], points: NDArray[np.float64]) -> dict[str, Value] | None:
+        before, after = decode_rows(program, [triplets.x[place].tolist(), points[place].tolist()], book)
+        moves = zip(triplets.features, before, after, strict=True)
+        changed = {n: new for n, old, new in moves if old != new and not (is_missing(old) and is_missing(new))}
+        return changed if has[place] else None
 
     label = triplets.label[place].item()
     return BlackBoxAnswer(label, change(triplets.has_pp, triplets.pp), change(triplets.has_pn, triplets.pn))
 
 
+def _form(values: Mapping[str, Value] | None) -> dict[str, Any] | None:
+    """Values as JSON: a date as ISO 8601 writes it, a missing one as null."""
+    if values is None:
+        return None
+    plain = {name: None if is_missing(value) else value for name, value in values.items()}
+    return {name: str(value) if isinstance(value, datetime.date) else value for name, value in plain.items()}
+
+
 def _black_box_lines(row: Account, own: BlackBoxAnswer) -> list[str]:
     before = dict(zip(row.program.features, row.row, strict=True))
 
-    def moves(new: Mapping[str, float]) -> str:
+    def moves(new: Mapping[str, Value]) -> str:
         return ", ".join(f"{printable(n)} {value_text(before[n])} -> {value_text(v)}" for n, v in new.items())
 
     text = [f"The black box says {label_text(own.label)}"]

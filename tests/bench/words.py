@@ -1,32 +1,35 @@
 """`python -m tests.bench.words FOLDER [--seeds 0,1] [TABLE ..]`: how consistent rules on tables with words are.
 
 FOLDER has telco, adult, german, compas and horse_colic as .csv.gz. At most 4,000 rows each, two black boxes, one line per
-run. Beside the rules is the paper's tree on data, PPs and PNs with as many conditions, fitted to the same points.
+run. Beside the rules is the paper's tree on data, PPs and PNs with as many conditions, fitted to the same points. The
+calibration error (ten bins of equally many rows, as `learning/figures.py` has it) is of new rows, beside what chance
+makes of it on as many rows if every probability is right; then of the rows held out, each by rates of the others.
 """
 
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
+from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
-from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.learning.calibration import observed_rates
+from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.learning.classifier import GBFLClassifier
 from gbfl_compile.learning.explain.domain import table_domain
 from gbfl_compile.learning.explain.explanations import concatenate
 from gbfl_compile.learning.explain.table_values import breaks_pairs, differ
-from gbfl_compile.learning.figures import held_out_figures
+from gbfl_compile.learning.figures import calibration_by_chance, calibration_error, held_out_figures
 from gbfl_compile.learning.prepare import shared_classes
 from gbfl_compile.learning.tables import OnPreparedRows, preparation_of
 from gbfl_compile.mining.choice import Choice
 from gbfl_compile.mining.pipeline import mine
 from gbfl_compile.mining.table import read_sample
-from gbfl_compile.mining.unseen import split_unseen
+from gbfl_compile.tables.draw import drawn_rows
+from gbfl_compile.tables.values import value_rows
 
 ROWS = 4000
 TARGETS = {
@@ -38,7 +41,7 @@ TARGETS = {
 }
 HEADER = (
     "table        black box seed  C_TB all  tree of that size  fidelity  accuracy  black box  with PN  impossible"
-    "  conditions  calibration error: observed, score, by chance  seconds\n"
+    "  conditions  calibration error: of new rows, by chance, rows; held out, by chance  seconds\n"
 )
 HORSE_NUMBERS = (
     *("rectal_temp", "pulse", "respiratory_rate", "reflux_ph", "packed_cell_volume", "total_protein"),
@@ -78,29 +81,44 @@ def impossible(sample, e):
     return count
 
 
-def gap(share, right):
-    """Over ten bins of equal counts: how far the mean probability of a class is from how often it occurs."""
-    bins = np.array_split(np.argsort(share, kind="stable"), 10)
-    return sum(len(own) * abs(share[own].mean() - right[own].mean()) for own in bins) / len(share)
+def new_rows(source, name, seed):
+    """Rows of the table that a run with this seed does not draw, at most 8,000; None where it draws all."""
+    if not isinstance(source, Path):
+        return None
+    rows = pd.read_csv(source)
+    if len(rows) <= ROWS:
+        return None
+    others = rows.drop(index=drawn_rows(source, TARGETS[name], ROWS, seed)[1].places)
+    return others.sample(min(len(others), 2 * ROWS), random_state=seed)
 
 
-def calibration_errors(program, sample, seed):
-    """The gap of observed rates, of the score, and on average of rates that are exactly right: what chance alone makes.
+def probabilities_of(program, rows, target):
+    """Of each row with a class: its probabilities by the program's definition, and the number of its class."""
+    rows = rows[rows[target].notna()]
+    with TemporaryDirectory() as folder:
+        rows.to_csv(Path(folder) / "rows.csv", index=False)
+        values = value_rows(Path(folder) / "rows.csv", program)
+    truth = np.array([program.classes.index(label) for label in rows[target].tolist()])
+    return np.array([evaluate(program, row).probabilities for row in values]), truth
 
-    Rates are observed on one part of the rows held out and measured on the other; NaN where these are too few.
+
+def new_probabilities(mined, source, name, kinds, kind, seed):
+    """Probabilities and classes of rows that neither the black box nor the rules nor the rates were fitted to.
+
+    They are rows of the table that were not drawn; of a table that is drawn whole, each quarter as new rows of what is
+    mined from the other three.
     """
-    sample = split_unseen(sample, seed)
-    if sample.unseen is None:
-        return [float("nan")] * 3
-    split, unseen, book = sample.split, sample.unseen, sample.columns.book
-    answers = evaluate_many(program, unseen.x, book)
-    won, truth = (np.array([program.classes.index(y) for y in part.tolist()]) for part in (answers.labels, unseen.y))
-    decision = observed_rates(program.decision, replace(answers, labels=won), truth, len(program.classes))
-    programs = (replace(program, decision=decision), program)
-    observed, score = (evaluate_many(each, split.x_test, book).probabilities[:, -1] for each in programs)
-    right = split.y_test == program.classes[-1]
-    draws = np.random.default_rng(seed).random((200, len(observed))) < observed
-    return [gap(observed, right), gap(score, right), float(np.mean([gap(observed, draw) for draw in draws]))]
+    rows, target = new_rows(source, name, seed), TARGETS[name]
+    if rows is not None:
+        return probabilities_of(mined.program, rows, target)
+    whole = pd.read_csv(source) if isinstance(source, Path) else source
+    parts = []
+    for learned, new in StratifiedKFold(4, shuffle=True, random_state=seed).split(whole, whole[target]):
+        options = {"train": kind, "kinds": kinds, "rows": ROWS, "seed": seed, "baselines": False, "note": str}
+        program = mine(whole.iloc[learned], target, **options).program
+        parts.append(probabilities_of(program, whole.iloc[new], target))
+    answers, truths = zip(*parts, strict=True)
+    return np.concatenate(answers), np.concatenate(truths)
 
 
 def mine_and_keep(source, target, **options):
@@ -147,17 +165,19 @@ def main(folder, names, seeds=(0, 1)):
             for seed in seeds:
                 start = time.perf_counter()
                 options = {"train": kind, "kinds": kinds, "rows": ROWS, "seed": seed}
-                mined, kept = mine_and_keep(source, TARGETS[name], probabilities="score", **options)
+                mined, kept = mine_and_keep(source, TARGETS[name], **options)
+                seconds = time.perf_counter() - start
                 sample = read_sample(source, Choice(TARGETS[name], kinds=kinds), most=ROWS, seed=seed)
-                errors = calibration_errors(mined.program, sample, seed)
-                c = mined.consistency
+                shares, truth = new_probabilities(mined, source, name, kinds, kind, seed)
+                c, test = mined.consistency, mined.figures["test"]
                 atoms = sum(len(clause.atoms) for clause in mined.program.clauses)
                 tree = tree_of_size(atoms, mined.triplets, kept, seed)
                 sys.stdout.write(
                     f"{name:12} {kind:9} {seed:4}  {c.c_tb_all:8.1f}  {tree:17.1f}  {c.fidelity:8.1f}"
                     f"  {100 * mined.accuracy:8.1f}  {100 * mined.black_box_accuracy:9.1f}"
                     f"  {100 * c.with_pn / c.rows:7.1f}  {impossible(sample, mined.triplets):10}  {atoms:10}"
-                    f"  {errors[0]:27.3f}  {errors[1]:5.3f}  {errors[2]:9.3f}  {time.perf_counter() - start:7.1f}\n"
+                    f"  {calibration_error(shares, truth):30.3f}  {calibration_by_chance(shares):9.3f}  {len(truth):4}"
+                    f"  {test['calibration']:8.3f}  {test['calibration_by_chance']:9.3f}  {seconds:7.1f}\n"
                 )
                 sys.stdout.flush()
 

@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import clause_column
 from gbfl_compile.learning.classifier import GBFLClassifier
+from tests.counts import FULL_ONLY
 
 IRIS = load_iris(as_frame=True)
 X, Y = IRIS.data, IRIS.target_names[IRIS.target]
@@ -79,7 +80,7 @@ def test_the_path_of_a_rule_set_can_be_chosen_from():
     assert path["c_tb_all"].iloc[-1] > path["c_tb_all"].iloc[0]
 
 
-@pytest.mark.parametrize("head", ["tree", "rules"])
+@pytest.mark.parametrize("head", [pytest.param("tree", marks=FULL_ONLY), "rules"])
 def test_a_search_keeps_the_most_consistent_recipe(head, capsys):
     few = slice(None, None, 3)
     model = GBFLClassifier(BOX, head=head, max_clauses=3, extra_rows=0, search=True, verbose=1).fit(X[few], Y[few])

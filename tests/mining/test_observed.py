@@ -12,12 +12,13 @@ from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.nodes import Program, Scorecard
 from gbfl_compile.ir.text import probability_lines
 from gbfl_compile.learning.calibration import FEWEST_ROWS
-from gbfl_compile.mining.table import TEST_SHARE
-from gbfl_compile.mining.unseen import UNSEEN_SHARE
+from gbfl_compile.learning.classifier import GBFLClassifier
+from gbfl_compile.mining.choice import Choice
+from gbfl_compile.mining.table import TEST_SHARE, read_sample
 from gbfl_compile.reporting.page import render_page
 
-ENOUGH = int(FEWEST_ROWS / UNSEEN_SHARE / TEST_SHARE)
-QUICK = {"clauses": 2, "explainer": "greedy", "baselines": False, "note": str, "probabilities": "observed"}
+ENOUGH = int(FEWEST_ROWS / TEST_SHARE)
+QUICK = {"clauses": 2, "explainer": "greedy", "baselines": False, "note": str}
 
 
 def noisy_table(rows):
@@ -33,7 +34,7 @@ def observed():
     return mine(noisy_table(ENOUGH), "y", train="gbm", **QUICK)
 
 
-def test_probabilities_are_observed_and_everything_says_so(observed):
+def test_probabilities_are_observed_unless_asked_otherwise_and_everything_says_so(observed):
     facts = observed.program.metadata["probabilities"]
     assert (facts["emitted"], facts["rows"], facts["unseen"]) == ("observed", FEWEST_ROWS, True)
     assert sum(rate["rows"] for rate in facts["by_class"]) == FEWEST_ROWS
@@ -46,10 +47,30 @@ def test_probabilities_are_observed_and_everything_says_so(observed):
     assert observed.as_json()["probabilities"] == facts
 
 
-def test_the_rows_observed_are_not_those_that_figures_are_of(observed):
-    rows = observed.program.metadata["mining"]["rows"]
-    assert rows["training"] + rows["test"] + FEWEST_ROWS == ENOUGH
-    assert observed.consistency.rows == rows["test"]
+def test_every_row_held_out_is_observed_and_measured_and_its_own_class_does_not_flatter_its_probability():
+    mined = mine(noisy_table(4 * ENOUGH), "y", train="gbm", **{**QUICK, "clauses": None, "head": "tree", "depth": 4})
+    rows, test = mined.program.metadata["mining"]["rows"], mined.figures["test"]
+    assert rows["test"] == mined.program.metadata["probabilities"]["rows"] == mined.consistency.rows == 4 * FEWEST_ROWS
+    answers = evaluate_many(mined.program, mined.triplets.x)
+    table = noisy_table(4 * ENOUGH).set_index(["a", "b"])["y"]
+    truth = np.array([table[tuple(row)] for row in mined.triplets.x.tolist()])
+    assert test["accuracy"] == (answers.labels == truth).mean()
+    in_sample = ((answers.probabilities[:, 1] - (truth == "yes")) ** 2).mean()
+    assert test["brier"] > in_sample
+
+
+def test_the_command_line_and_the_classifier_agree():
+    table, label = noisy_table(ENOUGH), lambda rows: rows[:, :1] > np.array([[0.1]])
+    box = lambda rows: np.column_stack([1 - 0.8 * label(rows)[:, 0], 0.8 * label(rows)[:, 0]])  # noqa: E731
+    split = read_sample(table, Choice("y"), most=ENOUGH).split
+    mined = mine(table, "y", black_box=box, **QUICK).program
+    model = GBFLClassifier(box, max_clauses=2, explainer="greedy", random_state=0)
+    model.fit(pd.DataFrame(split.x, columns=["a", "b"]), split.y)
+    model.calibrate(pd.DataFrame(split.x_test, columns=["a", "b"]), split.y_test)
+    rows = np.random.default_rng(1).normal(size=(500, 2))
+    assert (
+        evaluate_many(mined, rows).probabilities == model.predict_proba(pd.DataFrame(rows, columns=["a", "b"]))
+    ).all()
 
 
 def test_the_choice_of_probabilities_changes_no_label(observed):
@@ -69,7 +90,7 @@ def test_too_few_rows_leave_the_score_and_all_rows_to_measure_on():
     held_out = int(few * TEST_SHARE)
     assert mined.consistency.rows == held_out
     assert mined.program.metadata["probabilities"]["emitted"] == "score"
-    line = f"probabilities: the rules' own, not observed ({held_out} rows are held out, and 200 are needed to observe rates)"
+    line = f"probabilities: the rules' own, not observed ({held_out} rows to observe on, at least 40 are needed)"
     assert probability_lines(mined.program) == [line]
     assert line in mined.summary
 

@@ -1,6 +1,8 @@
 """Tables with words, booleans, dates and gaps are mined into programs whose explanations are rows that could exist."""
 
 import datetime
+import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +13,15 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from gbfl_compile import GBFLClassifier
+from gbfl_compile import GBFLClassifier, audit, check, report
 from gbfl_compile.backends import emit, write_artifact
 from gbfl_compile.backends.score import score
 from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.kinds import used_features
+from gbfl_compile.ir.kinds import Codebook, decode_rows, used_features
+from gbfl_compile.ir.nodes import Clause
+from gbfl_compile.learning.consistency import consistency_on, load_triplets, triplets_for
 from gbfl_compile.lowering import lower
 from gbfl_compile.mining.choice import Choice
 from gbfl_compile.mining.pipeline import mine
@@ -89,6 +94,71 @@ def test_every_pp_and_pn_of_telco_is_a_row_that_could_exist():
     sample = read_sample(TELCO, Choice("Churn"), most=1000)
     mined = mine(TELCO, "Churn", train="gbm", rows=1000, clauses=2, baselines=False, note=quiet)
     assert impossible(sample, mined.triplets) == 0
+
+
+def test_a_file_of_triplets_keeps_words_dates_and_gaps_and_every_command_takes_it(tmp_path):
+    path = tmp_path / "t.npz"
+    mined = mine(loans(), "default", train="gbm", clauses=6, triplets=path, note=quiet)
+    program, stored = mined.program, load_triplets(path)
+    own = Codebook(mined.triplets.texts)
+    assert np.isnan(stored.x).any()
+    rows = decode_rows(program, triplets_for(program, path).x.tolist(), Codebook(triplets_for(program, path).texts))
+    right = sum(evaluate(program, row).label == label for row, label in zip(rows, stored.label.tolist(), strict=True))
+    assert (
+        right
+        == consistency_on(mined.triplets, lambda points: evaluate_many(program, points, own).labels).fidelity_right
+    )
+    for target in ("python", "sql:sqlite"):
+        artifact = emit(program, target)
+        verdict = check(program, artifact, triplets=path)
+        assert verdict.verdict == "equal"
+        assert verdict.targets[0].consistency.source == verdict.targets[0].consistency.target
+        assert verdict.targets[0].consistency.source.fidelity_right == right
+    explanation = explain_row(program, rows[0], triplets=path)
+    assert explanation.black_box.label == stored.label[0].item()
+    assert (
+        json.loads(json.dumps(explanation.as_json(), allow_nan=False))["black_box"]["label"] == stored.label[0].item()
+    )
+    assert "The black box says" in str(explanation)
+    assert report(program, tmp_path / "report.html", triplets=path) > 1000
+    assert "The black box says" in (tmp_path / "report.html").read_text("utf-8")
+    wrong = replace(program, clauses=(*program.clauses[:-1], Clause(())))
+    (tmp_path / "model.py").write_bytes(emit(wrong, "python").files["model.py"])
+    (found,) = audit(program, file=tmp_path / "model.py", triplets=path).verdicts
+    assert found.verdict == "different"
+    assert found.consistency.source.fidelity_right == right
+    wrong_right = sum(
+        evaluate(wrong, row).label == label for row, label in zip(rows, stored.label.tolist(), strict=True)
+    )
+    assert found.consistency.target.fidelity_right == wrong_right
+
+
+def test_triplets_of_other_kinds_are_refused(tmp_path):
+    mined = mine(loans(), "default", train="gbm", clauses=2, note=quiet)
+    kinds = ("number",) * len(mined.program.features)
+    with pytest.raises(BadInput, match="its features are not the program's"):
+        triplets_for(mined.program, replace(mined.triplets, kinds=kinds))
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ("{", "cannot be read"),
+        ('[["number"]]', "cannot be read"),
+        ('[["number"], [[]]]', "does not fit"),
+        ('[["word", "word"], [[], []]]', "does not fit"),
+        ('[["category", "number"], [["a"], []]]', "no category"),
+        ('[["category", "number"], [[1, 2, 3], []]]', "does not fit"),
+        ('[["boolean", "number"], [["true"], []]]', "no boolean"),
+        ('[["date", "number"], [[], []]]', "no date"),
+    ],
+)
+def test_a_file_whose_columns_make_no_sense_is_refused(columns, says, tmp_path):
+    x, has = np.array([[2.5, 0.5]]), np.array([True])
+    arrays = {"x": x, "pp": x, "pn": x, "has_pp": has, "has_pn": has, "label": np.array(["a"])}
+    np.savez(tmp_path / "t.npz", **arrays, features=np.array(["a", "b"]), columns=np.array(columns))
+    with pytest.raises(BadInput, match=says):
+        load_triplets(tmp_path / "t.npz")
 
 
 def test_the_same_table_gives_the_same_program_from_every_kind_of_file(tmp_path):
@@ -175,7 +245,6 @@ def test_rows_without_a_class_are_counted_and_left_out(tmp_path):
     [
         ({"town": TOWNS}, {"kinds": {"town": "category"}}, "1,200 different texts, 1,000 at most"),
         ({}, {"explainer": "macem"}, "'job' is a category, and macem needs numbers"),
-        ({}, {"triplets": "t.npz"}, "a file of triplets holds numbers alone"),
         ({}, {"kinds": {"jobb": "category"}}, "--kind jobb=category: there is no feature"),
         ({}, {"kinds": {"house": "date"}}, "is not a date"),
         ({}, {"features": ["house", "hous"]}, "has no column 'hous'"),

@@ -6,7 +6,6 @@ ends with it; its input is empty and its output is discarded. Results come back 
 
 from __future__ import annotations
 
-import math
 import os
 import signal
 import subprocess
@@ -32,9 +31,10 @@ from gbfl_compile.auditing.answers import (
 from gbfl_compile.auditing.compare import moves_between
 from gbfl_compile.auditing.diagnose import explain
 from gbfl_compile.auditing.verdict import Change, Region, RowMoves
-from gbfl_compile.checking.run import Execution
+from gbfl_compile.checking.run import Execution, named_values
 from gbfl_compile.checking.witnesses import rows_to_run
 from gbfl_compile.ir.batch import Matrix, label_array
+from gbfl_compile.ir.kinds import Codebook, Value, decode_rows, is_missing
 from gbfl_compile.ir.nodes import Program
 
 Real: TypeAlias = Literal["float64", "float32"]
@@ -47,14 +47,23 @@ class WitnessInput:
     program: Program
     rows: Matrix
     approved: RowAnswers
+    book: Codebook
+    """The codes of the rows' texts: the program's, those that are easily mistaken for them, and the user's own."""
     own_rows: int = 0
     """How many of the rows, the last ones, are the user's own."""
 
+    def values(self) -> list[list[Value]]:
+        """The rows as Python has them: texts, booleans and dates; None where one of these is missing."""
+        return decode_rows(self.program, self.rows.tolist(), self.book)
 
-def witness_input(program: Program, real: Real = "float64", data: Matrix | None = None) -> WitnessInput:
-    """The witnesses, as a check runs them too, and then the user's own rows."""
-    rows = rows_to_run(program, () if data is None else (data,), real).rows
-    return WitnessInput(program, rows, answers_of(program, rows), 0 if data is None else len(data))
+
+def witness_input(
+    program: Program, real: Real = "float64", data: Matrix | None = None, book: Codebook | None = None
+) -> WitnessInput:
+    """The witnesses, as a check runs them too, and then the user's own rows; `book` has the codes of their texts."""
+    found = rows_to_run(program, () if data is None else (data,), real, own_book=book)
+    own_rows = 0 if data is None else len(data)
+    return WitnessInput(program, found.rows, answers_of(program, found.rows), found.book, own_rows)
 
 
 def execution(inputs: WitnessInput, engine: str, deployed: RowAnswers, labels: Sequence[Any], ran: Bits) -> Execution:
@@ -63,12 +72,11 @@ def execution(inputs: WitnessInput, engine: str, deployed: RowAnswers, labels: S
     first = None
     if differs.any():
         place = _first_place(inputs, deployed, differs)
-        row = inputs.rows[place].tolist()
         target = {"label": as_json(labels[place]), **_beside_the_label(deployed, place)}
         label = inputs.program.classes[int(inputs.approved.classes[place])]
         first = {
             "witness": place + 1,
-            "row": {name: json_number(value) for name, value in zip(inputs.program.features, row, strict=True)},
+            "row": named_values(inputs.program, inputs.rows[place].tolist(), inputs.book),
             "source": {"label": label, **_beside_the_label(inputs.approved, place, target)},
             "target": target,
         }
@@ -114,7 +122,7 @@ def witness_changes(inputs: WitnessInput, run: Execution, deployed: RowAnswers, 
     """The one slip that would explain all answers, where there is one."""
     if not run.different:
         return ()
-    explanation = explain(inputs.program, inputs.rows[ran], deployed.at(ran))
+    explanation = explain(inputs.program, inputs.rows[ran], deployed.at(ran), book=inputs.book)
     return () if explanation is None else explanation.changes("every witness")
 
 
@@ -133,14 +141,12 @@ def witness_region(inputs: WitnessInput, run: Execution) -> Region | None:
     if run.first is None:
         return None
     number = run.first["witness"]
-    row = dict(zip(inputs.program.features, inputs.rows[number - 1].tolist(), strict=True))
+    (values,) = decode_rows(inputs.program, [inputs.rows[number - 1].tolist()], inputs.book)
+    row = {
+        name: None if is_missing(value) else value for name, value in zip(inputs.program.features, values, strict=True)
+    }
     approved, deployed = run.first["source"]["label"], run.first["target"]["label"]
-    return Region(f"the row is witness {number}", missing_as_none(row), approved, deployed)
-
-
-def missing_as_none(row: Mapping[str, float]) -> dict[str, float | None]:
-    """A row for a Region: missing is None."""
-    return {name: None if math.isnan(value) else value for name, value in row.items()}
+    return Region(f"the row is witness {number}", row, approved, deployed)
 
 
 How: TypeAlias = Literal["returned", "exited", "crashed", "hung"]

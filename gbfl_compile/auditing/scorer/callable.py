@@ -1,8 +1,9 @@
 """A scorer that can be called, a Python function or an HTTP service, against the approved program, on witnesses.
 
 A Python scorer is `module:function`, imported and called in a separate process. It gets a list of dicts, feature to
-number with None for a missing value, or with form="matrix" a float64 matrix with NaN; it returns one label per row, or
-probabilities, or a dict of both (see `callable_worker.py`). An HTTP scorer takes and returns JSON, see `http.py`.
+value with None for a missing one (a float, a str, a bool, a date or a datetime), with form="frame" a pandas table of
+these, or with form="matrix" a float64 matrix with NaN, where all features are numbers; it returns one label per row,
+or probabilities, or a dict of both (see `callable_worker.py`). An HTTP scorer takes and returns JSON, see `http.py`.
 Labels are compared as `auditing/answers.py` says; probabilities and scores where the scorer returns them. A row that
 raises, or that is refused, was not answered as approved: it counts as different.
 """
@@ -42,9 +43,10 @@ from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files.atomic import temporary_folder
 from gbfl_compile.ir.batch import Matrix
+from gbfl_compile.ir.kinds import Codebook, Value
 from gbfl_compile.ir.nodes import Program
 
-Form: TypeAlias = Literal["dicts", "matrix"]
+Form: TypeAlias = Literal["dicts", "frame", "matrix"]
 
 SECONDS = 60.0
 """For all rows together."""
@@ -78,13 +80,18 @@ def audit_callable(
     request: str = "rows",
     answer: str | None = None,
     data: Matrix | None = None,
+    book: Codebook | None = None,
 ) -> DeployedVerdict:
     """Ask `module:function` or `http://…` about every witness and every row of `data`, within a time limit.
 
     `form` is what a Python scorer is given; `request` and `answer` are the form of an HTTP request and the path of the
-    labels in its answer.
+    labels in its answer. `book` has the codes of the texts in `data`.
     """
-    inputs = witness_input(program, data=data)
+    if form == "matrix" and program.kinds:
+        raise BadInput(
+            "--call-form matrix: a matrix holds numbers alone, and the program has words or dates: use frame"
+        )
+    inputs = witness_input(program, data=data, book=book)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", what):
         scorer = scorer_at(what, request, answer)
         return _verdict(inputs, _ask_http(inputs, scorer, seconds), scorer.shown, "HTTP")
@@ -98,9 +105,13 @@ def audit_callable(
 
 def _ask_python(inputs: WitnessInput, what: str, seconds: float, form: Form) -> ScorerReplies:
     with temporary_folder("callable") as folder:
-        order = {"features": list(inputs.program.features), "form": form, "rows": len(inputs.rows)}
+        order: dict[str, Any] = {"features": list(inputs.program.features), "form": form, "rows": len(inputs.rows)}
+        if inputs.program.kinds:
+            order["kinds"] = list(inputs.program.kinds)
+            (folder / "rows.json").write_text(json.dumps(inputs.values(), default=str), encoding="utf-8")
+        else:
+            (folder / "rows.bin").write_bytes(np.ascontiguousarray(inputs.rows).tobytes())
         (folder / "order.json").write_text(json.dumps(order), encoding="utf-8")
-        (folder / "rows.bin").write_bytes(np.ascontiguousarray(inputs.rows).tobytes())
         command = [sys.executable, "-P", str(Path(callable_worker.__file__)), what, str(folder)]
         ended = run_isolated(command, seconds, os.environ)
         answers = folder / "answers.jsonl"
@@ -142,7 +153,7 @@ def _form(line: str) -> Mapping[str, Any]:
 
 def _ask_http(inputs: WitnessInput, scorer: Scorer, seconds: float) -> ScorerReplies:
     deadline = time.monotonic() + seconds
-    rows = inputs.rows.tolist()
+    rows = inputs.values()
     replies, requests = ScorerReplies(), 0
     waiting = [(start, min(start + HTTP_BATCH, len(rows))) for start in range(0, len(rows), HTTP_BATCH)][::-1]
     while waiting:
@@ -173,7 +184,7 @@ AGAIN = ((1, 40), (7, 140), (HTTP_BATCH, 2 * HTTP_BATCH))
 
 
 def _ask_again(
-    inputs: WitnessInput, scorer: Scorer, rows: list[list[float]], replies: ScorerReplies, deadline: float
+    inputs: WitnessInput, scorer: Scorer, rows: list[list[Value]], replies: ScorerReplies, deadline: float
 ) -> str | None:
     """What was answered otherwise in batches of other sizes, several at a time; None where nothing was."""
     batches = [

@@ -1,6 +1,7 @@
 """Imports a Python scorer and asks it about rows. Runs alone: `callable_worker.py MODULE:FUNCTION FOLDER`.
 
-Standard library only (numpy where the scorer wants a matrix). In FOLDER it finds `order.json` and `rows.bin`; a line
+Standard library only (numpy or pandas where the scorer wants a matrix or a table). In FOLDER it finds `order.json` and
+`rows.bin`, or `rows.json` where features are words or dates; a line
 of `answers.jsonl` is written for each batch, or each row of a batch that failed: its rows, then answers or an error.
 A row is answered with a label, with a list of probabilities (one a class, the largest wins), or with a dict that has
 "label", "probabilities" or "scores".
@@ -8,6 +9,7 @@ A row is answered with a label, with a list of probabilities (one a class, the l
 
 from __future__ import annotations
 
+import datetime
 import importlib
 import json
 import math
@@ -35,7 +37,7 @@ def main(what: str, folder: Path) -> None:
         except Exception as error:  # whatever its module raises
             tell({"problem": f"{what} cannot be imported: {_one_line(error)}"})
             return
-        _ask(scorer, order, (folder / "rows.bin").read_bytes(), tell)
+        _ask(scorer, order, _rows(order, folder), tell)
         tell({"done": True})
 
 
@@ -49,13 +51,30 @@ def _import_scorer(what: str) -> Callable[[Any], Any]:
     return found  # type: ignore[no-any-return]
 
 
+Row = tuple[Any, ...]
+
+
+def _rows(order: dict[str, Any], folder: Path) -> list[Row]:
+    """The rows: numbers, or values of the kinds that were ordered."""
+    features = order["features"]
+    if not features:
+        return [()] * order["rows"]
+    if "kinds" not in order:
+        return list(struct.iter_unpack(f"={len(features)}d", (folder / "rows.bin").read_bytes()))
+    written = json.loads((folder / "rows.json").read_text(encoding="utf-8"))
+    return [tuple(_value(kind, value) for kind, value in zip(order["kinds"], row, strict=True)) for row in written]
+
+
+def _value(kind: str, value: Any) -> Any:
+    if value is None or kind not in ("date", "timestamp"):
+        return value
+    return (datetime.date if kind == "date" else datetime.datetime).fromisoformat(value)
+
+
 def _ask(
-    scorer: Callable[[Any], Any], order: dict[str, Any], values: bytes, tell: Callable[[dict[str, Any]], None]
+    scorer: Callable[[Any], Any], order: dict[str, Any], rows: list[Row], tell: Callable[[dict[str, Any]], None]
 ) -> None:
     features, form = order["features"], order["form"]
-    rows: list[tuple[float, ...]] = (
-        list(struct.iter_unpack(f"={len(features)}d", values)) if features else [()] * order["rows"]
-    )
     for start in range(0, len(rows), BATCH):
         batch = rows[start : start + BATCH]
         tell({"start": start, "count": len(batch)})
@@ -70,14 +89,23 @@ def _ask(
                     tell({"start": number, "error": _one_line(error)})
 
 
-def _as_input(rows: list[tuple[float, ...]], features: list[str], form: str) -> Any:
+def _as_input(rows: list[Row], features: list[str], form: str) -> Any:
     if form == "matrix":
         import numpy as np
 
         return np.array(rows, dtype=np.float64).reshape(len(rows), len(features))
-    return [
-        {name: None if math.isnan(value) else value for name, value in zip(features, row, strict=True)} for row in rows
-    ]
+    if form == "frame":
+        import pandas as pd
+
+        columns = zip(*rows, strict=True) if rows and features else [()] * len(features)
+        return pd.DataFrame(
+            {n: list(map(_or_none, c)) for n, c in zip(features, columns, strict=True)}, range(len(rows))
+        )
+    return [{name: _or_none(value) for name, value in zip(features, row, strict=True)} for row in rows]
+
+
+def _or_none(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _answers(answered: Any, count: int) -> list[dict[str, Any]]:

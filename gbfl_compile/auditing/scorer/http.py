@@ -5,7 +5,8 @@
 
 Labels or probabilities may be left out, and "scores" may be beside them. `REQUESTS` has the other forms of a request,
 and an answer path such as `predictions[].class` says where the labels of another service are. A missing value is null,
-an infinity is the text "Infinity" or "-Infinity". A user and password in the URL are sent as Basic authorisation, the
+a word is text, a boolean true or false, a date or a time in UTC text as ISO 8601 writes it (2024-03-01T09:30:00), an
+infinity the text "Infinity" or "-Infinity". A user and password in the URL are sent as Basic authorisation, the
 environment variable GBFL_TOKEN as a bearer token. Redirects are not followed: rows and secrets would go where nobody
 said.
 """
@@ -13,6 +14,7 @@ said.
 from __future__ import annotations
 
 import base64
+import datetime
 import http.client
 import json
 import math
@@ -28,6 +30,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.kinds import Value
 
 LONGEST_ANSWER = 64 << 20
 PIECE = 1 << 16
@@ -99,7 +102,7 @@ def scorer_at(url: str, request: str = "rows", answer: str | None = None) -> Sco
 
 
 def ask(
-    scorer: Scorer, features: Sequence[str], rows: Sequence[Sequence[float]], deadline: float
+    scorer: Scorer, features: Sequence[str], rows: Sequence[Sequence[Value]], deadline: float
 ) -> list[dict[str, Any]]:
     """The answers to some rows, before `deadline` on the monotonic clock."""
     body = REQUESTS[scorer.request](list(features), [[_json_value(value) for value in row] for row in rows])
@@ -176,7 +179,11 @@ def _reason(reason: Any) -> str:
     return getattr(reason, "strerror", None) or type(reason).__name__
 
 
-def _json_value(value: float) -> float | str | None:
+def _json_value(value: Value) -> float | str | bool | None:
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    if value is None or isinstance(value, str | bool):
+        return value
     if math.isnan(value):
         return None
     return value if math.isfinite(value) else ("Infinity" if value > 0 else "-Infinity")

@@ -50,10 +50,12 @@ from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict
 from gbfl_compile.backends.base import artifact_name
 from gbfl_compile.backends.c import label_string
 from gbfl_compile.backends.c.build import find_compiler, run_compiler
+from gbfl_compile.backends.c.codes import require_exact
 from gbfl_compile.checking.artifact import artifact_files, prove_artifact
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files.atomic import temporary_folder
 from gbfl_compile.ir.batch import Matrix
+from gbfl_compile.ir.kinds import Codebook
 from gbfl_compile.ir.nodes import Program, Tree, leaf_numbers
 
 BUILD_SECONDS = 60
@@ -159,14 +161,17 @@ def audit_library(
     real: Real = "float64",
     flags: Sequence[str] | None = None,
     data: Matrix | None = None,
+    book: Codebook | None = None,
 ) -> DeployedVerdict:
     """Ask `NAME_predict` of a shared library about every witness and every row of `data`.
 
-    `real` is the type of number it reads, `flags` are the compiler flags it was built with.
+    `real` is the type of number it reads, `flags` are the compiler flags it was built with, `book` has the codes of
+    the texts in `data`. Texts go in by the codes that the library's own `NAME_code` gives them.
     """
     artifact_name(name)
+    require_exact(program, "double" if real == "float64" else "float")
     before = _fingerprint(path)
-    inputs = witness_input(program, real, data)
+    inputs = witness_input(program, real, data, book)
     run = _run(inputs, path, name, seconds, real)
     if _fingerprint(path) != before:
         raise BadInput(f"{path}: was changed while it was audited, audit it again")
@@ -187,7 +192,7 @@ def _fingerprint(path: Path) -> str:
 def _run(inputs: WitnessInput, path: Path, name: str, seconds: float, real: Real) -> Run:
     count, width = inputs.rows.shape
     with temporary_folder("library") as folder:
-        order = {"rows": count, "features": width, "real": real, **_sizes(inputs.program)}
+        order = {"rows": count, "features": width, "real": real, **_sizes(inputs.program), "texts": _texts(inputs)}
         (folder / "order.json").write_text(json.dumps(order))
         with np.errstate(over="ignore"):
             (folder / "rows.bin").write_bytes(np.ascontiguousarray(inputs.rows, dtype=real).tobytes())
@@ -203,8 +208,18 @@ def _run(inputs: WitnessInput, path: Path, name: str, seconds: float, real: Real
         steps = written
         deployed = row_answers(folder, inputs, steps[1 : 1 + count])
         report = _read_report(folder / "told.json")
-        functions = {**function_findings(folder, inputs, name), **table_findings(inputs.program, report, name)}
+        functions = {**function_findings(folder, inputs, name), **table_findings(inputs, report, name)}
         return Run(ended, int(steps[0]), deployed, steps[1 + count :], functions, report)
+
+
+def _texts(inputs: WitnessInput) -> dict[int, list[str]]:
+    """The texts of each category in the order of their codes, in UTF-8 and hexadecimal."""
+    of_feature = zip(inputs.program.kinds, inputs.book.texts, strict=False)
+    return {
+        feature: [text.encode().hex() for text in texts]
+        for feature, (kind, texts) in enumerate(of_feature)
+        if kind == "category"
+    }
 
 
 def _sizes(program: Program) -> dict[str, int]:

@@ -16,6 +16,7 @@ from gbfl_compile.auditing.answers import NO_SCORE, Bits, RowAnswers, clauses_he
 from gbfl_compile.auditing.scorer import WitnessInput
 from gbfl_compile.auditing.scorer.library_worker import BATCHES, NO_ANSWER
 from gbfl_compile.ir.batch import Answers, evaluate_many
+from gbfl_compile.ir.kinds import codebook
 from gbfl_compile.ir.nodes import Leaf, Program, Split, Tree, leaf_numbers, paths
 from gbfl_compile.ir.text import reasons_of
 
@@ -132,8 +133,9 @@ def _batches(folder: Path, inputs: WitnessInput, answers: Answers) -> Pairs:
             yield function, approved, read_numbers(folder / f"{function}.bin", dtype, approved.shape)
 
 
-def table_findings(program: Program, report: Mapping[str, Any], name: str) -> dict[str, str | None]:
-    """What a library says of itself apart from rows: which features it uses, its leaves, its reasons."""
+def table_findings(inputs: WitnessInput, report: Mapping[str, Any], name: str) -> dict[str, str | None]:
+    """What a library says of itself apart from rows: which features it uses, kinds, codes, its leaves, its reasons."""
+    program = inputs.program
     own = reasons_of(program)
     used = {atom.feature for clause in program.clauses for atom in clause.atoms}
     approved: dict[str, list[Any]] = {
@@ -141,6 +143,14 @@ def table_findings(program: Program, report: Mapping[str, Any], name: str) -> di
         "label_kind": [{str: "s", bool: "b", int: "i", float: "f"}[type(program.classes[0])]],
         "reason": [own.get(clause) for clause in range(len(program.clauses))],
     }
+    if program.kinds:
+        book = codebook(program)
+        approved["kind"] = [kind[0] for kind in program.kinds]
+        approved["code"] = [
+            [book.code(feature, text) for text in inputs.book.texts[feature]]
+            for feature, kind in enumerate(program.kinds)
+            if kind == "category"
+        ]
     if isinstance(program.decision, Tree):
         leaves = [node for node in program.decision.nodes if isinstance(node, Leaf)]
         shares = [[float(share).hex() for share in leaf.probabilities] for leaf in leaves]

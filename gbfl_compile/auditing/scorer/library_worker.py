@@ -40,8 +40,12 @@ def main(library: str, name: str, folder: Path) -> None:
         _tell(folder, {"problem": _problem(error, name)})
         return
     answers[0] = LOADED
-    values = (folder / "rows.bin").read_bytes()
     real = ctypes.c_float if order["real"] == "float32" else ctypes.c_double
+    codes = _codes(loaded, name, order["texts"])
+    if codes is None:
+        _tell(folder, {"problem": f"it has no function {name}_code, by which texts become numbers: nothing was run"})
+        return
+    values = _with_codes((folder / "rows.bin").read_bytes(), width, real, codes)
     emitted = hasattr(loaded, f"{name}_digest")
     beside = _beside(loaded, name, order, folder) if emitted else []
     _ask(predict, values, rows, width, real, answers, beside)
@@ -51,7 +55,8 @@ def main(library: str, name: str, folder: Path) -> None:
     _tell(folder, report)
     if emitted:
         report |= {"uses": _uses(loaded, name, width), "leaf": _leaves(loaded, name, order)}
-        report |= {"label_kind": _label_kind(loaded, name)}
+        report |= {"label_kind": _label_kind(loaded, name), "code": list(codes.values())}
+        report |= {"kind": _kinds(loaded, name, width)} if codes else {}
         _tell(folder, report)
         _ask_batches(loaded, name, values, rows, width, real, order["classes"], folder, answers)
         _tell(folder, {**report, "batches_done": True})
@@ -174,6 +179,42 @@ def _uses(loaded: Any, name: str, width: int) -> list[bool]:
     """Which features it says it looks at."""
     uses = getattr(loaded, f"{name}_uses", None)
     return [] if uses is None else [bool(uses(feature)) for feature in range(width)]
+
+
+def _codes(loaded: Any, name: str, texts: dict[str, list[str]]) -> dict[int, list[float]] | None:
+    """The library's own code of each text, feature by feature; None where it has no function for that."""
+    code = getattr(loaded, f"{name}_code", None)
+    if not texts or code is None:
+        return None if texts else {}
+    code.argtypes, code.restype = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t], ctypes.c_double
+    found: dict[int, list[float]] = {}
+    for feature, listed in texts.items():
+        contents = [bytes.fromhex(text) for text in listed]
+        # what follows a text is no part of it
+        found[int(feature)] = [code(int(feature), ctypes.create_string_buffer(c + b"x"), len(c)) for c in contents]
+    return found
+
+
+def _with_codes(values: bytes, width: int, real: Any, codes: dict[int, list[float]]) -> bytes:
+    """The rows with the library's codes in place of ours, of which the first is 1."""
+    if not codes:
+        return values
+    numbers = (real * (len(values) // ctypes.sizeof(real))).from_buffer_copy(values)
+    for feature, own in codes.items():
+        for place in range(feature, len(numbers), width):
+            number = numbers[place]
+            if number == number:
+                numbers[place] = own[int(number) - 1] if 1 <= number <= len(own) else 0.0
+    return bytes(numbers)
+
+
+def _kinds(loaded: Any, name: str, width: int) -> list[str]:
+    """The letter of each feature's kind."""
+    kind = getattr(loaded, f"{name}_kind", None)
+    if kind is None:
+        return []
+    kind.argtypes, kind.restype = [ctypes.c_int], ctypes.c_char
+    return [kind(feature).decode("latin-1") for feature in range(width)]
 
 
 def _label_kind(loaded: Any, name: str) -> list[str]:

@@ -25,7 +25,7 @@ from gbfl_compile.checking.prove.cells import Dtype, after, before, cells_of
 from gbfl_compile.checking.reading.nodes import Reading
 from gbfl_compile.checking.witnesses.rule_set import rule_set_rows
 from gbfl_compile.checking.witnesses.search import bounds_of, cells_around, tree_rows, values_of_rows
-from gbfl_compile.ir.batch import Matrix
+from gbfl_compile.ir.batch import Matrix, recode_rows
 from gbfl_compile.ir.float32 import LARGEST, float32_at_or_below, narrow
 from gbfl_compile.ir.kinds import DAY, EARLIEST, LATEST, Codebook, codebook
 from gbfl_compile.ir.nodes import Kind, Leaf, Program, Scorecard, Tree
@@ -240,12 +240,13 @@ def rows_to_run(
     dtype: Dtype = "float64",
     holds_infinity: bool = True,
     extra_constants: Collection[float] = (),
+    own_book: Codebook | None = None,
 ) -> WitnessSet:
     """Witnesses and then the user's `own` rows, as a target that takes values of this kind can be given them.
 
     `extra_constants` are the numbers that occur in the artifact (`artifact_constants`): each is tried in every feature,
     with its neighbours. For float32 the rows are the float32 witnesses, and every row rounded, with the two neighbours
-    of each value. The user's own rows are the last ones, in their order.
+    of each value. The user's own rows are the last ones, in their order; `own_book` has the codes of their texts.
     """
     base = find_witnesses(program)
     given_up = base.given_up
@@ -260,12 +261,20 @@ def rows_to_run(
         at_constants = [
             np.array(possible_rows(program, rows.tolist(), base.book)).reshape(rows.shape) for rows in at_constants
         ]
-    rows = np.concatenate([base.rows, *at_constants, *own])
+    book = base.book
+    if program.kinds and own_book is not None:
+        book = book.with_texts(own_book.texts)
+        own = [recode_rows(program.kinds, rows, own_book.texts, book) for rows in own]
+    last = own if program.kinds else ()
+    rows = np.concatenate([base.rows, *at_constants, *(() if program.kinds else own)])
     if dtype == "float32":
         rows = np.concatenate([find_witnesses(program, dtype=dtype).rows, as_float32(rows)])
         if program.kinds:  # the neighbours of a code or a day are none
             rows = np.array(possible_rows(program, rows.tolist(), base.book)).reshape(rows.shape)
-    return WitnessSet(rows if holds_infinity else without_infinities(rows), base.unreachable, given_up, base.book)
+            with np.errstate(over="ignore", under="ignore"):
+                last = [each.astype(np.float32).astype(np.float64) for each in own]
+    rows = np.concatenate([rows, *last])
+    return WitnessSet(rows if holds_infinity else without_infinities(rows), base.unreachable, given_up, book)
 
 
 def artifact_constants(files: Mapping[str, bytes], readings: Iterable[Reading] = ()) -> frozenset[float]:
