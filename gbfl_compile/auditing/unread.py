@@ -29,7 +29,7 @@ class AuditCommand:
     label: str | None
     columns: Mapping[str, str]
 
-    def scored(self, table: str) -> str:
+    def compare_rows(self, table: str) -> str:
         """The command that compares stored rows."""
         words = ["gbfl", "audit", self.program]
         if self.database is None:
@@ -59,7 +59,7 @@ def with_other_command(
     filled = FILLED.search(text)
     table = view or (filled[1] if filled is not None else "TABLE")
     wanted = ", ".join(command.columns.get(name, name) for name in program.features)
-    note = f"{command.scored(table)} (it must have the columns {wanted}: join them in where it does not)"
+    note = f"{command.compare_rows(table)} (it must have the columns {wanted}: join them in where it does not)"
     return replace(verdict, reason=reason, other_command=note)
 
 
