@@ -63,6 +63,8 @@ class Rows:
     """Notes about columns that are no features."""
     without_class: int = 0
     """Rows that were skipped because nobody knows their class."""
+    keys: tuple[str, ...] = ()
+    """Columns that number or name the rows, and are no features."""
 
     @property
     def is_plain(self) -> bool:
@@ -137,6 +139,8 @@ def read_sample(
         "left_out": left_out,
         "used": used,
     }
+    if rows.keys:
+        facts["keys"] = list(rows.keys)
     split = split_of(rows, seed, name)
     if rows.is_plain:
         return Sample(name, rows.features, split, facts, tuple(notes))
@@ -226,7 +230,7 @@ def rows_of(table: Any, choice: Choice, where: str, *, places: Places | None = N
     if not labelled.all():
         y = _as_whole_numbers(y)
     _refuse_infinite(x, features, where, places)
-    kept, unused = used_columns(x, facts, choice, of, where)
+    kept, unused, keys = used_columns(x, facts, choice, of, where)
     if not kept:
         raise BadInput(f"{where}: no column is left to learn from: {'; '.join(unused)}")
     x, facts = x[:, kept], tuple(facts[place] for place in kept)
@@ -242,7 +246,7 @@ def rows_of(table: Any, choice: Choice, where: str, *, places: Places | None = N
     whole = ~missing.any(axis=1) if choice.missing == "drop" else np.ones(len(x), dtype=bool)
     without_class = int((~labelled).sum())
     left_out = int((~whole).sum()) + without_class
-    return _sort_rows(Rows(features, x[whole], y[whole], left_out, facts, unused, without_class))
+    return _sort_rows(Rows(features, x[whole], y[whole], left_out, facts, unused, without_class, keys))
 
 
 def _refuse_without_class(labelled: NDArray[np.bool_], choice: Choice, where: str, places: Places) -> None:

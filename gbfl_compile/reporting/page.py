@@ -96,6 +96,7 @@ def render_page(program: Program, inputs: ReportInputs | None = None) -> str:
         digest=source,
         metadata_digest=metadata_digest(program),
         banner=_banner(lines, audited),
+        checked=lines is not None or audited is not None,
         lines=lines,
         audit=audited,
         rules=rules(program),
@@ -121,6 +122,7 @@ def report(
     program: Program | File,
     out: File,
     *,
+    artifacts: File | None = None,
     verdict: Form | None = None,
     audit: Form | None = None,
     row: Any = None,
@@ -132,6 +134,7 @@ def report(
 ) -> int:
     """Write the report on a program to `out`; its size in bytes.
 
+    artifacts: a folder of artifacts that are checked for the report; or give their verdict.
     verdict, audit: what `check` and `audit` returned, or a file of their JSON.
     row, row_number: a row to explain, or a table and which of its rows; without one, which of the triplets.
     sizes: an emitted C file to build and measure, or the measurements.
@@ -139,6 +142,12 @@ def report(
     static: leave the page's script out.
     """
     source = as_program(program)
+    if artifacts is not None:
+        if verdict is not None:
+            raise BadInput("give artifacts, which are checked, or the verdict on them, not both")
+        from gbfl_compile.checking.check import check
+
+        verdict = check(source, artifacts)
     inputs = ReportInputs(
         verdict=_form(verdict),
         audit=_form(audit),
