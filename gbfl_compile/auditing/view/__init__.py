@@ -82,7 +82,8 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
     material = {"definition.sql": definition}
     verdict = DeployedVerdict(what, "view", "not run", None, None, fingerprint, database.version, material=material)
     if view.materialized:
-        return replace(verdict, verdict="unread", reason="it is a materialized view and answers from stored rows")
+        reason = f"it is a materialized view and answers from stored rows: compare them with --scored {printable(name)}"
+        return replace(verdict, verdict="unread", reason=reason)
     if view.query is not None and (view.views_below or view.table is None or not inputs.holds_nan):
         return _through_layers(inputs, view, label, verdict)
     audit, first = _run_first(inputs, view, label), verdict
