@@ -111,7 +111,7 @@ def run_demo(out: Path, *, seed: int = 0, tell: Tell = lambda *_: None, quiet: b
             loans.TARGET,
             train="gbm",
             head="tree",
-            depth=4,
+            depth=5,
             explainer="greedy",
             seed=seed,
             baselines=False,

@@ -81,6 +81,22 @@ class StoredView:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredFunction:
+    """A function as the catalog has it."""
+
+    schema: str
+    language: Literal["expression", "query", "block"]
+    parameters: tuple[tuple[str, str], ...]
+    """Name and type; an empty type where a macro puts the argument itself in its place."""
+    returns: str
+    body: str
+    strict: bool = False
+    """Whether it is NULL when an argument is."""
+    problem: str | None = None
+    """Why its text does not say what it does: another language, settings of its own, several rows."""
+
+
+@dataclass(frozen=True, slots=True)
 class Catalog:
     """How one engine is asked. Templates take {name}, {query}, {value} and {type}."""
 
@@ -89,6 +105,8 @@ class Catalog:
     columns: Callable[[Database, TableName], list[Column]]
     copy: Callable[[Database, TableName, str], None]
     """Make an empty temporary copy of a table: the same column types, collations, NOT NULL and CHECK constraints."""
+    functions: Callable[[Database, str], list[StoredFunction]] = lambda database, name: []
+    """Every function of this name, in whatever schema, those of the engine itself included."""
     own_names: str | None = None
     """A query for (function, type or cast; name) of what users added and a view's text could mean."""
     names_fold: bool = True

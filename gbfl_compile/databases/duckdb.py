@@ -25,6 +25,7 @@ from gbfl_compile.databases.catalog import (
     Catalog,
     Column,
     ColumnType,
+    StoredFunction,
     StoredView,
     TableName,
     after_table_name,
@@ -173,11 +174,33 @@ def copy_table(database: Database, table: TableName, name: str) -> None:
     database.execute(f"CREATE TEMP TABLE {name} {after_table_name(str(rows[0][0]))}")
 
 
+def stored_functions(database: Database, name: str) -> list[StoredFunction]:
+    """The macros and functions of this name."""
+    rows = database.fetch(
+        "SELECT schema_name, function_type, parameters, parameter_types, macro_definition FROM duckdb_functions() "  # noqa: S608
+        f"WHERE lower(function_name) = lower({literal(name)})"
+    )
+    return [
+        StoredFunction(
+            str(schema),
+            "expression",
+            tuple((str(each), "") for each in parameters or ()),
+            "",
+            str(body),
+            problem=None
+            if kind == "macro" and not any(types or ())
+            else "it is no macro, or its parameters have types",
+        )
+        for schema, kind, parameters, types, body in rows
+    ]
+
+
 CATALOG = Catalog(
     stored_view,
     is_view,
     table_columns,
     copy_table,
+    stored_functions,
     own_names="SELECT DISTINCT 'function', function_name FROM duckdb_functions() WHERE NOT internal",
     drop="DROP TABLE IF EXISTS temp.main.{name}",
     double_kinds=frozenset(("double", "boolean")),  # `x < 0.35` on a FLOAT column makes 0.35 a FLOAT

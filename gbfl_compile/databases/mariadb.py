@@ -37,6 +37,7 @@ from gbfl_compile.databases.catalog import (
     Catalog,
     Column,
     ColumnType,
+    StoredFunction,
     StoredView,
     TableName,
     column_type,
@@ -255,9 +256,12 @@ def table_columns(database: Database, table: TableName) -> list[Column]:
     ]
 
 
+def _without_width(declared: str) -> str:
+    return re.sub(r"(int|double|float)\([\d, ]*\)", r"\1", declared.casefold()).replace(" zerofill", "")
+
+
 def _type(declared: str) -> ColumnType:
-    plain = re.sub(r"(int|double|float)\([\d, ]*\)", r"\1", declared.casefold()).replace(" zerofill", "")
-    return column_type(plain, TYPES, DEFAULT_DECIMAL)
+    return column_type(_without_width(declared), TYPES, DEFAULT_DECIMAL)
 
 
 def copy_table(database: Database, table: TableName, name: str) -> None:
@@ -265,11 +269,49 @@ def copy_table(database: Database, table: TableName, name: str) -> None:
     database.execute(f"CREATE TEMPORARY TABLE {name} LIKE {table.in_quotes(database)}")
 
 
+PLAIN_MODES = {
+    *(
+        "STRICT_TRANS_TABLES",
+        "STRICT_ALL_TABLES",
+        "ERROR_FOR_DIVISION_BY_ZERO",
+        "NO_AUTO_CREATE_USER",
+        "ONLY_FULL_GROUP_BY",
+    ),
+    *("NO_ENGINE_SUBSTITUTION", "NO_ZERO_DATE", "NO_ZERO_IN_DATE"),
+}
+"""Modes of a function in which its text means what it always means."""
+
+
+def stored_functions(database: Database, name: str) -> list[StoredFunction]:
+    """The function of this name in the current schema."""
+    named = f"lower({{}}_name) = lower({literal(name)}) AND {{}}_schema = DATABASE()"
+    rows = database.fetch(
+        "SELECT routine_schema, routine_type, routine_definition, dtd_identifier, sql_mode, routine_body "  # noqa: S608
+        f"FROM information_schema.routines WHERE {named.format('routine', 'routine')}"
+    )
+    parameters = database.fetch(
+        "SELECT parameter_name, dtd_identifier FROM information_schema.parameters "  # noqa: S608
+        f"WHERE {named.format('specific', 'specific')} AND ordinal_position > 0 ORDER BY ordinal_position"
+    )
+    found = []
+    for schema, kind, body, returns, modes, language in rows:
+        others = set(filter(None, str(modes or "").split(","))) - PLAIN_MODES
+        problem = None
+        if kind != "FUNCTION" or language != "SQL" or body is None:
+            problem = "it is no SQL function, or its text may not be seen by this user"
+        elif others or not any("STRICT" in mode for mode in str(modes).split(",")):
+            problem = f"it was made with the modes {modes}"
+        listed = tuple((str(each), _without_width(str(type_))) for each, type_ in parameters)
+        found.append(StoredFunction(str(schema), "block", listed, str(returns), str(body), problem=problem))
+    return found
+
+
 CATALOG = Catalog(
     stored_view,
     is_view,
     table_columns,
     copy_table,
+    stored_functions,
     drop="DROP TEMPORARY TABLE IF EXISTS {name}",
     text="CAST({value} AS CHAR)",
     limit=(  # and strict, so that a value which a column does not hold is refused and not cut off

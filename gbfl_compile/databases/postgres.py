@@ -32,6 +32,7 @@ from gbfl_compile.databases.catalog import (
     Catalog,
     Column,
     ColumnType,
+    StoredFunction,
     StoredView,
     TableName,
     column_type,
@@ -295,11 +296,45 @@ def copy_table(database: Database, table: TableName, name: str) -> None:
     database.execute(f"CREATE TEMPORARY TABLE {name} (LIKE {place} INCLUDING CONSTRAINTS INCLUDING GENERATED)")
 
 
+FUNCTIONS = (
+    "SELECT nspname, lanname, prosrc, pg_get_function_sqlbody(p.oid), proisstrict, "
+    "proretset OR prokind <> 'f' OR proargmodes IS NOT NULL OR pronargdefaults > 0 OR provariadic <> 0, "
+    "proargnames, ARRAY(SELECT format_type(t, NULL) FROM unnest(proargtypes) WITH ORDINALITY AS u(t, o) ORDER BY o), "
+    "format_type(prorettype, NULL), "
+    "ARRAY(SELECT c FROM unnest(proconfig) AS c WHERE c NOT LIKE 'search_path=%') "
+    "FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace JOIN pg_language l ON l.oid = prolang "
+    "WHERE proname = {}"
+)
+
+
+def stored_functions(database: Database, name: str) -> list[StoredFunction]:
+    """The functions of this name; overloads are several."""
+    found = []
+    for schema, language, source, standard, strict, special, names, types, returns, settings in database.fetch(
+        FUNCTIONS.format(literal(name))
+    ):
+        problem = None
+        if language not in ("sql", "plpgsql"):
+            problem = f"it is written in {language}"
+        elif special or len(names or ()) != len(types):
+            problem = "it has parameters without names, with defaults or of other modes, or gives several rows"
+        elif settings:
+            problem = f"it has settings of its own: {', '.join(settings)}"
+        parameters = tuple(zip(map(str, names or ()), map(str, types), strict=False))
+        body, form = str(source), "block" if language == "plpgsql" else "query"
+        if standard is not None:
+            body, form = str(standard).removeprefix("RETURN "), "expression"
+            problem = problem or (None if str(standard).startswith("RETURN ") else "its body has several statements")
+        found.append(StoredFunction(str(schema), form, parameters, str(returns), body, bool(strict), problem))  # type: ignore[arg-type]  # one of three words
+    return found
+
+
 CATALOG = Catalog(
     stored_view,
     is_view,
     table_columns,
     copy_table,
+    stored_functions,
     own_names=OWN_NAMES,
     names_fold=False,
     drop="DROP TABLE IF EXISTS pg_temp.{name}",

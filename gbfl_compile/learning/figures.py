@@ -91,6 +91,11 @@ def score_lines(model: Any, X: Any, y: Any) -> dict[str, tuple[float | None, int
     for name, form in methods.items():
         note = "" if form["fitted"] else " (not fitted on)"
         lines[f"c_tb_all, {name}{note}"] = (form["c_tb_all"], form["c_tb_all_right"], form["c_tb_all_of"])
+    classes = np.asarray(model.classes_).tolist()
+    for true_class, counts in zip(classes, outcome["confusion"], strict=True):
+        for answer, count in zip(classes, counts, strict=True):
+            of = sum(counts)
+            lines[f"of class {true_class}, answered {answer}"] = (100.0 * count / of if of else None, count, of)
     return lines
 
 

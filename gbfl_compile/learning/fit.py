@@ -18,18 +18,19 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.nodes import Clause, Program
 from gbfl_compile.learning.black_box.ask import Ints, Matrix
-from gbfl_compile.learning.clauses.grid import grid_of
+from gbfl_compile.learning.clauses import grid_of
 from gbfl_compile.learning.clauses.mine import MODES, MinedClauses, Mode, mine, single_bounds
 from gbfl_compile.learning.consistency import consistency
 from gbfl_compile.learning.explain.explanations import Domain, Explanations, concatenate, some_rows
 from gbfl_compile.learning.heads.box_search import SearchSettings, cut_grid, explained_cuts
 from gbfl_compile.learning.heads.grids import Grid
 from gbfl_compile.learning.heads.joint_tree import TreeSettings, fit_joint_tree
+from gbfl_compile.learning.heads.one_rule import FINE, one_rule
 from gbfl_compile.learning.heads.points import Head, deal_rows, fitting_points, triplet_rows, triplets_side_by_side
 from gbfl_compile.learning.heads.refit import SEARCHED_ROWS, fit_to_all_rows, searched_rows
 from gbfl_compile.learning.heads.rounding import round_thresholds
 from gbfl_compile.learning.heads.rule_list import fit_rule_list
-from gbfl_compile.learning.heads.rules import PathPoint, RuleSettings, fit_rules
+from gbfl_compile.learning.heads.rules import SHORT, PathPoint, RuleSettings, fit_rules, weigh_rule
 from gbfl_compile.learning.heads.tree import MAX_DEPTH, fit_tree
 from gbfl_compile.learning.heads.word_search import explained_word_cuts, word_grid
 
@@ -42,6 +43,8 @@ ENOUGH_ROWS: Mapping[HeadKind, int] = {"tree": 5_000, "rules": 10_000, "rule_lis
 """A head that searches its own clauses does so on this many rows; more of them change little and take long."""
 CHOOSING_ROWS, FEWEST_CHOOSING, HELD_OUT = 2_000, 40, 4
 """Rows that choose the number of clauses: at most, at least, and one in how many is held out."""
+CLEARLY = 0.5
+"""More clauses are taken where they raise C_TB on held-out rows by more than this, in per cent."""
 LEAF_ROWS, ROWS_PER_LEAF = 5, 30
 """A leaf holds this many of the user's rows; of a small table, one in so many of them."""
 
@@ -95,11 +98,12 @@ def fit_head(
     """
     clauses = _mine(recipe, e, domain) if recipe.head == "tree" and recipe.mode != "joint" else None
     most = SEARCHED_ROWS if clauses is not None else min(SEARCHED_ROWS, ENOUGH_ROWS[recipe.head])
+    row = np.arange(len(e.x)) % -(-len(e.x) // recipe.methods)  # however many methods explained it
     if len(e.x) <= most:
-        return _search(recipe, clauses, e, own, domain, n_classes, truth, extra, None)
+        return _search(recipe, clauses, e, own, row, domain, n_classes, truth, extra, None)
     rows, weight = searched_rows(e.label, most)
-    some_truth = None if truth is None else truth[rows]
-    fitted = _search(recipe, clauses, some_rows(e, rows), own[rows], domain, n_classes, some_truth, extra, weight)
+    some, labels, some_truth = some_rows(e, rows), own[rows], None if truth is None else truth[rows]
+    fitted = _search(recipe, clauses, some, labels, row[rows], domain, n_classes, some_truth, extra, weight)
     book = None if domain.table is None else domain.table.columns.book
     head = fit_to_all_rows(fitted.head, e, own, n_classes, recipe.role_weights, _rule_settings(recipe), book)
     return replace(fitted, head=head)
@@ -113,7 +117,8 @@ def _mine(recipe: Recipe, e: Explanations, domain: Domain) -> tuple[MinedClauses
 
 
 def _rule_settings(recipe: Recipe) -> RuleSettings:
-    search = SearchSettings(max_atoms=recipe.max_atoms, ridge=recipe.ridge)
+    atoms = recipe.max_atoms if recipe.points is None or recipe.head != "rules" else min(SHORT, recipe.max_atoms)
+    search = SearchSettings(max_atoms=atoms, ridge=recipe.ridge)
     return RuleSettings(search=search, points=recipe.points)
 
 
@@ -122,42 +127,55 @@ def _search(
     clauses: tuple[MinedClauses, tuple[Matrix, ...]] | None,
     e: Explanations,
     own: Ints,
+    row: Ints,
     domain: Domain,
     n_classes: int,
     truth: Ints | None,
     extra: Explanations | None,
     row_weight: Matrix | None,
 ) -> FittedHead:
-    """The head that fits these rows."""
+    """The head that fits these rows; a single conjunction where that is about as good."""
     settings = _rule_settings(recipe)
     columns = None if domain.table is None else domain.table.columns
+    book = None if columns is None else columns.book
     triplets = triplets_side_by_side(e, own, n_classes, recipe.role_weights, extra, row_weight)
     explained = e if extra is None else concatenate([e, extra])
+    path: tuple[PathPoint, ...] = ()
+    least, rows = 0, None
     if recipe.head == "rules":
         rows = triplet_rows(e, own, n_classes, recipe.role_weights, truth, extra, row_weight)
         mine = np.bincount(rows.x[: rows.measured], minlength=len(rows.points)) / recipe.methods
         grid = _grid(rows.points, mine, explained, domain, settings)
-        (rule_set,) = fit_rules(rows, grid, (_enough_clauses(recipe, e, domain, n_classes, extra),), settings)
-        return FittedHead(round_thresholds(rule_set.head, triplets, 0, columns), None, None, rule_set.path)
-    if recipe.head == "tree" and clauses is None:
+        (rule_set,) = fit_rules(rows, grid, (_enough_clauses(recipe, e, row, domain, n_classes, extra),), settings)
+        head, path = rule_set.head, rule_set.path
+    elif recipe.head == "tree" and clauses is None:
         grid = _grid(triplets.x, triplets.own / recipe.methods, explained, domain, settings)
         tree = _tree_settings(recipe, len(e.x))
-        head = round_thresholds(fit_joint_tree(triplets, grid, tree), triplets, tree.least_rows, columns)
-        return FittedHead(head, None, None, ())
-    points = fitting_points(e, own, recipe.role_weights, n_classes, row_weight)
-    if clauses is None:
-        mine = (np.arange(len(points.x)) < len(e.x)) / recipe.methods
-        grid = _grid(points.x, mine, e, domain, settings)
-        rule_list = fit_rule_list(points, grid, recipe.max_clauses, settings.search)
-        return FittedHead(round_thresholds(rule_list, triplets, 0, columns), None, None, ())
-    mined, steps = clauses
-    candidates = _candidates(mined, recipe.single_bounds)
-    return FittedHead(fit_tree(candidates, points, recipe.max_depth, recipe.min_samples_leaf or 1), mined, steps, ())
+        head, least = fit_joint_tree(triplets, grid, tree), tree.least_rows
+    else:
+        points = fitting_points(e, own, row, recipe.role_weights, n_classes, row_weight)
+        if clauses is not None:
+            mined, steps = clauses
+            candidates = _candidates(mined, recipe.single_bounds)
+            leaf = recipe.min_samples_leaf or 1
+            return FittedHead(fit_tree(candidates, points, recipe.max_depth, leaf), mined, steps, ())
+        is_own = np.arange(len(points.x)) < len(e.x)
+        grid = _grid(points.x, is_own / recipe.methods, e, domain, settings)
+        head, least = fit_rule_list(points, is_own, grid, recipe.max_clauses, settings.search), 1
+    fine = _grid(triplets.x, triplets.own / recipe.methods, explained, domain, replace(settings, cuts=FINE))
+    alone = one_rule(head, triplets, fine, settings.search, max(1, least), book)
+    if alone is not None and rows is not None:
+        rule_set = weigh_rule(alone.clauses[0], rows, settings, book)
+        head, path = rule_set.head, (*path[:1], *rule_set.path)
+    elif alone is not None:
+        head = alone
+    return FittedHead(round_thresholds(head, triplets, least, columns), None, None, path)
 
 
-def _enough_clauses(recipe: Recipe, e: Explanations, domain: Domain, n_classes: int, extra: Explanations | None) -> int:
-    """How many clauses a rule set needs, by held-out rows: the fewest after which more are no better on average."""
-    row = np.arange(len(e.x)) % -(-len(e.x) // recipe.methods)  # however many methods explained it
+def _enough_clauses(
+    recipe: Recipe, e: Explanations, row: Ints, domain: Domain, n_classes: int, extra: Explanations | None
+) -> int:
+    """How many clauses a rule set needs, by held-out rows: the fewest after which no number is clearly better."""
     step = -(-len(e.x) // CHOOSING_ROWS)
     if len(row) < FEWEST_CHOOSING or recipe.max_clauses < 2:
         return recipe.max_clauses
@@ -173,7 +191,7 @@ def _enough_clauses(recipe: Recipe, e: Explanations, domain: Domain, n_classes: 
     (grown,) = fit_rules(rows, _grid(rows.points, mine, others, domain, settings), (recipe.max_clauses,), settings)
     shares = np.array([point.c_tb_all for point in grown.path], dtype=np.float64)
     for count, share in enumerate(shares[:-1].tolist()):
-        if share >= shares[count + 1 :].mean() and share >= shares.max() - 1.0:
+        if share >= shares[count + 1 :].max() - CLEARLY:
             return count
     return recipe.max_clauses
 

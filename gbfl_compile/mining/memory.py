@@ -27,6 +27,8 @@ READING = 4
 """Copies of a table's numbers at once: it is read, turned into a matrix and sorted."""
 EXPLAINED = 4
 """Numbers held per number of a row: the row, its PP and PN, and what a fit makes of them; for each method."""
+STACKED = 3
+"""And for each of several methods: their rows, PPs and PNs one after the other, as a head is fitted to them."""
 BESIDE = 5
 """And more of them where several jobs fit the head, explain held-out rows and fit the baselines at the same time."""
 A_ROW = 200
@@ -87,9 +89,10 @@ def jobs_within(most: int, split: Split, jobs: int, methods: int = 1) -> int:
     numbers, rows = split.x.size + split.x_test.size, len(split.x) + len(split.x_test)
     width = split.x.shape[1]
     search = SEARCH + SEARCHED * width
-    needed = own + search + methods * (EXPLAINED * 8 * numbers + A_ROW * rows)
+    each = 8 * (EXPLAINED + (STACKED if methods > 1 else 0))
+    needed = own + search + methods * (each * numbers + A_ROW * rows)
     if needed > most:
-        fitting = max(0, (most - own - search) // (methods * (EXPLAINED * 8 * width + A_ROW)))
+        fitting = max(0, (most - own - search) // (methods * (each * width + A_ROW)))
         raise BadInput(
             f"--memory {_size_text(most)}: {_size_text(own)} are taken by the libraries, the rows and the black box, "
             f"and mining {rows:,} rows takes about {_size_text(needed)} in all: give {_fewer_rows(fitting)}"

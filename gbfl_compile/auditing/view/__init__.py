@@ -7,7 +7,7 @@ runs on the copy.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
@@ -95,8 +95,8 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
         layered = _through_layers(inputs, view, label, first, isinstance(audit.not_run, MissingFeature))
         if layered.verdict != "unread" or layered.execution:
             return layered
-        if verdict.execution is None:
-            return replace(layered, not_executed=verdict.not_executed)
+        ran = (verdict.execution, verdict.executed, verdict.not_executed)
+        return replace(layered, execution=ran[0], executed=ran[1], not_executed=ran[2])
     return verdict
 
 
@@ -117,7 +117,7 @@ def _through_layers(
     audit = ViewAudit(inputs, view, label, None, None)
     columns = [column for column in layered.columns if column is not None]
     verdict = _with_types(audit, verdict, columns, layered.uncast())
-    return _query_itself(audit, _refuse_own_names(audit, verdict))
+    return _query_itself(audit, _refuse_own_names(audit, verdict, layered.text.uses.functions))
 
 
 def _run_first(inputs: AuditInput, view: View, label: str) -> ViewAudit:
@@ -357,10 +357,12 @@ def _with_types(
     return replace(verdict, proof_assumes="; ".join(filter(None, assumed)))
 
 
-def _refuse_own_names(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
-    """Step 6."""
+def _refuse_own_names(
+    audit: ViewAudit, verdict: DeployedVerdict, functions: Mapping[str, str] | None = None
+) -> DeployedVerdict:
+    """Step 6; `functions` were read."""
     try:
-        own = own_names(audit.view)
+        own = own_names(audit.view, functions)
     except Unread:
         return verdict
     except CannotRun as error:

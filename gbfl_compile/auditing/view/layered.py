@@ -21,6 +21,7 @@ from gbfl_compile.auditing.view.layers import (
     Query,
     expression_called,
     key_columns,
+    known_functions,
     known_tables,
     renamed_columns,
     values_in_filters,
@@ -218,12 +219,18 @@ def _read(inputs: AuditInput, view: View, label: str, layers: Layers, places: Pl
         for each in places.computed
         for text in each.spellings(view.database, view.catalog)
     )
+    functions = known_functions(view.database)
+    types = {
+        feature: " ".join(place.column.declared.casefold().split())
+        for feature, place in enumerate(places.columns)
+        if place is not None
+    }
     query = view.require_query()
     definition = without_exact_casts(query, _integers(layers).get)
 
     def read(outputs: Outputs) -> tuple[DeployedText, Outputs]:
         layout = TextLayout(program.features, program.classes, (), tuple(outputs), tables=tables, approved=program)
-        layout = replace(layout, expressions=stated)
+        layout = replace(layout, expressions=stated, functions=functions, types=types)
         return read_deployed(definition, dialect, layout), outputs
 
     chosen = [("label", label)]

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from gbfl_compile.checking.general.sql import KnownTable
+from gbfl_compile.checking.general.sql import Functions, KnownFunction, KnownTable
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.databases import catalog_of
 from gbfl_compile.databases.base import Database
-from gbfl_compile.databases.catalog import Column, TableName
+from gbfl_compile.databases.catalog import Column, StoredFunction, TableName
 from gbfl_compile.errors import BadInput, CannotRun
 
 MOST_LAYERS = 200
@@ -172,6 +172,25 @@ def _rows(database: Database, base: Base) -> tuple[tuple[Any, ...], ...] | None:
     if not 0 < len(rows) <= MOST_ROWS or not all(isinstance(value, plain) for row in rows for value in row):
         return None
     return tuple(map(tuple, rows))
+
+
+def known_functions(database: Database) -> Functions:
+    """What each function is to the reader; Unread where several may be meant, or its text says too little."""
+    catalog, known = catalog_of(database), dict[str, list[StoredFunction]]()
+
+    def function(schema: str, name: str) -> KnownFunction | None:
+        if name not in known:
+            known[name] = catalog.functions(database, name)
+        if not known[name]:
+            return None
+        if len(known[name]) > 1:
+            raise Unread(f"the database has {len(known[name])} functions {name}: which one is called is not known")
+        (stored,) = known[name]
+        if stored.problem is not None or (schema and schema != stored.schema):
+            raise Unread(f"the function {name}: {stored.problem or f'it is in the schema {stored.schema}'}")
+        return KnownFunction(name, stored.language, stored.parameters, stored.returns, stored.body, stored.strict)
+
+    return function
 
 
 def whole_text(query: Query, layers: Layers, copies: Mapping[TableName, str], quote: Callable[[str], str]) -> str:

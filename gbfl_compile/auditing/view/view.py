@@ -201,16 +201,20 @@ def _output_expression(database: Database, kind: str, name: str) -> str:
     return AS_DOUBLES.get(database.dialect, "{}").format(column) if kind == "probabilities" else column
 
 
-def own_names(view: View) -> list[tuple[str, str]]:
-    """(function, type or cast; its name) of what users added and the view may use. Casts have no name in a text."""
+def own_names(view: View, functions: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
+    """(function, type or cast; its name) of what users added and the view may use. Casts have no name in a text.
+
+    `functions` were read, and their bodies are looked at too.
+    """
     if view.catalog.own_names is None:
         return []
     from sqlglot import TokenType
 
     named: set[tuple[str, str]] = set()
     below = () if view.layers is None else view.layers.views.values()
-    for query in (view.require_query(), *below):
-        tokens = query.tokens
+    texts = [query.tokens for query in (view.require_query(), *below)]
+    texts += [_tokens(view, body) for body in (functions or {}).values()]
+    for tokens in texts:
         for place, token in enumerate(tokens):
             text = token.text.casefold()
             is_called = place + 1 < len(tokens) and tokens[place + 1].token_type == TokenType.L_PAREN
@@ -220,7 +224,14 @@ def own_names(view: View) -> list[tuple[str, str]]:
                 named.add(("type", text))
     rows: list[tuple[Any, ...]] = view.database.fetch(view.catalog.own_names)
     own = sorted({(str(kind), str(name)) for kind, name in rows})
-    return [(kind, name) for kind, name in own if kind == "cast" or (kind, name.casefold()) in named]
+    read = {("function", name) for name in functions or {}}
+    return [(kind, name) for kind, name in own if kind == "cast" or (kind, name.casefold()) in named - read]
+
+
+def _tokens(view: View, body: str) -> tuple[Any, ...]:
+    import sqlglot
+
+    return tuple(sqlglot.tokenize(body, read=view.require_query().dialect))
 
 
 COMPARISONS = ("<", "<=", ">", ">=", "=", "<>", "!=")

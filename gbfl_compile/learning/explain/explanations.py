@@ -224,6 +224,8 @@ def concatenate(several: Sequence[Explanations]) -> Explanations:
     """The rows of all, in order, as if explained together."""
     if not several:
         raise BadInput("no explanations to put together")
+    if len(several) == 1:
+        return several[0]
     features = several[0].features
     for place, e in enumerate(several):
         if e.features != features:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array
 
 from gbfl_compile.ir.nodes import Clause, Interval
 from gbfl_compile.learning.black_box.ask import Bools, Ints, Matrix
@@ -76,24 +78,36 @@ class SearchSettings:
     """A clause holds on at least this many distinct points."""
 
 
-FEW_CODES = 50_000
-"""Up to this many bins of points, one histogram over all features is quicker than one for each."""
-
-
 @dataclass(frozen=True, slots=True)
 class CutGrid:
     """The points in bins: bin b of feature j holds cuts[j][b - 1] <= value < cuts[j][b]."""
 
     cuts: tuple[Matrix, ...]
-    codes: Ints
-    """[features, points]: the points of a feature lie side by side, as the searches read them."""
+    codes: NDArray[np.int32]
+    """[features, points]: the points of a feature lie side by side."""
+    places: NDArray[np.int32]
+    """[points, features]: the same bins, counted on from feature to feature, as histograms are made of them."""
     n_bins: int
+
+    def part(self, at: Ints | Bools) -> CutGrid:
+        """The grid with some of its points."""
+        return CutGrid(self.cuts, self.codes[:, at], self.places[at], self.n_bins)
+
+    def sums(self, at: Ints | None, columns: Matrix) -> Matrix:
+        """[features, bins, columns]: the columns summed over the points of each bin, in their order."""
+        places = self.places if at is None else self.places[at]
+        count, n_features = places.shape
+        ends = np.arange(0, places.size + 1, n_features, dtype=np.int32)
+        table = csc_array((np.ones(places.size), places.ravel(), ends), shape=(n_features * self.n_bins, count))
+        return np.asarray(table @ columns).reshape(n_features, self.n_bins, -1)
 
 
 def cut_grid(points: Matrix, cuts: tuple[Matrix, ...]) -> CutGrid:
     """The points sorted into the bins between cuts."""
-    codes = np.stack([np.searchsorted(cut, points[:, j], side="right") for j, cut in enumerate(cuts)])
-    return CutGrid(cuts, codes, 1 + max(len(cut) for cut in cuts))
+    codes = np.stack([np.searchsorted(cut, points[:, j], side="right") for j, cut in enumerate(cuts)]).astype(np.int32)
+    n_bins = 1 + max(len(cut) for cut in cuts)
+    places = codes.T + n_bins * np.arange(len(cuts), dtype=np.int32)
+    return CutGrid(cuts, codes, np.ascontiguousarray(places), n_bins)
 
 
 def box_holds(grid: CutGrid, box: Box) -> Bools:
@@ -122,27 +136,19 @@ def _extensions(
     grid: CutGrid, box: Box, inside: Ints | None, pull: Matrix, bend: Matrix, gain: Gain, settings: SearchSettings
 ) -> Iterator[tuple[float, Box]]:
     """For each feature and side the bound that, added to the box, has the greatest gain, summed over classes."""
-    codes, totals = grid.codes, bend.sum(axis=0)
+    totals = bend.sum(axis=0)
     if inside is not None:
-        codes, pull, bend = codes[:, inside], pull[inside], bend[inside]
-    n_features, n_points = codes.shape
-
-    few = codes.size <= FEW_CODES
-    flat = (codes + grid.n_bins * np.arange(n_features)[:, None]).ravel() if few else None
-
-    def below(weights: Matrix | None) -> Matrix:
-        """Sums over the bins below each cut, [features, bins]; the last is the whole."""
-        if flat is None:
-            return np.stack([np.bincount(code, weights, grid.n_bins) for code in codes]).cumsum(axis=1)
-        each = None if weights is None else np.tile(weights, n_features)
-        sums = np.bincount(flat, each, n_features * grid.n_bins)
-        return np.asarray(sums.reshape(n_features, -1).cumsum(axis=1))
-
-    count = below(None)
-    gains = np.zeros((2, n_features, grid.n_bins - 1))
-    for k in range(pull.shape[1]):
-        pulls = below(np.ascontiguousarray(pull[:, k]))
-        bends = below(np.ascontiguousarray(bend[:, k])) if totals[k] != 0 else np.zeros_like(pulls)
+        pull, bend = pull[inside], bend[inside]
+    n_points, n_classes = pull.shape
+    resists = bool(totals.any())
+    # sums over the bins below each cut, the last is the whole: of the pulls, of the points, of the bends
+    parts = (pull, np.ones((n_points, 1)), bend) if resists else (pull, np.ones((n_points, 1)))
+    below = grid.sums(inside, np.concatenate(parts, axis=1)).cumsum(axis=1)
+    count = below[:, :, n_classes]
+    gains = np.zeros((2, len(below), grid.n_bins - 1))
+    for k in range(n_classes):
+        pulls = below[:, :, k]
+        bends = below[:, :, n_classes + 1 + k] if resists else np.zeros_like(pulls)
         for side in (0, 1):
             p = pulls[:, :-1] if side else pulls[:, -1:] - pulls[:, :-1]
             b = bends[:, :-1] if side else bends[:, -1:] - bends[:, :-1]

@@ -77,7 +77,7 @@ def part_of(grid: Grid, at: Ints | Bools) -> Grid:
     """The grid with some of its points."""
     match grid:
         case CutGrid():
-            return replace(grid, codes=grid.codes[:, at])
+            return grid.part(at)
         case WordGrid():
             return replace(grid, codes=grid.codes[:, at], own=grid.own[at])
         case _:

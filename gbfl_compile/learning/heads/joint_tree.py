@@ -49,7 +49,7 @@ class TreeSettings:
     max_atoms: int = 4
     credit: float = 0.3
     """What a triplet counts whose points are right but for one: a third of this for each."""
-    own_credit: float = 0.5
+    own_credit: float = 1.0
     """What a row of the user's own counts beside that, where it is right."""
     price: float = 0.001
     """What a condition costs, in shares of the triplets."""

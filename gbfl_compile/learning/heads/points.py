@@ -126,26 +126,27 @@ def leaf_of(mass: Matrix, label: int) -> Leaf:
 def fitting_points(
     e: Explanations,
     own: Ints,
+    row: Ints,
     role_weights: tuple[float, float, float],
     n_classes: int,
     row_weight: Matrix | None = None,
 ) -> Points:
     """x, PP and PN as points to fit: x with the label `own`, PP and PN with the black box's class of each.
 
-    A `row_weight` says how many rows each row represents.
+    `row` names the training row that each explanation is of: explanations by several methods stay together. A
+    `row_weight` says how many rows each row represents.
     """
-    rows = np.arange(len(e.x))
-    multiplicity = np.ones(len(rows)) if row_weight is None else row_weight
+    weight = np.ones(len(row)) if row_weight is None else row_weight
     roles = (
-        (e.x, own, rows, role_weights[0]),
-        (e.pp[e.has_pp], e.label[e.has_pp], rows[e.has_pp], role_weights[1]),
-        (e.pn[e.has_pn], e.pn_label[e.has_pn], rows[e.has_pn], role_weights[2]),
+        (e.x, own, row, weight, role_weights[0]),
+        (e.pp[e.has_pp], e.label[e.has_pp], row[e.has_pp], weight[e.has_pp], role_weights[1]),
+        (e.pn[e.has_pn], e.pn_label[e.has_pn], row[e.has_pn], weight[e.has_pn], role_weights[2]),
     )
-    counting = [role for role in roles if role[3] > 0]
+    counting = [role for role in roles if role[4] > 0]
     return Points(
         x=np.concatenate([role[0] for role in counting]),
         label=np.concatenate([role[1] for role in counting]),
-        weight=np.concatenate([role[3] * multiplicity[role[2]] for role in counting]),
+        weight=np.concatenate([role[4] * role[3] for role in counting]),
         row=np.concatenate([role[2] for role in counting]),
         n_classes=n_classes,
     )

@@ -12,9 +12,9 @@ from typing import Literal, assert_never
 import numpy as np
 
 from gbfl_compile.ir.batch import clause_column
-from gbfl_compile.ir.kinds import Columns
+from gbfl_compile.ir.kinds import Codebook, Columns
 from gbfl_compile.ir.nodes import Clause, Decision, Interval, Leaf, Scorecard, Tree
-from gbfl_compile.learning.black_box.ask import Bools, Ints
+from gbfl_compile.learning.black_box.ask import Bools, Ints, Matrix
 from gbfl_compile.learning.heads.points import Head, Triplets
 
 MOST_DIGITS = 6
@@ -44,6 +44,13 @@ def round_thresholds(head: Head, triplets: Triplets, least_rows: int = 0, column
                 break
             holds[number] = before
     return replace(head, clauses=tuple(clauses))
+
+
+def head_answers(head: Head, points: Matrix, book: Codebook | None) -> Ints:
+    """The class index that a head gives each point."""
+    if not head.clauses:
+        return _answers(head.decision, np.zeros((0, len(points)), dtype=bool))
+    return _answers(head.decision, np.stack([clause_column(clause, points, book) for clause in head.clauses]))
 
 
 def _bounds(clauses: tuple[Clause, ...], columns: Columns | None) -> Iterator[tuple[int, int, Literal["lo", "hi"]]]:

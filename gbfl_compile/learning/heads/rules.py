@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from gbfl_compile.ir.nodes import Scorecard
+from gbfl_compile.ir.batch import clause_column
+from gbfl_compile.ir.kinds import Codebook
+from gbfl_compile.ir.nodes import Clause, Scorecard
 from gbfl_compile.learning.black_box.ask import Matrix
 from gbfl_compile.learning.consistency import consistency
 from gbfl_compile.learning.heads.box_search import SearchSettings
@@ -34,7 +36,7 @@ from gbfl_compile.learning.heads.points import Head, TripletRows
 from gbfl_compile.learning.heads.small_points import small_card
 
 SHORT = 3
-"""The most bounds of a clause that replaces another once bounds have been dropped."""
+"""The most bounds of a clause with small points: a longer one would lose a bound, and the others fit it badly then."""
 LEAST_GAIN = 8.0
 """A clause that lowers twice the loss by less is noise: a search over many always finds something."""
 SCALE = 10
@@ -52,11 +54,11 @@ class RuleSettings:
     """How often, at each budget, the best new clause is tried in place of the least useful one."""
     refit_steps: int = 10
     """Quasi-Newton steps after each added clause; the last refit takes up to ten times as many."""
-    late_swaps: int = 6
-    """The same once bounds have been dropped, with short clauses."""
+    late_swaps: int = 16
+    """The same once bounds have been dropped."""
     points: int | None = 10
     """The most points a clause gives or takes; None is as many as its weight says, in points of 2**-10 logit."""
-    bound_price: float = 1e-4
+    bound_price: float = 2e-5
     """A bound is dropped where the loss rises by less than this share of the points."""
     bounds_per_clause: float = 2.85
     """Bounds are dropped until there are at most this many on average."""
@@ -113,19 +115,28 @@ def _fitted_to(rows: TripletRows, grid: Grid, budgets: Sequence[int], settings: 
         growth = _swap(growth, grid, rows, settings)
         done = growth
         if settings.points is not None:
-            few = replace(settings.search, max_atoms=min(SHORT, settings.search.max_atoms))
             done = _drop_bounds(growth, grid, rows, settings)
-            done = _swap(done, grid, rows, replace(settings, search=few, swaps=settings.late_swaps))
+            done = _swap(done, grid, rows, replace(settings, swaps=settings.late_swaps))
             done = _drop_bounds(done, grid, rows, settings)
         done = _refit(done, rows, settings, 10 * settings.refit_steps)
         path[-1] = _path_point(done, rows)
-        answers.append(RuleSet(_head(done, grid, rows, settings), tuple(path)))
+        clauses = tuple(clause_from(grid, box) for box in done.boxes)
+        answers.append(RuleSet(_head(done, clauses, rows, settings), tuple(path)))
     return tuple(answers)
 
 
-def _head(growth: _Growth, grid: Grid, rows: TripletRows, settings: RuleSettings) -> Head:
+def weigh_rule(clause: Clause, rows: TripletRows, settings: RuleSettings, book: Codebook | None) -> RuleSet:
+    """A rule set of one clause."""
+    holds = clause_column(clause, rows.points, book)
+    n_scores = 1 if rows.target.shape[1] == 2 else rows.target.shape[1]
+    growth = _Growth(((),), np.column_stack((holds, np.ones(len(holds)))).astype(np.float32), np.zeros((2, n_scores)))
+    with threadpool_limits(1, user_api="blas"):
+        growth = _refit(growth, rows, settings, 10 * settings.refit_steps)
+    return RuleSet(_head(growth, (clause,), rows, settings), (_path_point(growth, rows),))
+
+
+def _head(growth: _Growth, clauses: tuple[Clause, ...], rows: TripletRows, settings: RuleSettings) -> Head:
     """The clauses and their points; a clause without any is left out."""
-    clauses = tuple(clause_from(grid, box) for box in growth.boxes)
     if settings.points is None or not clauses:
         return Head(clauses, rounded_card(growth.weights))
     card = small_card(growth.weights, growth.columns, rows, settings.points)

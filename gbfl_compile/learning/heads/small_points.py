@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbfl_compile.ir.nodes import Scorecard
-from gbfl_compile.learning.black_box.ask import Bools, Matrix
+from gbfl_compile.learning.black_box.ask import Matrix
 from gbfl_compile.learning.heads.points import TripletRows
 
 SCALES = 40
@@ -17,6 +17,8 @@ CUT_OFF = 2.0
 """The largest weight may be this many times what the most points express."""
 TWEAKED = 40_000
 """With more points than this no single number is tried one higher and one lower."""
+CREDIT = 0.3
+"""What a triplet counts whose points are right but for one: a third of this for each, so that near misses count too."""
 
 
 def small_card(weights: Matrix, columns: NDArray[np.float32], rows: TripletRows, most: int) -> Scorecard:
@@ -25,11 +27,11 @@ def small_card(weights: Matrix, columns: NDArray[np.float32], rows: TripletRows,
     What a point is worth is searched; then each number is tried one higher and one lower.
     """
     largest = float(np.abs(weights[:-1]).max())
-    best, chosen, worth = -1, np.zeros(0), 1.0
+    best, chosen, worth = -1.0, np.zeros(0), 1.0
     for unit in np.geomspace(largest / most / CUT_OFF, 2.0 * largest / most, SCALES):
         numbers = np.rint(weights / unit)
         numbers[:-1] = np.clip(numbers[:-1], -most, most)
-        right = int(_whole(columns.astype(np.float64) @ numbers, rows).sum())
+        right = _right(columns.astype(np.float64) @ numbers, rows)
         if right > best:
             best, chosen, worth = right, numbers, float(unit)
     if len(columns) <= TWEAKED:
@@ -37,7 +39,7 @@ def small_card(weights: Matrix, columns: NDArray[np.float32], rows: TripletRows,
     return _card(chosen, max(0, round(-math.log2(worth))))
 
 
-def _tweak(numbers: Matrix, columns: NDArray[np.float32], rows: TripletRows, most: int, right: int) -> Matrix:
+def _tweak(numbers: Matrix, columns: NDArray[np.float32], rows: TripletRows, most: int, right: float) -> Matrix:
     """Each number one higher or lower where that makes more triplets right, twice."""
     scores = columns.astype(np.float64) @ numbers
     for line, k in 2 * list(np.ndindex(*numbers.shape)):
@@ -45,7 +47,7 @@ def _tweak(numbers: Matrix, columns: NDArray[np.float32], rows: TripletRows, mos
             if line < len(numbers) - 1 and abs(numbers[line, k] + step) > most:
                 continue
             scores[:, k] += step * columns[:, line]
-            now = int(_whole(scores, rows).sum())
+            now = _right(scores, rows)
             if now > right:
                 right = now
                 numbers[line, k] += step
@@ -54,12 +56,14 @@ def _tweak(numbers: Matrix, columns: NDArray[np.float32], rows: TripletRows, mos
     return numbers
 
 
-def _whole(scores: Matrix, rows: TripletRows) -> Bools:
-    """Which triplets come out right at x, PP and PN."""
+def _right(scores: Matrix, rows: TripletRows) -> float:
+    """How many triplets come out right at x, PP and PN, with some credit for single points."""
     predicted = (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
-    right = predicted[rows.x] == rows.label
-    right &= (predicted[rows.pp] == rows.label) | ~rows.has_pp
-    return np.asarray(right & ((predicted[rows.pn] != rows.label) | ~rows.has_pn))
+    at_x = predicted[rows.x] == rows.label
+    at_pp = (predicted[rows.pp] == rows.label) | ~rows.has_pp
+    at_pn = (predicted[rows.pn] != rows.label) | ~rows.has_pn
+    points = sum(int(np.count_nonzero(each)) for each in (at_x, at_pp, at_pn))
+    return int(np.count_nonzero(at_x & at_pp & at_pn)) + CREDIT / 3 * points
 
 
 def _card(numbers: Matrix, scale: int) -> Scorecard:

@@ -153,7 +153,7 @@ def test_the_score_report_shows_each_method_and_one_the_model_was_not_fitted_on(
     report = model.score_report(frame[150:], y[150:])
     names = report.index.tolist()
     assert names[:5] == ["accuracy", "black_box_accuracy", "base_rate", "fidelity", "c_tb_all"]
-    assert names[-3:] == ["c_tb_all, greedy", "c_tb_all, nearest", "c_tb_all, spheres (not fitted on)"]
+    assert names[-7:-4] == ["c_tb_all, greedy", "c_tb_all, nearest", "c_tb_all, spheres (not fitted on)"]
     assert report.loc["c_tb_all, greedy", "percent"] == report.loc["c_tb_all", "percent"]
     for name in ("nearest", "spheres"):
         line = f"c_tb_all, {name}" + (" (not fitted on)" if name == "spheres" else "")
@@ -161,3 +161,6 @@ def test_the_score_report_shows_each_method_and_one_the_model_was_not_fitted_on(
     counts = model.confusion(frame[150:], y[150:])
     assert counts.to_numpy().sum() == 150
     assert np.trace(counts.to_numpy()) == report.loc["accuracy", "right"]
+    answers = [f"of class {true_class}, answered {answer}" for true_class in (0, 1) for answer in (0, 1)]
+    assert names[-4:] == answers
+    assert report.loc[answers, "right"].tolist() == counts.to_numpy().ravel().tolist()

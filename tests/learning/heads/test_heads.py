@@ -140,6 +140,18 @@ def test_the_search_finds_a_conjunction_that_is_there():
     )
 
 
+def test_sums_over_bins_are_those_of_the_points_in_them():
+    rng = np.random.default_rng(2)
+    x, columns = rng.normal(size=(200, 3)), rng.normal(size=(200, 2))
+    grid = cut_grid(x, tuple(np.quantile(x[:, j], np.linspace(0.1, 0.9, 3 + j)) for j in range(3)))
+    for at in (None, np.flatnonzero(rng.random(200) < 0.3)):
+        sums = grid.sums(at, columns if at is None else columns[at])
+        for j in range(3):
+            for k in range(2):
+                code, weight = (grid.codes[j], columns[:, k]) if at is None else (grid.codes[j][at], columns[at, k])
+                assert sums[j, :, k].tolist() == np.bincount(code, weight, grid.n_bins).tolist()
+
+
 def test_nothing_to_cut_is_no_box():
     grid = cut_grid(np.ones((10, 2)), (np.array([]), np.array([])))
     assert promising_boxes(grid, np.ones((10, 1)), np.ones((10, 1)), SearchSettings()) == {}
@@ -251,29 +263,6 @@ def test_a_leaf_answers_its_class_whatever_most_of_its_points_have():
             assert sum(leaf.probabilities) == pytest.approx(1.0, abs=1e-12)
 
 
-def members(rows):
-    """`income > 30000 AND member`, as a black box that is sure of it."""
-    yes = (rows[:, 0] > 30_000) & (rows[:, 1] >= 0.5)
-    return np.where(yes, 0.95, 0.05)
-
-
-@pytest.mark.parametrize("head", HEADS)
-@pytest.mark.parametrize("seed", [0, 1])
-def test_every_head_finds_a_plain_rule_exactly(head, seed):
-    rng = np.random.default_rng(seed)
-    ages = rng.integers(18, 80, 400)
-    x = np.column_stack([np.round(rng.lognormal(10.3, 0.6, 400)), rng.random(400) < 0.5, ages]).astype(float)
-    model = GBFLClassifier(members, head=head, random_state=0).fit(x)
-    incomes = np.concatenate([np.arange(0, 100_000, 250), [29_990, 29_999, 30_001, 30_010]]).astype(float)
-    every = np.array([(income, member, age) for income in incomes for member in (0.0, 1.0) for age in (18.0, 50.0)])
-    every = every[every[:, 0] != 30_000]  # whether the bound itself is inside, no row says
-    assert model.predict(every).tolist() == (members(every) > 0.5).astype(int).tolist()
-    atoms = [atom for clause in model.clauses_ for atom in clause.atoms]
-    assert {bound for atom in atoms if atom.feature == 0 for bound in (atom.lo, atom.hi)} == {30_000.0, None}
-    assert len(atoms) <= 3
-    assert all(atom.feature < 2 for atom in atoms)
-
-
 @pytest.mark.parametrize("head", HEADS)
 def test_a_constant_black_box_needs_no_rule(head):
     model = GBFLClassifier(lambda rows: np.full(len(rows), 0.9), head=head, extra_rows=0).fit(X)
@@ -340,10 +329,19 @@ def test_a_rule_list_is_flat(cancer):
     assert 1 <= len(head.clauses) <= 12
 
 
+def test_every_rule_of_a_list_and_its_default_decide_rows_of_the_table(cancer):
+    x, y, box, _ = cancer
+    for rows in (x, x[:120]):
+        model = GBFLClassifier(box, head="rule_list").fit(rows, y[: len(rows)])
+        leaves = sum(isinstance(node, Leaf) for node in model.head_.decision.nodes)
+        assert np.bincount(model._answers(rows).leaves, minlength=leaves).min() >= 1
+
+
 def test_a_rule_list_of_one_class_is_its_default():
     points = points_of(X, np.zeros(150, dtype=int))
     cuts = tuple(np.quantile(X[:, j], [0.3, 0.6]) for j in range(4))
-    head = fit_rule_list(points, cut_grid(points.x, cuts), 5, SearchSettings())
+    own = np.ones(150, dtype=bool)
+    head = fit_rule_list(points, own, cut_grid(points.x, cuts), 5, SearchSettings())
     assert head.clauses == ()
     assert head.decision.nodes == (Leaf((1.0,)),)
 

@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from gbfl_compile.checking.general.sql.decisions import Answers, decision, where_it_answers
 from gbfl_compile.checking.general.sql.engines import ENGINES, Engine
 from gbfl_compile.checking.general.sql.frames import Reader, structure
+from gbfl_compile.checking.general.sql.functions import Functions as Functions
+from gbfl_compile.checking.general.sql.functions import KnownFunction as KnownFunction
 from gbfl_compile.checking.general.sql.header import TextLayout as TextLayout
 from gbfl_compile.checking.general.sql.header import layout_in_header as layout_in_header
 from gbfl_compile.checking.general.sql.logic import TRUE, opposite
@@ -128,7 +130,14 @@ def _read_once(engine: Engine, text: str, layout: TextLayout, constants: bool) -
 def _read_deployed(engine: Engine, text: str, layout: TextLayout, constants: bool, uses: Uses) -> DeployedText:
     stated = {_structure(engine, text, names): feature for feature, text, names in layout.expressions}
     reader = Reader(
-        engine, _table(engine, layout), query_relation, layout.tables, expressions=stated, constants=constants
+        engine,
+        _table(engine, layout),
+        query_relation,
+        layout.tables,
+        expressions=stated,
+        functions=layout.functions,
+        types=layout.types,
+        constants=constants,
     )
     relation = answer_relation(engine, _without_header(text), _names(layout), reader)
     found = answers_of(relation)

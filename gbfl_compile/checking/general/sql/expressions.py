@@ -26,6 +26,7 @@ from gbfl_compile.checking.general.sql.comparisons import (
     truth_of,
 )
 from gbfl_compile.checking.general.sql.engines import number
+from gbfl_compile.checking.general.sql.functions import call_value
 from gbfl_compile.checking.general.sql.logic import Truth, choose, negate, unknown
 from gbfl_compile.checking.general.sql.parsing import ParsedNode, Scope, kind, only, operands, refuse, snippet
 from gbfl_compile.checking.general.sql.types import as_together, cast_to, kinds_together, named_type
@@ -201,7 +202,9 @@ def _join_texts(node: Any, scope: Scope) -> Value:
 def _call(node: Any, scope: Scope) -> Value:
     """Functions sqlglot has no node for."""
     only(node, "this", "expressions")
-    name, parts = str(node.this), node.expressions
+    name, parts = node.name, node.expressions
+    if (known := scope.functions("", name)) is not None:
+        return call_value(node, known, parts, scope)
     if scope.engine.name != "clickhouse":
         refuse(node, f"the function {name} is not understood")
     match name, len(parts):
@@ -219,6 +222,19 @@ def _call(node: Any, scope: Scope) -> Value:
             return _made_of_type(node, cast_to(scope.engine, expression(parts[0], scope), type_))
         case _:
             refuse(node, f"the function {name} is not understood")
+
+
+def _call_in_schema(node: Any, scope: Scope) -> Value:
+    """public.decide(income)."""
+    only(node, "this", "expression")
+    call = node.args["expression"]
+    if kind(node.this) != "Identifier" or kind(call) != "Anonymous":
+        refuse(node, "a part of something")
+    only(call, "this", "expressions")
+    known = scope.functions(str(node.this.this), call.name)
+    if known is None:
+        refuse(node, f"the function {call.name} is not understood")
+    return call_value(node, known, call.expressions, scope)
 
 
 def _look_up(node: Any, scope: Scope) -> Value:
@@ -284,6 +300,7 @@ READERS: Mapping[str, Callable[[Any, Scope], Value]] = {
     "DPipe": _join_texts,
     "Concat": _join_texts,
     "Anonymous": _call,
+    "Dot": _call_in_schema,
     "Bracket": _look_up,
     "Subquery": _subquery,
 }

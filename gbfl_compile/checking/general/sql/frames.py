@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 from gbfl_compile.checking.general.sql.comparisons import condition
 from gbfl_compile.checking.general.sql.engines import Engine
 from gbfl_compile.checking.general.sql.expressions import expression
+from gbfl_compile.checking.general.sql.functions import Functions
 from gbfl_compile.checking.general.sql.harmless import is_opaque
 from gbfl_compile.checking.general.sql.logic import TRUE, Formula, both
 from gbfl_compile.checking.general.sql.parsing import Scope, folded_name, kind, only, operands, refuse, snippet
@@ -36,6 +37,9 @@ class Reader:
     """Expressions that are features, by what they are made of: see `structure`."""
     views: tuple[str, ...] = ()
     """The views that are being read, the outermost first."""
+    functions: Functions = lambda schema, name: None
+    types: Mapping[int, str] = field(default_factory=dict)
+    """The declared type of each feature's column, where that is known."""
     constants: bool = True
     """Whether small tables without features are read as the rows they hold now."""
 
@@ -114,6 +118,8 @@ def scope_of(reader: Reader, known: Stages, frame: Frame, aliases: Mapping[str, 
         expression,
         _feature_lookup(reader) if reader.expressions else lambda node, scope: None,
         None if reader.tables is None else lambda node: _scalar(node, reader, known, frame),
+        reader.functions,
+        reader.types,
     )
 
 

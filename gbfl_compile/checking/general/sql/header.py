@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from gbfl_compile.checking.general.sql.functions import Functions
 from gbfl_compile.checking.general.sql.relations import Tables
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.reading.tables import class_labels, feature_names
@@ -38,6 +39,9 @@ class TextLayout:
     """What the tables are, where several may be read, and rows left out: that is then said beside the readings."""
     approved: Program | None = None
     """What rows that the text leaves out are taken to be answered with."""
+    functions: Functions = lambda schema, name: None
+    types: Mapping[int, str] = field(default_factory=dict)
+    """The declared type of each feature's column, where that is known."""
     expressions: tuple[tuple[int, str, Mapping[str, str]], ...] = ()
     """Features that are expressions: feature, text, and for each name in it what that column is called here."""
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise, zip_longest
 from typing import Any, NoReturn
 
@@ -30,6 +30,14 @@ class Scope:
     """What an expression is said to be, whatever it is made of."""
     query: Callable[[Any], Value] | None = None
     """What a query within an expression comes to."""
+    functions: Callable[[str, str], Any] = lambda schema, name: None
+    """The function that users made of a schema and a name: see `functions`."""
+    types: Mapping[int, str] = field(default_factory=dict)
+    """The declared type of each feature's column, where that is known."""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Within a function: the types of its variables."""
+    depth: int = 0
+    """How many functions this is within."""
 
 
 class ParsedNode(Unread):

@@ -26,6 +26,8 @@ class Uses:
     outer: set[int] = field(default_factory=set)
     constants: dict[str, str] = field(default_factory=dict)
     """Tables that were read as the rows they hold now, and that in words."""
+    functions: dict[str, str] = field(default_factory=dict)
+    """Functions that were read, with their bodies."""
 
 
 USES: ContextVar[Uses | None] = ContextVar("USES", default=None)

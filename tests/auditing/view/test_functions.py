@@ -1,0 +1,130 @@
+"""Functions that a view calls are read from the catalog: never equal where another one may be meant, or do more."""
+
+from contextlib import closing
+
+import pytest
+
+from gbfl_compile.auditing.audit import audit
+from gbfl_compile.databases import availability, scratch
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
+
+PROGRAM = Program(
+    ("income", "debt"),
+    ("no", "yes"),
+    (Clause((Interval(0, 30000.0), Interval(1, None, 0.4))),),
+    split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)),
+)
+RULE = "CASE WHEN income >= 30000 AND debt < 0.4 THEN 'yes' ELSE 'no' END"
+HEAD = "CREATE FUNCTION decide(income integer, debt numeric) RETURNS text"
+
+
+def verdict(engine, *statements, call="decide(income, debt)"):
+    """What an audit says of a view that calls a function; the view is made after the first statement."""
+    if reason := availability(engine):
+        pytest.skip(reason)
+    with closing(scratch(engine)) as database:
+        database.execute("CREATE TABLE loans (id INTEGER, income INTEGER, debt NUMERIC(6, 4))")
+        database.execute("INSERT INTO loans VALUES (1, 30000, 0.3), (2, 29999, 0.3), (3, 30000, NULL), (4, NULL, 0.1)")
+        database.execute(statements[0])
+        database.execute(f"CREATE VIEW v AS SELECT id, {call} AS label FROM loans")
+        for statement in statements[1:]:
+            database.execute(statement)
+        (found,) = audit(PROGRAM, database=database, view="v").verdicts
+        return found
+
+
+def block(body, declarations=""):
+    """A PL/pgSQL function."""
+    return f"{HEAD} LANGUAGE plpgsql AS $$ {declarations} BEGIN\n{body}\nEND $$"
+
+
+NOT_THE_PROGRAM = {
+    "overloads": (
+        f"{HEAD} RETURN {RULE}",
+        "CREATE FUNCTION decide(income bigint, debt numeric) RETURNS text RETURN 'no'",
+    ),
+    "a function of another schema": (
+        f"{HEAD} RETURN {RULE}",
+        "CREATE SCHEMA other",
+        f"{HEAD.replace('decide', 'other.decide')} RETURN 'no'",
+    ),
+    "replaced since": (
+        f"{HEAD} LANGUAGE sql AS $$ SELECT {RULE} $$",
+        f"{HEAD.replace('CREATE', 'CREATE OR REPLACE')} LANGUAGE sql AS $$ SELECT {RULE.replace('<', '<=')} $$",
+    ),
+    "a narrow parameter": (f"{HEAD.replace('numeric', 'real')} RETURN {RULE}",),
+    "NULL without being run": (f"{HEAD} STRICT LANGUAGE sql AS $$ SELECT {RULE} $$",),
+    "another row count": (f"{HEAD} LANGUAGE sql AS $$ SELECT {RULE} LIMIT 0 $$",),
+    "rows of a table": (f"{HEAD} LANGUAGE sql AS $$ SELECT {RULE} FROM loans WHERE id = 1 $$",),
+    "an end without return": (block("IF income >= 30000 AND debt < 0.4 THEN RETURN 'yes'; END IF;"),),
+    "a case that fails": (block(f"CASE WHEN debt < 9 THEN RETURN {RULE}; END CASE; RETURN 'no';"),),
+    "a variable that cuts": (block(f"answer := {RULE}; RETURN answer;", "DECLARE answer varchar(2);"),),
+    "a variable that rounds": (block(f"d := debt; RETURN {RULE.replace('debt', 'd')};", "DECLARE d integer;"),),
+    "a later return": (block(f"IF income > 99999 THEN RETURN 'no'; END IF; RETURN {RULE};"),),
+    "a later assignment": (
+        block("a := 'yes'; IF income IS NULL THEN a := 'no'; END IF; RETURN a;", "DECLARE a text;"),
+    ),
+    "a loop": (block(f"WHILE false LOOP NULL; END LOOP; RETURN {RULE};"),),
+    "a handler": (block(f"RETURN {RULE}; EXCEPTION WHEN OTHERS THEN RETURN 'no';"),),
+    "settings": (f"{HEAD} SET extra_float_digits = 0 LANGUAGE sql AS $$ SELECT {RULE} $$",),
+}
+
+
+@pytest.mark.parametrize("form", NOT_THE_PROGRAM)
+def test_a_function_that_is_not_the_program_or_may_not_be_is_never_equal(form):
+    found = verdict("postgres", *NOT_THE_PROGRAM[form])
+    assert found.verdict in ("different", "unread"), found
+
+
+def test_what_is_not_read_of_a_function_is_named_with_its_line():
+    found = verdict("postgres", *NOT_THE_PROGRAM["a loop"])
+    assert "line 2: WHILE" in found.reason
+    assert "(in the function decide)" in found.reason
+
+
+THE_PROGRAM = {
+    "expression": (f"{HEAD} RETURN {RULE}",),
+    "query": (f"{HEAD} LANGUAGE sql SET search_path = public AS $$ SELECT {RULE}; $$",),
+    "returns": (
+        block(
+            "IF income < 30000 THEN RETURN 'no'; ELSIF debt < 0.4 AND income >= 30000 THEN RETURN 'yes'; END IF; RETURN 'no';"
+        ),
+    ),
+    "nested": (
+        block("IF income >= 30000 THEN IF debt < 0.4 THEN RETURN 'yes'; ELSE NULL; END IF; END IF; RETURN 'no';"),
+    ),
+    "variables": (
+        block(
+            "IF income >= 30000 THEN n := n + 1; END IF; IF debt < 0.4 THEN n := n + 1; END IF;\n"
+            "CASE WHEN n >= 2 THEN a := 'yes'; ELSE a := 'no'; END CASE; RETURN a;",
+            "DECLARE n integer := 0; a text;",
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("form", THE_PROGRAM)
+def test_a_function_that_is_the_program_is_read_and_run(form):
+    found = verdict("postgres", *THE_PROGRAM[form])
+    assert (found.verdict, found.proof.answer, found.is_proved) == ("equal", "read as equal", False), found
+    assert found.execution.rows > 10
+
+
+MACRO = f"CREATE MACRO decide(income, debt) AS {RULE}"
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        (MACRO.replace("<", "<="),),
+        (MACRO.replace("debt < 0.4", "debt < 0.4 AND NOT isnan(debt)"), "CREATE MACRO isnan(x) AS x = 0.1234"),
+        (MACRO, "DROP MACRO decide", "CREATE MACRO decide(income, debt) AS 'no'"),
+    ],
+)
+def test_a_macro_that_is_not_the_program_or_may_not_be_is_never_equal(statements):
+    assert verdict("duckdb", *statements).verdict in ("different", "unread")
+
+
+def test_a_macro_of_a_condition_is_read():
+    call = "CASE WHEN rich(income) AND debt < 0.4 THEN 'yes' ELSE 'no' END"
+    assert verdict("duckdb", "CREATE MACRO rich(x) AS x >= 30000", call=call).verdict == "equal"
