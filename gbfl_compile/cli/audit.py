@@ -177,7 +177,7 @@ def _write_evidence(
     from gbfl_compile.auditing.evidence import run_form, write_pack
     from gbfl_compile.databases import without_password
     from gbfl_compile.ir.json import as_program
-    from gbfl_compile.reporting.pack import pack_page
+    from gbfl_compile.reporting.page import pack_page
 
     if options.get("database") is not None:
         options["database"] = without_password(options["database"])

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
 from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict
 from gbfl_compile.auditing.view.domains import holds_kind, prove_on_columns
-from gbfl_compile.auditing.view.layered import audit_layers, run_unread, with_first_difference
+from gbfl_compile.auditing.view.layered import audit_layers, run_unread, with_first_difference, without_nan_decimals
 from gbfl_compile.auditing.view.run import (
     OtherRowCount,
     Outputs,
@@ -95,8 +95,7 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
         layered = _through_layers(inputs, view, label, first, isinstance(audit.not_run, MissingFeature))
         if layered.verdict != "unread" or layered.execution:
             return layered
-        ran = (verdict.execution, verdict.executed, verdict.not_executed)
-        return replace(layered, execution=ran[0], executed=ran[1], not_executed=ran[2])
+        return replace(layered, **{each: getattr(verdict, each) for each in ("execution", "executed", "not_executed")})
     return verdict
 
 
@@ -345,6 +344,7 @@ def _with_types(
     }
     verdict = replace(verdict, column_types=other)
     is_strict = verdict.proof is not None and verdict.proof.answer == "proved"
+    verdict = verdict if is_strict else without_nan_decimals(verdict, audit.view, columns)
     open_ones = [] if is_strict else [name for name in other if name in uncast]
     if verdict.verdict != "equal" or not open_ones:
         return verdict

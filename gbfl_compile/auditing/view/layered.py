@@ -340,6 +340,15 @@ def _copies(
     return copies
 
 
+def without_nan_decimals(verdict: DeployedVerdict, view: View, columns: Sequence[Column]) -> DeployedVerdict:
+    """PostgreSQL's NUMERIC can hold NaN, which no reading looks at: that it does not is then an assumption."""
+    numerics = [column.name for column in columns if column.type.kind == "decimal"]
+    if view.database.dialect != "postgres" or not numerics or verdict.verdict != "equal":
+        return verdict
+    words = f"that {', '.join(map(printable, numerics))} holds no NaN"
+    return replace(verdict, proof_assumes="; ".join(filter(None, (verdict.proof_assumes, words))))
+
+
 def with_first_difference(inputs: AuditInput, verdict: DeployedVerdict) -> DeployedVerdict:
     """Where the text was proved, or not read, the first differing answer is what the report shows."""
     first = None if verdict.execution is None else verdict.execution.first
