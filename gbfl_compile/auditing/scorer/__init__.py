@@ -30,7 +30,8 @@ from gbfl_compile.auditing.answers import (
 )
 from gbfl_compile.auditing.compare import moves_between
 from gbfl_compile.auditing.diagnose import explain
-from gbfl_compile.auditing.verdict import Change, Region, RowMoves
+from gbfl_compile.auditing.story import RowMoves
+from gbfl_compile.auditing.verdict import Change, Region
 from gbfl_compile.checking.run import Execution, named_values
 from gbfl_compile.checking.witnesses import rows_to_run
 from gbfl_compile.ir.batch import Matrix, label_array
@@ -166,10 +167,13 @@ class ProcessEnd:
 def run_isolated(
     command: Sequence[str], seconds: float, environment: Mapping[str, str], folder: Path | None = None
 ) -> ProcessEnd:
-    """Run a command for at most `seconds`. Exit code 0 is `returned`, any other `exited`."""
+    """Run a command for at most `seconds`. Exit code 0 is `returned`, any other `exited`.
+
+    Its standard input is a pipe that is never written to: it closes when we are gone, and the worker ends with us.
+    """
     process = subprocess.Popen(  # noqa: S603 - our own worker; what it loads is why it runs apart
         list(command),
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
@@ -181,6 +185,8 @@ def run_isolated(
     finally:
         _end_group(process.pid)  # before it is reaped: until then its number is nobody else's
         code = process.wait()
+        if process.stdin is not None:
+            process.stdin.close()
     if not in_time:
         return ProcessEnd("hung", f"it hung: not done within {seconds:g} s")
     if code < 0:
