@@ -185,7 +185,8 @@ def audit_of_scored(program, database):
     used = zip(program.features, used_features(program), strict=True)
     columns = ", ".join(f"o.{database.quote(name)}" for name, is_used in used if is_used)
     query = f"SELECT {columns}, s.label FROM original o JOIN scored s ON o.{KEY} = s.{KEY}"
-    database.execute(f"CREATE VIEW both_sides AS {query}")
+    view = "TEMPORARY VIEW" if database.dialect == "spark" else "VIEW"  # Spark's tables here are temporary views
+    database.execute(f"CREATE {view} both_sides AS {query}")
     return audit_scored(program, (database, "both_sides")).verdict
 
 
