@@ -49,7 +49,7 @@ test-faults: $(VENV)/.test
 # One process: each would start its own Java virtual machine.
 test-engines: $(VENV)/.engines .dbt/.installed
 	$(BIN)/python -m pytest tests/engines tests/learning/black_box/test_real_tables.py
-	PATH="$(CURDIR)/.dbt/bin:$$PATH" $(BIN)/python -m pytest tests/backends/sql/test_sql.py -k dbt
+	PATH="$(CURDIR)/.dbt/bin:$$PATH" $(BIN)/python -m pytest tests/backends/sql/test_sql.py tests/engines/test_audit_dbt.py -k "dbt or mart"
 
 EXECUTIONS ?= 50000
 fuzz: $(VENV)/.test
@@ -66,7 +66,7 @@ fuzz-readers: $(VENV)/.test
 # dbt pins some of our libraries to other versions, so it gets its own environment. From 1.12 on, installing it downloads
 # a part of it from outside the package index.
 .dbt/.installed:
-	@$(PYTHON) -m venv .dbt && { .dbt/bin/python -m pip install -q --disable-pip-version-check "dbt-core<1.12" dbt-duckdb || \
+	@$(PYTHON) -m venv .dbt && { .dbt/bin/python -m pip install -q --disable-pip-version-check "dbt-core<1.12" dbt-duckdb dbt-postgres || \
 	  echo "dbt cannot be installed; its tests are skipped"; }
 	@touch $@
 

@@ -1,6 +1,11 @@
-"""The pictures of the README: `python -m tests.pictures` writes docs/demo.svg and docs/report.png from a run of the demo."""
+"""The pictures of the README: `python -m tests.pictures` writes docs/demo.svg and docs/report.png from a run of the demo.
+
+`python -m tests.pictures REPORT.html FOLDER` shows a report as people see it, to be looked at after each change of the
+page: light, dark, on a phone and on paper, each as one PNG.
+"""
 
 import base64
+import sys
 import tempfile
 import time
 from contextlib import redirect_stdout
@@ -46,5 +51,28 @@ def draw() -> None:
         (DOCS / "report.png").write_bytes(base64.b64decode(picture))
 
 
+LOOKS = {
+    "light": (1200, "light", "screen"),
+    "dark": (1200, "dark", "screen"),
+    "phone": (390, "light", "screen"),
+    "print": (800, "light", "print"),
+}
+"""Width, colour scheme and medium of each picture."""
+
+
+def draw_looks(page: Path, folder: Path) -> None:
+    """The whole page in every way it is looked at."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as profile, chromium(profile) as browser:
+        for look, (width, scheme, medium) in LOOKS.items():
+            show(browser, page.resolve(), width, scheme, medium)
+            time.sleep(0.5)
+            height = browser.execute_script("return document.documentElement.scrollHeight")
+            clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
+            shot = {"format": "png", "captureBeyondViewport": True, "clip": clip}
+            picture = browser.execute_cdp_cmd("Page.captureScreenshot", shot)["data"]
+            (folder / f"{look}.png").write_bytes(base64.b64decode(picture))
+
+
 if __name__ == "__main__":
-    draw()
+    draw_looks(*map(Path, sys.argv[1:])) if sys.argv[1:] else draw()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from gbfl_compile.auditing.answers import with_labels
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.file import audit_file
+from gbfl_compile.auditing.unread import AuditCommand, with_other_command
 from gbfl_compile.auditing.verdict import AuditReport, DeployedVerdict
 from gbfl_compile.checking.prove import BUDGET_SECONDS
 from gbfl_compile.errors import BadInput
@@ -113,13 +114,23 @@ def audit(
     inputs = AuditInput(approved, rows, points, budget_seconds, dict(columns or {}), time_limit, book=book)
     if classes is not None:
         inputs = _with_labels(inputs, classes)
-    verdicts = [audit_file(inputs, Path(path), dialect, label) for path in files]
+    where = str(program) if isinstance(program, str | os.PathLike) else "PROGRAM"
+    command = AuditCommand(where, database if isinstance(database, str) else None, label, dict(columns or {}))
+    verdicts = [
+        with_other_command(audit_file(inputs, Path(path), dialect, label), approved, command, None)
+        if str(path).endswith(".sql")
+        else audit_file(inputs, Path(path), dialect, label)
+        for path in files
+    ]
     if library is not None:
         verdicts.append(_audit_library(inputs, Path(library), name, source, float32))
     in_database = scored is not None and database is not None and not Path(scored).exists()
     with _open(database if views or in_database else None) as opened:
         if opened is not None:
-            verdicts += [_audit_view(inputs, opened, str(each), label) for each in views]
+            verdicts += [
+                with_other_command(_audit_view(inputs, opened, str(each), label), approved, command, str(each))
+                for each in views
+            ]
         if scored is not None:
             from gbfl_compile.auditing.scored import ScoredOptions, audit_scored
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,15 +14,16 @@ from numpy.typing import NDArray
 
 from gbfl_compile.auditing.changes import changes
 from gbfl_compile.auditing.diagnose import explain_reading
-from gbfl_compile.auditing.diagnose.likeness import with_ways
+from gbfl_compile.auditing.diagnose.likeness import distance, rule_items, with_ways
 from gbfl_compile.auditing.region import Frame, frame_of, region_of, rows_around
-from gbfl_compile.auditing.verdict import AuditVerdict, Change, DeployedVerdict, RowMoves
+from gbfl_compile.auditing.story import RowMoves
+from gbfl_compile.auditing.verdict import AuditVerdict, Change, DeployedVerdict, Region
 from gbfl_compile.checking.artifact import ArtifactProof, ProofAnswer, prove_readings
 from gbfl_compile.checking.prove import BUDGET_SECONDS
 from gbfl_compile.checking.prove.findings import Counterexample, Finding, NoDecision
 from gbfl_compile.checking.readers import ReadArtifact
 from gbfl_compile.checking.reading.evaluate import reading_labels
-from gbfl_compile.checking.reading.from_program import align
+from gbfl_compile.checking.reading.from_program import align, as_reading
 from gbfl_compile.checking.reading.nodes import Reading
 from gbfl_compile.checking.run import ConsistencyPair
 from gbfl_compile.errors import BadInput
@@ -63,6 +66,8 @@ class AuditInput:
     """The approved program's own names of the classes, where labels are deployed otherwise."""
     book: Codebook | None = None
     """The codes of the texts in `data`; None where they are the program's own."""
+    mends: bool = True
+    """Whether an edit that mends a different text is looked for."""
 
     @property
     def class_names(self) -> tuple[Label, ...]:
@@ -111,7 +116,7 @@ def compare_readings(
     digest = next((reading.digest for reading in readings if reading.digest is not None), None)
     verdict = replace(deployed, proof=proof, carried_digest=digest, verdict=VERDICTS[proof.answer], reason=proof.reason)
     verdict = replace(verdict, readings=matched)
-    pair = _first_counterexample(matched, proof)
+    pair = first_counterexample(matched, proof)
     if pair is None:
         return verdict
     reading, counterexample = pair
@@ -119,14 +124,37 @@ def compare_readings(
     return replace(
         verdict,
         changes=_told_changes(frame, counterexample, prove),
-        region=region_of(frame, counterexample),
-        moves=None if inputs.data is None else row_moves(frame, inputs.data),
+        region=_possible_region(frame, counterexample, prove),
+        moves=None if inputs.data is None else row_moves(_frame_to_count(inputs, matched, frame), inputs.data),
         consistency=None if inputs.triplets is None else consistency_pair(frame, inputs.triplets),
     )
 
 
+def _frame_to_count(inputs: AuditInput, readings: Sequence[Reading], frame: Frame) -> Frame:
+    """The side on which rows of data are counted: their missing values are NULL, and none is NaN."""
+    if not frame.reading.nan_features:
+        return frame
+    as_null = next((reading for reading in readings if not reading.nan_features), None)
+    return frame if as_null is None else frame_of(inputs.program, as_null, inputs.book)
+
+
+def _possible_region(frame: Frame, shown: Counterexample, prove: Prover) -> Region:
+    """The region with a row that can occur: the plain one, or else the one that the proof found."""
+    region = region_of(frame, shown)
+    if frame.program.kinds or region.beside is not None:
+        return region
+    row = np.array([[math.nan if value is None else value for value in region.row.values()]], dtype=np.float64)
+    if np.array_equal(prove.possible(frame.reading, row), row, equal_nan=True):
+        return region
+    values = {n: None if math.isnan(v) else v for n, v in zip(frame.program.features, shown.row, strict=True)}
+    return replace(region, row=values)
+
+
 PROOF_SECONDS = 1.0
 """That deciding whether one slip explains a difference may take."""
+
+TWO_SLIPS = 2
+NAMED = re.compile(r"^(points of )?clause \d+|^to start with")
 
 
 def _told_changes(frame: Frame, shown: Counterexample, prove: Prover) -> tuple[Change, ...]:
@@ -144,7 +172,14 @@ def _told_changes(frame: Frame, shown: Counterexample, prove: Prover) -> tuple[C
 
     rows = prove.possible(reading, rows_around(frame, shown.row))
     slips = explain_reading(program, reading, rows, decide, frame.cells)
-    return with_ways(frame, slips[0].program, slips[0].changes) if slips else changes(frame, shown)
+    if not slips:
+        return changes(frame, shown)
+    written = rule_items(frame.cells, reading)
+    if distance(rule_items(frame.cells, as_reading(slips[0].program)), written):
+        pieces = changes(frame, shown)  # no program with one slip is written like this: two slips may be
+        if 0 < len(pieces) <= TWO_SLIPS and all(NAMED.search(piece.where) for piece in pieces):
+            return pieces
+    return with_ways(frame, slips[0].program, slips[0].changes)
 
 
 def weaker_without_run(verdict: DeployedVerdict) -> DeployedVerdict:
@@ -155,7 +190,7 @@ def weaker_without_run(verdict: DeployedVerdict) -> DeployedVerdict:
     return replace(verdict, verdict="not run", reason=f"read as equal, but not run; {verdict.reason}")
 
 
-def _first_counterexample(readings: Sequence[Reading], proof: ArtifactProof) -> tuple[Reading, Counterexample] | None:
+def first_counterexample(readings: Sequence[Reading], proof: ArtifactProof) -> tuple[Reading, Counterexample] | None:
     """Labels before anything else: another class is what people ask about."""
     for aspects in (("labels",), None):
         for reading, (_, answer) in zip(readings, proof.places, strict=False):

@@ -12,13 +12,11 @@ import numpy as np
 
 from gbfl_compile.auditing.compare import row_moves
 from gbfl_compile.auditing.region import Frame, both_answers, frame_of, region_of
+from gbfl_compile.auditing.story import RowMoves, moves_form, moves_lines
 from gbfl_compile.auditing.verdict import (
     SCHEMA,
     Change,
     Region,
-    RowMoves,
-    moves_form,
-    moves_lines,
     region_form,
     region_lines,
 )

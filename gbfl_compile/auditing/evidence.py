@@ -172,6 +172,14 @@ def _first_problem(folder: Path, listed: Mapping[str, str], verdict: Any, progra
     return _contradiction(folder, contents, verdict, program)
 
 
+def fingerprint_of(files: Mapping[str, bytes]) -> str:
+    """The SHA-256 of a file; of several, that of the list of their names and hashes."""
+    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    if len(hashes) == 1:
+        return next(iter(hashes.values()))
+    return hashlib.sha256("".join(f"{name} {hashes[name]}\n" for name in sorted(hashes)).encode("utf-8")).hexdigest()
+
+
 def _contradiction(folder: Path, contents: Mapping[str, bytes], verdict: Any, program: Any) -> str | None:
     """Where files that are as the manifest says do not belong together."""
     try:
@@ -187,7 +195,8 @@ def _contradiction(folder: Path, contents: Mapping[str, bytes], verdict: Any, pr
         return f"{AUDIT}: says {stated[1]} of {stated[0]}, the manifest {verdict} of {program}"
     for number, fingerprint in enumerate(fingerprints, 1):
         copies = {name: data for name, data in contents.items() if name.startswith(f"deployed/{number}/")}
-        if copies and fingerprint not in {hashlib.sha256(data).hexdigest() for data in copies.values()}:
+        own_names = {name.rpartition("/")[2]: data for name, data in copies.items()}
+        if copies and fingerprint != fingerprint_of(own_names):
             return f"deployed/{number}: is not what was audited, by the fingerprint in {AUDIT}"
     for name, content in contents.items():
         if name.startswith("certificates/"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 import marshal
 import re
 from collections.abc import Mapping
@@ -11,7 +10,9 @@ from dataclasses import replace
 from importlib.util import MAGIC_NUMBER, source_hash
 from pathlib import Path
 
-from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
+from gbfl_compile.auditing.compare import AuditInput, OverDoubles, Prover, compare_readings, weaker_without_run
+from gbfl_compile.auditing.evidence import fingerprint_of
+from gbfl_compile.auditing.mend import feature_columns, with_mend
 from gbfl_compile.auditing.verdict import DeployedVerdict
 from gbfl_compile.backends import backend
 from gbfl_compile.backends.base import Predictor
@@ -20,7 +21,7 @@ from gbfl_compile.backends.sql.run import load as load_sql
 from gbfl_compile.checking.artifact import ArtifactProof, artifact_files
 from gbfl_compile.checking.general.sql import layout_in_header
 from gbfl_compile.checking.readers import LARGEST, read_artifact
-from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.checking.run import compare, expectation
 from gbfl_compile.checking.witnesses import artifact_constants
 from gbfl_compile.errors import BadInput, CannotRun
@@ -35,10 +36,9 @@ def audit_file(inputs: AuditInput, path: Path, dialect: str | None = None, label
     """The verdict on one file. A graph and SQL are run on witnesses too; Python, C and JavaScript are only read."""
     content = read_whole(path, LARGEST)
     target = _target(path, content, dialect)
-    deployed = DeployedVerdict(str(path), "file", "not run", fingerprint=hashlib.sha256(content).hexdigest())
     options = {f"column.{feature}": column for feature, column in inputs.columns.items()}
     files = artifact_files(path, ".c") if target == "c" else {path.name: content}
-    deployed = replace(deployed, material=files)
+    deployed = DeployedVerdict(str(path), "file", "not run", fingerprint=fingerprint_of(files), material=files)
     approved = replace(inputs.program, classes=inputs.class_names)
     labels = None if inputs.names is None else inputs.program.classes
     try:
@@ -52,6 +52,15 @@ def audit_file(inputs: AuditInput, path: Path, dialect: str | None = None, label
     except CannotRun as error:
         return replace(deployed, reason=str(error))
     verdict = compare_readings(deployed, inputs, artifact)
+    if target != "onnx" and len(files) == 1:
+
+        def read(name: str, text: str) -> tuple[Prover, tuple[Reading, ...]]:
+            del name
+            edited = read_artifact(target, {path.name: text.encode("utf-8")}, approved, options, labels)
+            return OverDoubles(), edited.readings
+
+        text = content.decode("utf-8", errors="replace")
+        verdict = with_mend(verdict, inputs, {"": text}, feature_columns(inputs), read)
     if target == "python":
         return _without_shadows(verdict, path, content)
     if target.startswith("sql:"):

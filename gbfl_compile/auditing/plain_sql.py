@@ -12,16 +12,17 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
+from gbfl_compile.auditing.compare import AuditInput, Prover, compare_readings, weaker_without_run
+from gbfl_compile.auditing.mend import feature_columns, keeps_rows, with_mend
 from gbfl_compile.auditing.verdict import DeployedVerdict
 from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.auditing.view.domains import prove_on_columns
 from gbfl_compile.auditing.view.layered import PLAIN_NAME
 from gbfl_compile.checking.artifact import ArtifactProof
-from gbfl_compile.checking.general.sql import KnownTable, TextLayout, read_deployed
+from gbfl_compile.checking.general.sql import DeployedText, KnownTable, TextLayout, read_deployed
 from gbfl_compile.checking.general.sql.engines import ENGINES
 from gbfl_compile.checking.readers import ReadArtifact
-from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.databases import ENGINES as DATABASES
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.databases.base import Database
@@ -69,9 +70,17 @@ def audit_plain_sql(
         verdict = _read_only(inputs, deployed, query, dialect, label) if found is None else found
         if verdict.verdict == "unread":
             raise Unread(verdict.reason or "it is not understood")
+
+        def read(name: str, text: str) -> tuple[Prover, tuple[Reading, ...]]:
+            del name
+            prove, readings, found = _read_text(inputs, deployed_query(text, dialect, label), dialect, label)
+            if not keeps_rows(_read_text(inputs, query, dialect, label)[2], found):
+                raise Unread("other rows come out")
+            return prove, readings
+
+        verdict = with_mend(verdict, inputs, {"": content}, feature_columns(inputs), read)
     except Unread as error:
-        reason = f"{error}; to compare what it filled instead: --scored TABLE --label {label}"
-        return replace(deployed, verdict="unread", reason=reason, proof=ArtifactProof("unread", str(error)))
+        return replace(deployed, verdict="unread", reason=str(error), proof=ArtifactProof("unread", str(error)))
     assumed = None
     if verdict.verdict in ("equal", "not run"):
         assumed = "; ".join(filter(None, (verdict.proof_assumes, ASSUMED)))
@@ -184,7 +193,7 @@ def _in_database(
             database.execute(f"CREATE VIEW {VIEW} AS {query.text}")
         except (CannotRun, BadInput):
             return None
-        found = audit_view(replace(inputs, holds_nan=False), database, VIEW, deployed.what, label)
+        found = audit_view(replace(inputs, holds_nan=False, mends=False), database, VIEW, deployed.what, label)
     return replace(found, what=deployed.what, kind="file", fingerprint=deployed.fingerprint)
 
 
@@ -232,6 +241,20 @@ def _read_only(
     inputs: AuditInput, deployed: DeployedVerdict, query: DeployedQuery, dialect: str, label: str
 ) -> DeployedVerdict:
     """The query by its text alone."""
+    prove, readings, text = _read_text(inputs, query, dialect, label)
+    artifact = ReadArtifact("read as equal", readings, "it is written by hand")
+    verdict = compare_readings(deployed, inputs, artifact, prove)
+    if verdict.verdict == "different" and text.unclear:
+        raise Unread(f"it differs, but a filter may leave out the rows that show it: {'; '.join(text.notes)}")
+    mapping = {name: each for name, each in inputs.columns.items() if name != each}
+    verdict = replace(verdict, row_effects=text.notes, other_columns=text.others, feature_columns=mapping)
+    return weaker_without_run(verdict)
+
+
+def _read_text(
+    inputs: AuditInput, query: DeployedQuery, dialect: str, label: str
+) -> tuple[Prover, tuple[Reading, ...], DeployedText]:
+    """What is read of a query, and the prover for it."""
     engine, program = ENGINES[dialect], inputs.program
 
     def fold_name(name: str) -> str:
@@ -259,10 +282,4 @@ def _read_only(
     domain = [
         Column(printable(name), "double", ColumnType("double", engine_has_nan=False)) for name in program.features
     ]
-    artifact = ReadArtifact("read as equal", text.readings, "it is written by hand")
-    verdict = compare_readings(deployed, inputs, artifact, prove_on_columns(list(domain), text.readings))
-    if verdict.verdict == "different" and text.unclear:
-        raise Unread(f"it differs, but a filter may leave out the rows that show it: {'; '.join(text.notes)}")
-    mapping = {name: text for name, text in inputs.columns.items() if name != text}
-    verdict = replace(verdict, row_effects=text.notes, other_columns=text.others, feature_columns=mapping)
-    return weaker_without_run(verdict)
+    return prove_on_columns(list(domain), text.readings), text.readings, text

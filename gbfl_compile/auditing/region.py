@@ -102,7 +102,8 @@ def region_of(frame: Frame, shown: Counterexample) -> Region:
     if approved == deployed:  # only something beside the label differs, and only this row is known to show it
         row = shown_row
     named = zip(program.features, frame.values(row), strict=True)
-    values = {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in named}
+    nan = {program.features[feature] for feature in frame.reading.nan_features or ()}
+    values = {n: None if isinstance(v, float) and math.isnan(v) and n not in nan else v for n, v in named}
     beside = _beside(shown) if approved == deployed else None
     return Region(atoms_text(frame, asked_cells), values, approved, deployed, beside)
 
@@ -119,6 +120,9 @@ def _beside(shown: Counterexample) -> tuple[str, list[float] | int, list[float] 
     return None
 
 
+BELOW = 0.8
+
+
 def simple_value(frame: Frame, feature: int, box: Box, value: float) -> float:
     """The value, or the shortest number in the same cells of the box: rows that people can look at."""
     cells, kind = frame.cells, frame.program.kind(feature)
@@ -128,8 +132,13 @@ def simple_value(frame: Frame, feature: int, box: Box, value: float) -> float:
     ordinary = value_in(cells, feature, allowed)
     if math.isnan(ordinary):
         return value
+    starts = cells.starts[feature]
+    if starts and allowed & ~cells.missing(feature) == 1 and 0.0 < starts[0] < math.inf:
+        ordinary = starts[0] * BELOW  # an income or an age below a bound is seldom negative
     for digits in range(17):
         rounded = round(ordinary, digits) + 0.0
+        if rounded == 0.0 != ordinary:
+            continue
         if cell_at(cells, feature, rounded) & allowed and (cells.dtype == "float64" or digits == 0):
             return rounded
     return ordinary
@@ -252,7 +261,8 @@ def mask_text(frame: Frame, feature: int, mask: int) -> str:
         parts.append(_run_text(name, kind, starts, cell, end))
         cell = end + 1
     if missing:
-        parts.append(f"{name} is missing")
+        nan = frame.reading.nan_features
+        parts.append(f"{name} is {'missing' if nan is None else 'NaN' if feature in nan else 'NULL'}")
     if not parts:
         return "never"
     return parts[0] if len(parts) == 1 else f"({' OR '.join(parts)})"

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from gbfl_compile.auditing.story import RowMoves, Story, moves_form, moves_lines, place_lines, query_lines, story_form
 from gbfl_compile.checking.artifact import ArtifactProof
 from gbfl_compile.checking.reading.nodes import Reading
 from gbfl_compile.checking.run import ConsistencyPair, Execution
@@ -57,16 +58,6 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True)
-class RowMoves:
-    """How many of the user's rows get another class, and between which classes."""
-
-    rows: int
-    of: int
-    moves: tuple[tuple[Any, Any, int], ...]
-    """(approved, deployed, number of rows), the most frequent first."""
-
-
-@dataclass(frozen=True, slots=True)
 class DeployedVerdict:
     """What is known about one deployed thing."""
 
@@ -92,10 +83,14 @@ class DeployedVerdict:
     changes: tuple[Change, ...] = ()
     region: Region | None = None
     moves: RowMoves | None = None
+    story: Story | None = None
+    """Where the text says what is different, how to see it, and what mends it."""
     compared: str | None = None
     """What a library, a scorer or a scored table was compared on, with the number of differences."""
     compared_columns: tuple[str, ...] = ()
     """The columns of a view that the verdict is about."""
+    run_only_columns: tuple[str, ...] = ()
+    """Columns of a view that were compared on the rows that were run, and not read."""
     other_columns: tuple[str, ...] = ()
     """Columns that a view computes and that were not compared with anything."""
     column_types: Mapping[str, str] = field(default_factory=dict)
@@ -110,6 +105,8 @@ class DeployedVerdict:
     """What exactly was run."""
     not_executed: str | None = None
     """Why it was not run, or not completely."""
+    other_command: str | None = None
+    """The command that would give evidence where the text was not read."""
     arithmetic: str | None = None
     """What a library does to the floating-point arithmetic of its process."""
     source_proof: str | None = None
@@ -138,7 +135,9 @@ class DeployedVerdict:
         parts: list[str] = []
         if self.proof is not None:
             assumed = self.proof.answer == "proved" and self.proof_assumes is not None
-            parts.append("proved for doubles only" if assumed else self.proof.answer)
+            answer = "proved for doubles only" if assumed else self.proof.answer
+            is_partly_read = self.verdict == "equal" and self.run_only_columns
+            parts.append(f"labels {answer}; {_names(self.run_only_columns)} not read" if is_partly_read else answer)
         if self.execution is not None:
             parts.append(f"{self.execution.different} different of {self.execution.rows} witnesses")
         if self.checked_rows is not None:
@@ -226,6 +225,7 @@ def verdict_form(one: DeployedVerdict, source: str) -> dict[str, Any]:
         ],
         "region": None if one.region is None else region_form(one.region),
         "moved": None if one.moves is None else moves_form(one.moves),
+        "story": None if one.story is None else story_form(one.story),
     }
     optional = {name: getattr(one, name) for name in OPTIONAL}
     return form | {
@@ -239,6 +239,7 @@ OPTIONAL = (
     "proof_assumes",
     "compared",
     "compared_columns",
+    "run_only_columns",
     "other_columns",
     "column_types",
     "feature_columns",
@@ -246,6 +247,7 @@ OPTIONAL = (
     "row_effects",
     "executed",
     "not_executed",
+    "other_command",
     "arithmetic",
     "source_proof",
     "rebuild",
@@ -276,12 +278,6 @@ def value_form(value: Value) -> float | str | bool | None:
     return value
 
 
-def moves_form(moves: RowMoves) -> dict[str, Any]:
-    """Rows that get another class."""
-    listed = [{"approved": a, "deployed": b, "rows": count} for a, b, count in moves.moves]
-    return {"rows": moves.rows, "of": moves.of, "moves": listed}
-
-
 def verdict_lines(one: DeployedVerdict, source: str) -> Iterator[str]:
     """One deployed thing as text."""
     yield f"{printable(one.what)}: {one.verdict} ({one.evidence()})"
@@ -296,10 +292,12 @@ def verdict_lines(one: DeployedVerdict, source: str) -> Iterator[str]:
         yield f"  class {printable(name)} is deployed as {label!r}"
     for change in one.changes:
         yield f"  {printable(change.text())}"
+    yield from () if one.story is None else place_lines(one.story)
     if one.region is not None:
-        yield from region_lines(one.region, "approved", "deployed")
+        yield from region_lines(one.region, "approved", "deployed", one.story)
+    yield from () if one.story is None else query_lines(one.story)
     if one.moves is not None:
-        yield from moves_lines(one.moves)
+        yield from moves_lines(one.moves, " than approved")
     pair = one.consistency
     if pair is not None:
         same = "unchanged" if pair.source == pair.target else "changed"
@@ -314,7 +312,9 @@ def verdict_lines(one: DeployedVerdict, source: str) -> Iterator[str]:
 def _notes(one: DeployedVerdict) -> Iterator[tuple[str, str | None]]:
     """What else a reader should know, each on a line of its own."""
     yield "compared", one.compared or _names(one.compared_columns)
+    yield "compared on the rows that were run, and not read", _names(one.run_only_columns)
     yield "computed by the view and not compared", _names(one.other_columns)
+    yield "to compare the rows it gives instead", one.other_command
     yield "columns", ", ".join(f"{feature} is read from {name}" for feature, name in one.feature_columns.items())
     yield "column types", ", ".join(f"{name} is {kind}" for name, kind in one.column_types.items())
     yield "the proof assumes", one.proof_assumes
@@ -348,8 +348,8 @@ def _drift_lines(drift: Mapping[str, Any] | None) -> Iterator[str]:
         yield f"  drift: {printable(name)}: population stability index {index:.3f}"
 
 
-def region_lines(region: Region, old: str, new: str) -> Iterator[str]:
-    """Where it differs, and a row there."""
+def region_lines(region: Region, old: str, new: str, story: Story | None = None) -> Iterator[str]:
+    """Where it differs, and a row there; the story knows whether a table has that row now."""
     rule = _shorten(region.rule)
     if region.beside is not None:
         what, before, after = region.beside
@@ -358,7 +358,9 @@ def region_lines(region: Region, old: str, new: str) -> Iterator[str]:
         yield f"  differs where {rule}: the label is {region.approved!r} in both, another column differs"
     else:
         yield f"  differs where {rule}: {old} {region.approved!r}, {new} {region.deployed!r}"
-    yield f"  for example {row_text(region)}"
+    now = "" if story is None or story.table is None else f", in {printable(story.table)} now:"
+    key = "" if story is None else "".join(f"{printable(name)} = {value}, " for name, value in story.key.items())
+    yield f"  for example{now} {key}{row_text(region)}"
 
 
 def _shorten(rule: str) -> str:
@@ -382,16 +384,12 @@ def shown_value(value: Value) -> str:
     """A value in a row for people; a text that could be taken for something else is in quotes."""
     if isinstance(value, str):
         return f'"{value}"' if value in ("missing", "True", "False") else value_text(value)
+    if isinstance(value, float):
+        is_short = math.isfinite(value) and value == int(value) and abs(value) < 1e15
+        return "NaN" if math.isnan(value) else f"{value:.0f}" if is_short else repr(value)
     return "missing" if value is None else str(value)
 
 
 CONDITIONS_SHOWN = 6
 WIDE = 8
 """Features of a row that are all shown as text; the JSON has every one."""
-
-
-def moves_lines(moves: RowMoves) -> Iterator[str]:
-    """How many rows of the data, and from which class to which."""
-    yield f"  {moves.rows:,} of {moves.of:,} rows of the data get another class"
-    for a, b, count in moves.moves:
-        yield f"    {count:,} from {a!r} to {b!r}"

@@ -15,8 +15,7 @@ import numpy as np
 
 from gbfl_compile.checking.prove.cells import Atoms, Cells, cells_of, row_in
 from gbfl_compile.checking.prove.findings import Clock, OutOfTime, clock_of
-from gbfl_compile.checking.prove.graph import Graph, add_steps
-from gbfl_compile.checking.prove.solve import Way, atoms_of, failing, holding, solve, way_to
+from gbfl_compile.checking.prove.solve import Graph, Way, add_steps, atoms_of, failing, holding, solve, way_to
 from gbfl_compile.checking.prove.trees import find_difference_within
 from gbfl_compile.checking.reading.from_program import as_reading
 from gbfl_compile.checking.reading.nodes import StepDecision

@@ -64,6 +64,10 @@ def compile_(
         screen.print_json(result.as_json())
         return code
     screen.print_lines(*(f"{target}: {path}" for target, paths in result.files.items() for path in paths))
+    if unnamed := [target for target in names if target.startswith("sql:") and "table" not in options[target]]:
+        name_it = "the table is called data there: --set sql.table=TABLE names yours"
+        if any(options[target].get("form", "select") == "select" for target in unnamed):
+            screen.print_wrapped(f"{', '.join(unnamed)}: {name_it}")
     if result.verdict is None:
         screen.print_lines(f"not checked; to check: {shell_command('gbfl', 'check', str(program), str(out))}")
     else:

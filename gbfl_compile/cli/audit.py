@@ -25,9 +25,13 @@ if TYPE_CHECKING:
     from gbfl_compile.auditing.verdict import AuditReport
 
 
+READ_ENDINGS = (".py", ".c", ".js", ".onnx", ".sql")
+"""Files that need no option to say what they are."""
+
+
 @click.command()
 @click.argument("program", type=FILE)
-@click.argument("deployed", type=FILE, nargs=-1, metavar="")
+@click.argument("deployed", type=FILE, nargs=-1, metavar="[FILES]...")
 @click.option("--file", type=FILE, multiple=True, help="A deployed .py, .c, .js, .onnx or .sql; may be repeated.")
 @click.option("--dialect", help="The database a .sql file is for, if the file does not say.")
 @click.option("--library", type=FILE, help="A deployed .so: run on witnesses in a separate process.")
@@ -124,21 +128,22 @@ def audit(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Check that what is deployed is the approved PROGRAM, and show the evidence.
+    """Check that what is deployed is the approved PROGRAM, and show the evidence. FILES are as --file.
 
     Files and views are read back and proved; libraries and scorers are run on witnesses; a scored table is compared
     row by row. Exit code: 0 as approved, 1 different, 2 bad usage or input, 3 not read, not run or (with --require
-    proved) not proved. The URL may be given in the environment variable GBFL_DATABASE, which keeps its
-    password out of process lists.
+    proved) not proved; docs/auditing.md has the table. The URL may be given in the environment variable GBFL_DATABASE,
+    which keeps its password out of process lists.
 
     Example: gbfl audit model.gbfl.json --file deployed/model.sql --dialect postgres
     """
-    for each in deployed:
+    for each in (each for each in deployed if each.is_dir() or each.suffix not in READ_ENDINGS):
         raise BadInput(f"{each}: say with an option what it is: {_audit_command(program, each)}")
     mapping = column_mapping(columns)
     from gbfl_compile.auditing.audit import audit as run_audit
 
     options["drift"] = options["drift"] or fail_on_drift
+    options["file"] = (*deployed, *options["file"])
     report = run_audit(program, columns=mapping, classes=_class_labels(program, classes), **options)
     code = (
         DIFFERENT
@@ -177,7 +182,7 @@ def _write_evidence(
     from gbfl_compile.auditing.evidence import run_form, write_pack
     from gbfl_compile.databases import without_password
     from gbfl_compile.ir.json import as_program
-    from gbfl_compile.reporting.pack import pack_page
+    from gbfl_compile.reporting.page import pack_page
 
     if options.get("database") is not None:
         options["database"] = without_password(options["database"])

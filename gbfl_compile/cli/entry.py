@@ -84,7 +84,8 @@ def gbfl() -> None:
     Start with: gbfl demo --out demo-out
 
     Most commands take --json (JSON and nothing else), --quiet and --out. Exit codes: 0 done or equal, 1 different,
-    2 bad usage or input, 3 could not run. NO_COLOR=1 switches colours off; without a terminal they are always off.
+    2 bad usage or input, 3 could not run (the table is in docs/auditing.md). NO_COLOR=1 switches colours off; without
+    a terminal they are always off.
     For shell completion: gbfl completion --help.
     """
 

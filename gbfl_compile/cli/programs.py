@@ -147,8 +147,9 @@ def diff(old: Path, new: Path, data: Path | None, budget: float, as_json: bool) 
 
 @click.command()
 @click.argument("program", type=FILE)
+@click.argument("artifacts", metavar="[BUILD]", type=FILE, required=False)
 @click.option("--out", "-o", type=WRITTEN, default=Path("report.html"), show_default=True, help="The HTML file.")
-@click.option("--verdict", type=FILE, help="The file that `gbfl check --json FILE` wrote.")
+@click.option("--verdict", type=FILE, help="Instead of BUILD: the file that `gbfl check --json FILE` wrote.")
 @click.option("--audit", type=FILE, help="The file that `gbfl audit --json --out FILE` wrote.")
 @click.option("--row", type=FILE, help="A table (CSV or Parquet): explain one of its rows.")
 @click.option(
@@ -161,12 +162,14 @@ def diff(old: Path, new: Path, data: Path | None, budget: float, as_json: bool) 
 @as_json
 @quiet_option
 def report(program: Path, out: Path, as_json: bool, **sections: Any) -> int:
-    """Write a report on a program: verdict, rules, features, reasons, figures, and what is not known.
+    """Write a report on a program: what it decides, how well, for whom, its rules, and what is proved.
+
+    The artifacts in BUILD, a folder that `gbfl compile` wrote, are checked for it.
 
     It is one file that needs no network, readable on a phone, on paper and with a screen reader. In a browser it
     answers back: change a value or a rule and see what the program says. The examples become part of the page.
 
-    Example: gbfl report loans.gbfl.json --verdict check.json -o report.html
+    Example: gbfl report loans.gbfl.json build -o report.html
     """
     from gbfl_compile.cli import screen
     from gbfl_compile.ir.json import digest, load

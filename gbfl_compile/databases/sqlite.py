@@ -34,7 +34,7 @@ from gbfl_compile.databases.catalog import (
     literal,
     view_name,
 )
-from gbfl_compile.errors import CannotRun
+from gbfl_compile.errors import BadInput, CannotRun
 
 if TYPE_CHECKING:
     from gbfl_compile.ir.batch import Matrix
@@ -104,10 +104,14 @@ def over(connection: sqlite3.Connection, temporary: bool = True) -> Database:
 
 
 def stored_view(database: Database, view: str) -> StoredView | None:
-    """The view's CREATE VIEW statement."""
+    """The view's CREATE VIEW statement. A temporary table or view of its name is refused: who reads which differs."""
     tables = "(SELECT * FROM sqlite_temp_master UNION ALL SELECT * FROM sqlite_master)"
-    rows = database.fetch(f"SELECT sql FROM {tables} WHERE type = 'view' AND name = {view_name(view)}")  # noqa: S608
-    return StoredView(str(rows[0][0])) if rows and rows[0][0] else None
+    rows = database.fetch(
+        f"SELECT sql, type FROM {tables} WHERE type IN ('view', 'table') AND lower(name) = lower({view_name(view)})"  # noqa: S608
+    )
+    if len(rows) > 1:
+        raise BadInput(f"{database.version} has {len(rows)} tables or views {view!r}, one of them temporary: drop that")
+    return StoredView(str(rows[0][0])) if rows and rows[0][1] == "view" else None
 
 
 def is_view(database: Database, table: TableName) -> bool:

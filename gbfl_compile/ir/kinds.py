@@ -199,7 +199,7 @@ def moment(kind: Literal["date", "timestamp"], value: float) -> datetime.date:
 
 
 def as_interval(atom: Atom) -> Interval:
-    """The atom where only intervals are supported; `require_numbers` refuses other programs by name before that."""
+    """The atom where only intervals are supported."""
     if isinstance(atom, OneOf):
         raise BadInput(f"feature {atom.feature} is a category, and only numbers are supported here")
     return atom
@@ -208,13 +208,6 @@ def as_interval(atom: Atom) -> Interval:
 def intervals_in(clause: Clause) -> tuple[Interval, ...]:
     """The atoms of a clause where only intervals are supported."""
     return tuple(map(as_interval, clause.atoms))
-
-
-def require_numbers(program: Program, what: str) -> None:
-    """Refuse a program with words or dates, by name, where only numbers are supported."""
-    for feature, kind in enumerate(program.kinds):
-        if kind != "number":
-            raise BadInput(f"{what}: {program.features[feature]!r} is a {kind}, and only numbers are supported here")
 
 
 @dataclass(frozen=True, slots=True)

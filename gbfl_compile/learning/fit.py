@@ -18,7 +18,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.nodes import Clause, Program
 from gbfl_compile.learning.black_box.ask import Ints, Matrix
-from gbfl_compile.learning.clauses.grid import grid_of
+from gbfl_compile.learning.clauses import grid_of
 from gbfl_compile.learning.clauses.mine import MODES, MinedClauses, Mode, mine, single_bounds
 from gbfl_compile.learning.consistency import consistency
 from gbfl_compile.learning.explain.explanations import Domain, Explanations, concatenate, some_rows

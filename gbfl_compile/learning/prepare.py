@@ -97,8 +97,7 @@ def recipe_of(model: Any) -> Recipe:
 METHODS = ("greedy", "nearest", "macem", "spheres")
 """The explanation methods by name; `explainer=` takes one, or several joined by "+"."""
 USUAL_METHODS = "greedy+nearest"
-ON_WORDS = ("greedy", "nearest", "spheres")
-"""Those that also explain tables with words, dates or missing values."""
+"""The default of `explainer=`."""
 
 
 def methods_of(explainer: Any) -> tuple[str, ...]:

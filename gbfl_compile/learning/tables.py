@@ -20,7 +20,7 @@ from gbfl_compile.ir.kinds import Columns, EncodedTable
 from gbfl_compile.learning.black_box.ask import Matrix, OriginalTable, as_black_box
 from gbfl_compile.learning.explain.explanations import table_domain
 from gbfl_compile.tables.kinds import KINDS, encode_rows, encode_table
-from gbfl_compile.tables.palettes import as_pandas, palettes_of
+from gbfl_compile.tables.values import as_pandas, palettes_of
 
 BLOCK_ROWS = 8192
 """Rows prepared at a time: one column per word makes wide rows."""

@@ -49,9 +49,9 @@ class Choice:
 
 def used_columns(
     x: Matrix, facts: Sequence[ColumnFacts], choice: Choice, of: int, where: str
-) -> tuple[list[int], tuple[str, ...]]:
-    """The places of the columns to learn from, and a note about each of the others: keys, and those that are empty."""
-    kept, notes = [], []
+) -> tuple[list[int], tuple[str, ...], tuple[str, ...]]:
+    """The places of the columns to learn from, a note about each of the others, and which of those are keys."""
+    kept, notes, keys = [], [], []
     for place, fact in enumerate(facts):
         many = len(fact.texts) > MOST_TEXTS
         if many and choice.is_asked_for(fact.name):
@@ -61,6 +61,7 @@ def used_columns(
         elif fact.missing == len(x):
             notes.append(f"column {fact.name!r} holds nothing and is left out")
         elif fact.kind == "category" and len(fact.texts) == len(x) - fact.missing >= MANY_ROWS:
+            keys += [] if fact.missing else [fact.name]
             notes.append(
                 f"column {fact.name!r} has another text in every row: it is a key and left out; "
                 f"--kind {shlex.quote(fact.name)}=category takes it"
@@ -71,13 +72,14 @@ def used_columns(
                 "out; put one text in place of all that are rare to learn from it"
             )
         elif fact.kind == "number" and is_number_key(x[:, place], of):
+            keys.append(fact.name)
             notes.append(
                 f"column {fact.name!r} has another number in every row: it is a key and left out; "
                 f"--kind {shlex.quote(fact.name)}=number takes it"
             )
         else:
             kept.append(place)
-    return kept, tuple(notes)
+    return kept, tuple(notes), tuple(keys)
 
 
 def is_number_key(values: Matrix, of: int) -> bool:

@@ -61,6 +61,7 @@ from gbfl_compile.learning.prepare import (
 from gbfl_compile.lowering import lower
 from gbfl_compile.mining.checkpoint import checkpoint_folder, default_checkpoint
 from gbfl_compile.mining.choice import Choice, Missing
+from gbfl_compile.mining.groups import compare_groups
 from gbfl_compile.mining.memory import bytes_of, jobs_within
 from gbfl_compile.mining.summary import MiningResult, distributions
 from gbfl_compile.mining.table import Sample, read_sample
@@ -376,6 +377,7 @@ def _measure(
         "explainer": options.explainer,
         "rows": {"training": len(split.x), "test": len(split.x_test)},
         "path": model.path_.to_dict("records"),
+        "groups": compare_groups(program, split.x_test, split.y_test, book),
         **distributions(program, split.x, split.y, split.y_test, book),
     }
     program = replace(program, metadata={**program.metadata, "mining": mining})

@@ -30,10 +30,9 @@ from gbfl_compile.tables.kinds import (
     ColumnFacts,
     columns_of,
     encode_table,
-    is_mark,
     marks_of,
+    missing_values,
 )
-from gbfl_compile.tables.palettes import as_pandas, palettes_of
 from gbfl_compile.tables.read import (
     MOST_NAMED,
     file_ending,
@@ -42,6 +41,7 @@ from gbfl_compile.tables.read import (
     refuse_nameless,
     some_names,
 )
+from gbfl_compile.tables.values import as_pandas, palettes_of
 
 TEST_SHARE = 0.25
 FEWEST_ROWS = 40
@@ -63,6 +63,8 @@ class Rows:
     """Notes about columns that are no features."""
     without_class: int = 0
     """Rows that were skipped because nobody knows their class."""
+    keys: tuple[str, ...] = ()
+    """Columns that number or name the rows, and are no features."""
 
     @property
     def is_plain(self) -> bool:
@@ -95,7 +97,7 @@ class Sample:
     columns: Columns | None = None
     """What the codes in the rows mean; None where all features are numbers and none is missing."""
     palettes: tuple[Any, ...] = ()
-    """Of each column, the typed values its model was trained on; see `tables.palettes`."""
+    """Of each column, the typed values its model was trained on; see `tables.values.Palette`."""
 
 
 def read_sample(
@@ -137,6 +139,8 @@ def read_sample(
         "left_out": left_out,
         "used": used,
     }
+    if rows.keys:
+        facts["keys"] = list(rows.keys)
     split = split_of(rows, seed, name)
     if rows.is_plain:
         return Sample(name, rows.features, split, facts, tuple(notes))
@@ -213,8 +217,9 @@ def rows_of(table: Any, choice: Choice, where: str, *, places: Places | None = N
     of = len(table) if of is None else of
     places = np.arange(len(table)) if places is None else places
     marks = marks_of(choice.na)
-    labelled = _has_class(table[choice.target], choice, where, places)
+    labelled = ~missing_values(table[choice.target], marks)
     if not labelled.all():
+        _refuse_without_class(labelled, choice, where, places)
         table, places = table[labelled], places[labelled]
     try:
         x, _, facts = encode_table(table, features, where, kinds=choice.kinds, marks=marks, places=places, limit=False)
@@ -225,7 +230,7 @@ def rows_of(table: Any, choice: Choice, where: str, *, places: Places | None = N
     if not labelled.all():
         y = _as_whole_numbers(y)
     _refuse_infinite(x, features, where, places)
-    kept, unused = used_columns(x, facts, choice, of, where)
+    kept, unused, keys = used_columns(x, facts, choice, of, where)
     if not kept:
         raise BadInput(f"{where}: no column is left to learn from: {'; '.join(unused)}")
     x, facts = x[:, kept], tuple(facts[place] for place in kept)
@@ -241,20 +246,17 @@ def rows_of(table: Any, choice: Choice, where: str, *, places: Places | None = N
     whole = ~missing.any(axis=1) if choice.missing == "drop" else np.ones(len(x), dtype=bool)
     without_class = int((~labelled).sum())
     left_out = int((~whole).sum()) + without_class
-    return _sort_rows(Rows(features, x[whole], y[whole], left_out, facts, unused, without_class))
+    return _sort_rows(Rows(features, x[whole], y[whole], left_out, facts, unused, without_class, keys))
 
 
-def _has_class(column: Any, choice: Choice, where: str, places: Places) -> NDArray[np.bool_]:
-    """Which rows have a class. The others teach nothing; where every value must be there, they are refused."""
-    marks = marks_of(choice.na)
-    means_missing = [isinstance(value, str) and is_mark(value, marks) for value in column.tolist()]
-    missing: NDArray[np.bool_] = np.asarray(column.isna(), dtype=bool) | np.array(means_missing, dtype=bool)
-    if missing.any() and (choice.missing == "refuse" or missing.all()):
+def _refuse_without_class(labelled: NDArray[np.bool_], choice: Choice, where: str, places: Places) -> None:
+    """Rows without a class teach nothing; where every value must be there, they are refused."""
+    if choice.missing == "refuse" or not labelled.any():
+        count = f"{int((~labelled).sum())} of {len(labelled)} rows"
         raise BadInput(
-            f"{where}: the target {choice.target!r} is missing in {int(missing.sum())} of {len(missing)} rows, the "
-            f"first is row {places[missing.argmax()] + 1}: remove such rows, or write a class there"
+            f"{where}: the target {choice.target!r} is missing in {count}, the first is row "
+            f"{places[labelled.argmin()] + 1}: remove such rows, or write a class there"
         )
-    return ~missing
 
 
 def _as_whole_numbers(y: NDArray[Any]) -> NDArray[Any]:

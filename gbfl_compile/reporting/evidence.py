@@ -171,7 +171,9 @@ def target_lines(verdict: Mapping[str, Any], digest: str) -> tuple[TargetLine, .
 def banner(lines: tuple[TargetLine, ...] | None) -> Banner:
     """One sentence about all targets; the weakest status colours it."""
     if lines is None:
-        how = "No verdict was given. gbfl check PROGRAM BUILD --json check.json writes one; pass it with --verdict."
+        how = (
+            "No compiled artifacts were given: gbfl report PROGRAM BUILD checks those in BUILD and shows what is known."
+        )
         return Banner("not run", "Not checked", how)
     if not lines:
         return Banner(

@@ -13,6 +13,7 @@ from gbfl_compile.reporting.text import class_names, count, distinct, one_line, 
 
 RULES_SHOWN = 3
 FAILED_SHOWN = 5
+GROUPS_SHOWN = 5
 MOST_CLASSES = 8
 """A confusion matrix of more classes is not shown: nobody reads it at a glance."""
 
@@ -29,6 +30,32 @@ class Overview:
     """One row per true class, one column per answer."""
     rules: tuple[tuple[str, str], ...]
     """A rule in words, and what it does."""
+    groups: Groups | None = None
+    """Who is treated differently, where it was measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One group of held-out rows beside all others."""
+
+    name: str
+    rows: str
+    answered: str
+    """What share of the group gets which answer, and of all others."""
+    true: str
+    """Of what share the answer is true, in the group and among all others."""
+    wrong: str
+    """What share of the answers is wrong, in the group and among all others."""
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """The groups that differ most, and how many were compared."""
+
+    rows: int
+    compared: int
+    shown: tuple[Group, ...]
 
 
 def overview(program: Program) -> Overview:
@@ -42,7 +69,49 @@ def overview(program: Program) -> Overview:
             rules = _leaves(program, tree, names, classes)
         case Scorecard() as card:
             rules = _clauses(program, card, names, classes)
-    return Overview(_decides(program, names, classes), tuple(_figures(known)), classes, confusion, tuple(rules))
+    groups = _groups(_at(program.metadata, "mining", "groups"), classes)
+    return Overview(_decides(program, names, classes), tuple(_figures(known)), classes, confusion, tuple(rules), groups)
+
+
+def _either(names: Sequence[str]) -> str:
+    """`no or yes`; `a, b or c`."""
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def _groups(form: Any, classes: Sequence[str]) -> Groups | None:
+    """The groups with the largest differences, one per feature; None where the metadata has none that can be read."""
+    try:
+        shown: dict[str, Group] = {}
+        for each in form["groups"]:
+            if len(shown) < GROUPS_SHOWN and each["feature"] not in shown:
+                shown[each["feature"]] = _group(each, classes)
+        return Groups(int(form["rows"]), int(form["compared"]), tuple(shown.values()))
+    except (TypeError, KeyError, ValueError, IndexError, ZeroDivisionError, OverflowError, AttributeError):
+        return None
+
+
+def _group(form: Mapping[str, Any], classes: Sequence[str]) -> Group:
+    answers, errors = form["answers"], form["errors"]
+    label = classes[int(form["class"])]
+    own, others = (int(total) for total in answers["of"])
+    low, high = (100 * float(end) for end in answers["gap"])
+    sure = f"{low:+.0f} to {high:+.0f} points" if max(low, -high) > 0 else "could be chance"
+    through = "" if form["tested"] is True else "no rule tests this feature; the difference comes through others"
+    return Group(
+        one_line(form["group"], 80),
+        f"{own:,}",
+        f"{_share(answers['counts'][0], own)} {label}; others {_share(answers['counts'][1], others)} ({sure})",
+        f"{_share(form['true'][0], own)} {label}; others {_share(form['true'][1], others)}",
+        f"{_share(errors['counts'][0], own)}; others {_share(errors['counts'][1], others)}"
+        + ("" if max(float(errors["gap"][0]), -float(errors["gap"][1])) > 0 else " (could be chance)"),
+        through,
+    )
+
+
+def _share(count_in: Any, total: int) -> str:
+    if not 0 <= int(count_in) <= total:
+        raise ValueError
+    return f"{100 * int(count_in) / total:.0f}\N{NO-BREAK SPACE}%"
 
 
 def _decides(program: Program, names: tuple[str, ...], classes: Sequence[str]) -> str:
@@ -50,7 +119,7 @@ def _decides(program: Program, names: tuple[str, ...], classes: Sequence[str]) -
     what = f"{one_line(target, 60)}: " if isinstance(target, str) else ""
     used = sorted({atom.feature for clause in program.clauses for atom in clause.atoms})
     listed = ", ".join(names[feature] for feature in used[:6]) + (" and others" if len(used) > 6 else "")
-    answers = ", ".join(classes[:6]) + (" and others" if len(classes) > 6 else "")
+    answers = ", ".join(classes[:6]) + " and others" if len(classes) > 6 else _either(classes)
     source = f" It looks at {count(len(used), 'feature')}: {listed}." if used else " It looks at nothing."
     return f"Decides {what}{answers}.{source}"
 

@@ -1,13 +1,14 @@
 """The whole report: every section from the program and the inputs given with it, then one template, all text escaped.
 
-The same input gives the same bytes: nothing here looks at a clock, a path or the machine.
+The same input gives the same bytes: nothing here looks at a clock, a path or the machine. The page of an evidence pack
+says who audited what and when, which evidence there is, and what was not looked at.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -21,7 +22,7 @@ from gbfl_compile.files.atomic import read_whole, write_whole
 from gbfl_compile.ir.json import as_program, digest, metadata_digest
 from gbfl_compile.ir.kinds import Value
 from gbfl_compile.ir.nodes import Program, Tree, is_rule_list
-from gbfl_compile.ir.text import probability_lines
+from gbfl_compile.ir.text import probability_lines, readable
 from gbfl_compile.learning.consistency import Triplets, triplets_for
 from gbfl_compile.reporting.audit import Audit
 from gbfl_compile.reporting.audit import audit as audit_section
@@ -86,7 +87,7 @@ def render_page(program: Program, inputs: ReportInputs | None = None) -> str:
     audited = audit_section(inputs.audit, source)
     points, note = points_of(inputs.row, inputs.triplets, inputs.row_number)
     script = panel(program, _examples(inputs)) if inputs.interactive else Panel()
-    text: str = _template().render(
+    text: str = _template("page.html.jinja").render(
         panel=script,
         title=_title(program),
         generator=GENERATOR,
@@ -95,6 +96,7 @@ def render_page(program: Program, inputs: ReportInputs | None = None) -> str:
         digest=source,
         metadata_digest=metadata_digest(program),
         banner=_banner(lines, audited),
+        checked=lines is not None or audited is not None,
         lines=lines,
         audit=audited,
         rules=rules(program),
@@ -120,6 +122,7 @@ def report(
     program: Program | File,
     out: File,
     *,
+    artifacts: File | None = None,
     verdict: Form | None = None,
     audit: Form | None = None,
     row: Any = None,
@@ -131,6 +134,7 @@ def report(
 ) -> int:
     """Write the report on a program to `out`; its size in bytes.
 
+    artifacts: a folder of artifacts that are checked for the report; or give their verdict.
     verdict, audit: what `check` and `audit` returned, or a file of their JSON.
     row, row_number: a row to explain, or a table and which of its rows; without one, which of the triplets.
     sizes: an emitted C file to build and measure, or the measurements.
@@ -138,6 +142,12 @@ def report(
     static: leave the page's script out.
     """
     source = as_program(program)
+    if artifacts is not None:
+        if verdict is not None:
+            raise BadInput("give artifacts, which are checked, or the verdict on them, not both")
+        from gbfl_compile.checking.check import check
+
+        verdict = check(source, artifacts)
     inputs = ReportInputs(
         verdict=_form(verdict),
         audit=_form(audit),
@@ -260,7 +270,7 @@ def _origin(program: Program) -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 @cache
-def _template() -> Any:
+def _template(name: str) -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -272,4 +282,51 @@ def _template() -> Any:
         keep_trailing_newline=True,
         newline_sequence="\n",
     )
-    return environment.get_template("page.html.jinja")
+    return environment.get_template(name)
+
+
+def pack_page(program: Program, audit: Mapping[str, Any], run: Mapping[str, Any]) -> str:
+    """One HTML document without scripts, from the JSON forms of an audit and of its run."""
+    section = audit_section(audit, str(audit["source"]))
+    text: str = _template("pack.html.jinja").render(
+        audit=section,
+        facts=list(_pack_facts(audit, run)),
+        options=[(one_line(name, 60), one_line(value, 300)) for name, value in run["options"].items()],
+        versions=[(one_line(name, 60), one_line(value, 120)) for name, value in run["packages"].items()],
+        left_out=list(_left_out(audit)),
+        rules=readable(program),
+        generator=run["generator"],
+    )
+    return text
+
+
+def _pack_facts(audit: Mapping[str, Any], run: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "audited by", one_line(run["auditor"], 120)
+    yield "when", one_line(run["time"], 40)
+    yield "verdict", one_line(audit["verdict"], 40)
+    yield "approved program", one_line(audit["source"], 80)
+    yield "with", f"{one_line(run['generator'], 60)}, Python {run['python']}, {one_line(run['system'], 120)}"
+    for engine in run["engines"]:
+        yield "engine", one_line(engine, 120)
+
+
+def _left_out(audit: Mapping[str, Any]) -> Iterator[str]:
+    """What the verdict does not rest on, in words; each line names the deployed item."""
+    for each in audit["audited"]:
+        what = one_line(each["what"], 120)
+        if each["proof"] == "not run":
+            yield f"{what}: was not proved; the verdict rests on the rows that were compared."
+        if each["execution"] == "not run" and each["kind"] not in ("scored table", "callable"):
+            yield f"{what}: was not run on witnesses{_because(each.get('not_executed'))}."
+        if each.get("proof_assumes"):
+            yield f"{what}: the proof assumes that {one_line(each['proof_assumes'], 300)}."
+        if each.get("other_columns"):
+            yield f"{what}: these columns were not compared: {one_line(', '.join(each['other_columns']), 300)}."
+        if each["consistency"] == "not run":
+            yield f"{what}: local consistency was not compared (no triplets were given)."
+        if each["moved"] is None and each["rows"] == "not run":
+            yield f"{what}: no table of real rows was counted (no --data was given)."
+
+
+def _because(reason: Any) -> str:
+    return f" ({one_line(reason, 300)})" if reason else ""

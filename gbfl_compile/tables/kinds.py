@@ -97,6 +97,15 @@ def is_mark(text: str, marks: Collection[str]) -> bool:
     return not text.strip() or text in marks or text.strip() in marks
 
 
+def missing_values(column: Any, marks: Collection[str]) -> NDArray[np.bool_]:
+    """Which values of a column are missing, or texts that mean so."""
+    means_missing = np.array(
+        [isinstance(value, str) and is_mark(value, marks) for value in column.tolist()], dtype=bool
+    )
+    missing: NDArray[np.bool_] = np.asarray(column.isna(), dtype=bool) | means_missing
+    return missing
+
+
 def encode_table(
     table: Any,
     features: Sequence[str],

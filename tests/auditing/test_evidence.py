@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from gbfl_compile.auditing.evidence import verify_pack
+from gbfl_compile.auditing.evidence import fingerprint_of, verify_pack
 from gbfl_compile.backends import emit
 from gbfl_compile.cli import main
 from gbfl_compile.ir.json import digest, load, save
@@ -138,3 +138,11 @@ def test_a_different_deployment_has_its_pack_too(tmp_path):
     state = verify_pack(tmp_path / "pack")
     assert (state.problem, state.verdict) == (None, "different")
     assert not (tmp_path / "pack" / "certificates").exists()
+
+
+def test_every_one_of_several_c_files_is_held_against_the_fingerprint():
+    files = {"model.c": b"int a;", "part.c": b"int b;"}
+    assert fingerprint_of({"model.c": b"int a;"}) == hashlib.sha256(b"int a;").hexdigest()
+    for name in files:
+        assert fingerprint_of({**files, name: b"int c;"}) != fingerprint_of(files)
+    assert fingerprint_of({"model.c": b"int b;", "part.c": b"int a;"}) != fingerprint_of(files)

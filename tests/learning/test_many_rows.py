@@ -9,8 +9,8 @@ from gbfl_compile.ir.batch import clause_column, evaluate_many
 from gbfl_compile.ir.nodes import Leaf, Program
 from gbfl_compile.learning import fit as recipe
 from gbfl_compile.learning.black_box.ask import as_black_box
+from gbfl_compile.learning.clauses import grid_of
 from gbfl_compile.learning.clauses import mine as clauses
-from gbfl_compile.learning.clauses.grid import grid_of
 from gbfl_compile.learning.clauses.mine import mine
 from gbfl_compile.learning.explain.explanations import domain_of
 from gbfl_compile.learning.explain.greedy import explain_greedily

@@ -5,9 +5,7 @@ import datetime as dt
 import pytest
 from hypothesis import given, settings
 
-from gbfl_compile import report
 from gbfl_compile.cli import main
-from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.json import save
 from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard, leaf, split
 from gbfl_compile.reporting.behaviour import behaviour
@@ -84,8 +82,3 @@ def test_the_command_explains_a_row_of_a_file(tmp_path):
     assert main([*command, "--quiet"]) == 0
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "One year" in page
-
-
-def test_triplets_of_words_are_refused_by_name(tmp_path):
-    with pytest.raises(BadInput, match="a report with triplets: 'contract' is a category"):
-        report(TREE, tmp_path / "r.html", triplets=tmp_path / "none.npz")

@@ -6,6 +6,7 @@ against the target as it is, and be seen to succeed against the weakened one: a 
 
 import itertools
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -173,6 +174,11 @@ def rendered_twice(monkeypatch):
 
     for module in ("python", "c", "sql", "js"):
         monkeypatch.setattr(f"gbfl_compile.backends.{module}.render", render)
+
+
+def cleaned_only(program):
+    """Variables as the features are called, whether or not two are called alike."""
+    return {number: re.sub("[^A-Za-z0-9]+", "_", name) for number, name in enumerate(program.features)}
 
 
 def all_of(*weak):

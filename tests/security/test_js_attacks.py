@@ -18,6 +18,7 @@ from tests.security.attacks import (
     all_of,
     anything_goes,
     armed,
+    cleaned_only,
     code_ran,
     every_kind,
     labels_of,
@@ -66,11 +67,6 @@ def nothing_escaped(monkeypatch):
     """Names in the comments are printed as they are."""
     monkeypatch.setattr("gbfl_compile.ir.text.printable", as_it_is)
     COMMENTS(monkeypatch)
-
-
-def cleaned_only(program):
-    """Parameters as the features are called, whether or not two are called alike."""
-    return {number: re.sub("[^A-Za-z0-9]+", "_", name) for number, name in enumerate(program.features)}
 
 
 NAIVE = literals(lambda text: f'"{text}"')

@@ -17,6 +17,7 @@ from tests.security.attacks import (
     all_of,
     anything_goes,
     armed,
+    cleaned_only,
     code_ran,
     every_kind,
     labels_of,
@@ -46,13 +47,6 @@ def literals(written):
     return put(
         "gbfl_compile.backends.python.literal", lambda value: written(value) if isinstance(value, str) else repr(value)
     )
-
-
-def cleaned_only(program):
-    """Variables as the features are called, whether or not two are called alike."""
-    import re
-
-    return {number: re.sub("[^A-Za-z0-9]+", "_", name) for number, name in enumerate(program.features)}
 
 
 NAIVE = literals(lambda text: f"'{text}'")

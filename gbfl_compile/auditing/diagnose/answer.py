@@ -105,7 +105,7 @@ def _other_order(case: Case, tree: Tree) -> Iterator[Slip]:
         changed = replace(case.program, decision=Tree(nodes))
         if explains(case, changed):
             a, b = first.clause, second.clause
-            change = Change(f"clauses {a} and {b}", f"clause {a} comes before clause {b}", "the other order")
+            change = Change(f"clauses {a} and {b}", f"clause {a} before clause {b}", f"clause {b} before clause {a}")
             yield Slip(ORDER, int(case.differs.sum()), (change,), changed)
 
 

@@ -43,7 +43,8 @@ from gbfl_compile.auditing.scored.source import (
     source_name,
 )
 from gbfl_compile.auditing.scored.values import row_encoder
-from gbfl_compile.auditing.verdict import Change, DeployedVerdict, Region, RowMoves, value_form
+from gbfl_compile.auditing.story import RowMoves
+from gbfl_compile.auditing.verdict import Change, DeployedVerdict, Region, value_form
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.nodes import Label, Program

@@ -30,7 +30,8 @@ from gbfl_compile.auditing.answers import (
 )
 from gbfl_compile.auditing.compare import moves_between
 from gbfl_compile.auditing.diagnose import explain
-from gbfl_compile.auditing.verdict import Change, Region, RowMoves
+from gbfl_compile.auditing.story import RowMoves
+from gbfl_compile.auditing.verdict import Change, Region
 from gbfl_compile.checking.run import Execution, named_values
 from gbfl_compile.checking.witnesses import rows_to_run
 from gbfl_compile.ir.batch import Matrix, label_array

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
 from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict
 from gbfl_compile.auditing.view.domains import holds_kind, prove_on_columns
-from gbfl_compile.auditing.view.layered import audit_layers, run_unread, with_first_difference
+from gbfl_compile.auditing.view.layered import audit_layers, run_unread, without_nan_decimals
 from gbfl_compile.auditing.view.run import (
     OtherRowCount,
     Outputs,
@@ -21,6 +21,7 @@ from gbfl_compile.auditing.view.run import (
     outputs_of,
     run_view,
 )
+from gbfl_compile.auditing.view.story import with_first_difference, with_mended_view, with_run
 from gbfl_compile.auditing.view.table_copy import is_refused
 from gbfl_compile.auditing.view.view import (
     MissingFeature,
@@ -81,22 +82,23 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
     material = {"definition.sql": definition}
     verdict = DeployedVerdict(what, "view", "not run", None, None, fingerprint, database.version, material=material)
     if view.materialized:
-        reason = (
-            f"it is a materialized view and answers from stored rows: compare those with --scored {printable(name)}"
-        )
+        reason = f"it is a materialized view and answers from stored rows: compare them with --scored {printable(name)}"
         return replace(verdict, verdict="unread", reason=reason)
     if view.query is not None and (view.views_below or view.table is None or not inputs.holds_nan):
         return _through_layers(inputs, view, label, verdict)
     audit, first = _run_first(inputs, view, label), verdict
     for step in STEPS:
         verdict = step(audit, verdict)
+    verdict = with_mended_view(inputs, view, label, verdict, lambda v: view_readings(replace(audit, view=v))[0])
     was_read = verdict.proof is not None and verdict.proof.answer != "unread"
-    if verdict.verdict in ("unread", "not run") and view.query is not None and not was_read:
+    if verdict.verdict != "equal" and view.query is not None and not was_read:
         layered = _through_layers(inputs, view, label, first, isinstance(audit.not_run, MissingFeature))
-        if layered.verdict != "unread" or layered.execution:
+        is_open = verdict.verdict != "different"
+        if layered.verdict == "different" or (is_open and (layered.verdict != "unread" or layered.execution)):
             return layered
-        ran = (verdict.execution, verdict.executed, verdict.not_executed)
-        return replace(layered, execution=ran[0], executed=ran[1], not_executed=ran[2])
+        if is_open:
+            ran = {each: getattr(verdict, each) for each in ("execution", "executed", "not_executed")}
+            return replace(layered, **ran)
     return verdict
 
 
@@ -112,8 +114,6 @@ def _through_layers(
     except CannotRun as error:
         return replace(verdict, reason=str(error))
     verdict = layered.verdict
-    if verdict.execution and verdict.execution.different:
-        verdict = with_first_difference(inputs, verdict)
     audit = ViewAudit(inputs, view, label, None, None)
     columns = [column for column in layered.columns if column is not None]
     verdict = _with_types(audit, verdict, columns, layered.uncast())
@@ -289,8 +289,7 @@ def _use_run(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
             word: AuditVerdict = "different" if verdict.verdict == "equal" else verdict.verdict
             return replace(verdict, verdict=word, reason=verdict.reason or str(audit.not_run))
     assert audit.run is not None  # noqa: S101 - it was run, or there is a reason
-    others = tuple(dict.fromkeys((*verdict.other_columns, *audit.run.own_columns)))
-    verdict = replace(verdict, execution=audit.run.execution, executed=audit.run.words, other_columns=others)
+    verdict = with_run(verdict, audit.run)
     return with_first_difference(audit.inputs, verdict) if audit.run.execution.different else verdict
 
 
@@ -345,6 +344,7 @@ def _with_types(
     }
     verdict = replace(verdict, column_types=other)
     is_strict = verdict.proof is not None and verdict.proof.answer == "proved"
+    verdict = verdict if is_strict else without_nan_decimals(verdict, audit.view, columns)
     open_ones = [] if is_strict else [name for name in other if name in uncast]
     if verdict.verdict != "equal" or not open_ones:
         return verdict

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from gbfl_compile.auditing.compare import AuditInput, compare_readings
-from gbfl_compile.auditing.verdict import DeployedVerdict, Region
+from gbfl_compile.auditing.compare import AuditInput, Prover, compare_readings
+from gbfl_compile.auditing.mend import feature_columns, keeps_rows, with_mend
+from gbfl_compile.auditing.verdict import DeployedVerdict
 from gbfl_compile.auditing.view.computed import ComputedFeature, FillIn, computed_feature, fill_in
 from gbfl_compile.auditing.view.domains import prove_on_columns
 from gbfl_compile.auditing.view.layers import (
@@ -27,14 +27,14 @@ from gbfl_compile.auditing.view.layers import (
     values_in_filters,
 )
 from gbfl_compile.auditing.view.run import OtherRowCount, Outputs, ViewRun, outputs_of, run_copies
+from gbfl_compile.auditing.view.story import with_first_difference, with_view_story
 from gbfl_compile.auditing.view.table_copy import COPY, STAGED, TableCopy
-from gbfl_compile.auditing.view.view import MissingFeature, View, without_exact_casts
+from gbfl_compile.auditing.view.view import MissingFeature, View, parse_query, without_exact_casts
 from gbfl_compile.checking.general.sql import DeployedText, TextLayout, read_deployed
 from gbfl_compile.checking.readers import ReadArtifact
-from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.databases.catalog import Column
 from gbfl_compile.errors import BadInput, CannotRun
-from gbfl_compile.ir.kinds import Value
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.ir.text import printable
 
@@ -116,11 +116,53 @@ def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVe
         other_columns=text.others,
         feature_columns=renamed,
     )
-    verdict = _with_run(inputs, view, outputs, places, text, verdict)
+    unread = [
+        each
+        for each in outputs_of(inputs, view, label)
+        if each[0] in ("probabilities", "score") and each not in outputs
+    ]
+    verdict = _with_run(inputs, view, [*outputs, *unread], places, text, verdict)
+    only_run = tuple(name for _, name in unread if verdict.execution is not None)
+    others = tuple(name for name in verdict.other_columns if name not in only_run)
+    verdict = replace(verdict, run_only_columns=only_run, other_columns=others)
     if places.computed and verdict.verdict == "equal":
         words = ", ".join(f"{inputs.program.features[each.feature]} is {each.text}" for each in places.computed)
         verdict = replace(verdict, proof_assumes=f"that {words}, and that this compares as a double does")
+    if verdict.execution and verdict.execution.different:
+        verdict = with_first_difference(inputs, verdict)
+    verdict = _with_mend(inputs, view, label, places, domain, text, verdict)
+    if not places.computed:
+        own = [None if place is None else (place.base.name, place.column) for place in places.columns]
+        verdict = with_view_story(inputs, view, label, verdict, own)
     return LayeredAudit(verdict, text, columns)
+
+
+def _with_mend(
+    inputs: AuditInput,
+    view: View,
+    label: str,
+    places: Places,
+    domain: Sequence[Column | None],
+    original: DeployedText,
+    verdict: DeployedVerdict,
+) -> DeployedVerdict:
+    """The verdict with the edit of the view, or of a view below it, that would mend it."""
+    layers, query = view.layers, view.require_query()
+    assert layers is not None  # noqa: S101 - the caller has looked
+    below = {name.name: (name, each) for name, each in layers.views.items()}
+    known = {place.column.name: feature for feature, place in enumerate(places.columns) if place is not None}
+
+    def read(name: str, text: str) -> tuple[Prover, tuple[Reading, ...]]:
+        edited = parse_query(view.database, text)
+        changed = replace(view, definition=text, query=edited) if not name else view
+        lower = layers if not name else replace(layers, views={**layers.views, below[name][0]: edited})
+        found, _ = _read(inputs, changed, label, _with_readable_casts(changed, lower), places)
+        if not keeps_rows(original, found):
+            raise Unread("other rows come out")
+        return prove_on_columns(list(domain), found.readings), found.readings
+
+    texts = {"": query.definition} | {name: each.definition for name, (_, each) in below.items()}
+    return with_mend(verdict, inputs, texts, feature_columns(inputs) | known, read)
 
 
 def run_unread(inputs: AuditInput, view: View, label: str, verdict: DeployedVerdict) -> DeployedVerdict:
@@ -340,25 +382,10 @@ def _copies(
     return copies
 
 
-def with_first_difference(inputs: AuditInput, verdict: DeployedVerdict) -> DeployedVerdict:
-    """Where the text was proved, or not read, the first differing answer is what the report shows."""
-    first = None if verdict.execution is None else verdict.execution.first
-    if first is None or verdict.region is not None:
-        return replace(verdict, verdict="different")
-    approved, deployed = first["source"], first["target"]
-    label = next(iter(approved))
-    column = next((name for name in approved if approved[name] != deployed[name]), label)
-    reason = f"run on a witness, it answers {column} {deployed[column]!r} where {approved[column]!r} was approved"
-    row = {name: _value(inputs, name, value) for name, value in first["row"].items()}
-    beside = None if column == label else (column, approved[column], deployed[column])
-    region = Region("the row is this witness", row, approved[label], deployed[label], beside)
-    reason = "; ".join(filter(None, (verdict.reason, reason)))
-    return replace(verdict, verdict="different", reason=reason, region=region)
-
-
-def _value(inputs: AuditInput, name: str, value: Any) -> Value:
-    """A value of the row that was run."""
-    program = inputs.program
-    is_number = program.kind(program.features.index(name)) == "number"
-    native: Value = float(value) if is_number and value is not None else value
-    return native
+def without_nan_decimals(verdict: DeployedVerdict, view: View, columns: Sequence[Column]) -> DeployedVerdict:
+    """PostgreSQL's NUMERIC can hold NaN, which no reading looks at: that it does not is then an assumption."""
+    numerics = [column.name for column in columns if column.type.kind == "decimal"]
+    if view.database.dialect != "postgres" or not numerics or verdict.verdict != "equal":
+        return verdict
+    words = f"that {', '.join(map(printable, numerics))} holds no NaN"
+    return replace(verdict, proof_assumes="; ".join(filter(None, (verdict.proof_assumes, words))))

@@ -31,10 +31,10 @@ from gbfl_compile.backends.onnx.graph import (
     Lowering,
     inputs_of,
 )
+from gbfl_compile.backends.onnx.logic import as_numbers, word_atoms
 from gbfl_compile.backends.onnx.outputs import FinishedGraph, build_graph
 from gbfl_compile.backends.onnx.run import available, open_model
 from gbfl_compile.backends.onnx.tree import NoTree, tree_nodes
-from gbfl_compile.backends.onnx.words import as_numbers, word_atoms
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.json import digest
 from gbfl_compile.ir.nodes import Program, Scorecard

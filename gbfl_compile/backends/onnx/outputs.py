@@ -24,9 +24,12 @@ from gbfl_compile.backends.onnx.graph import (
     tensor_type,
 )
 from gbfl_compile.backends.onnx.logic import (
+    Codes,
     Sources,
+    as_numbers,
     clause_bits,
     column_shape,
+    encode,
     everywhere,
     flat_columns,
     leaf_column,
@@ -34,9 +37,10 @@ from gbfl_compile.backends.onnx.logic import (
     score_lines,
     split_columns,
     used_features,
+    word_atoms,
+    word_matrix,
 )
 from gbfl_compile.backends.onnx.tree import ensemble, score_nodes, tree_nodes, unasked_points
-from gbfl_compile.backends.onnx.words import Codes, as_numbers, encode, word_atoms, word_matrix
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Program, Scorecard, Tree
 

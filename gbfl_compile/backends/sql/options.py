@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, cast, get_args
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from gbfl_compile.backends.base import Options
 from gbfl_compile.backends.sql.conditions import refuse_kinds
@@ -74,8 +74,10 @@ def layout(dialect: Dialect, program: Program, name: str, options: Options, reas
             raise BadInput(f"{where}: column.{feature}: the program has no such feature")
     refuse_kinds(dialect, program)
     form = cast(Form, options.get("form", "select"))
-    keys = tuple(key.strip() for key in options.get("key", "").split(",") if key.strip())
     view = options.get("view", name)
+    keys = tuple(key.strip() for key in options.get("key", "").split(",") if key.strip())
+    if "key" not in options and form in ("view", "table", "dbt"):
+        keys = _known_key(dialect, program, options, mapped)
     tables = (("table", options.get("table", "data")), ("schema", options.get("schema", "")))
     created = "" if form in ("select", "expression") else view
     for option, text in (*tables, ("view", created), *(("key", key) for key in keys)):
@@ -96,9 +98,33 @@ def layout(dialect: Dialect, program: Program, name: str, options: Options, reas
         columns=columns,
         names=inner_names(dialect, columns, (*keys, *(output.name for output in outputs))),
         typed=options.get("types") == "double",
-        replace=options.get("replace") == "yes",
+        replace=options.get("replace", "yes" if dialect.replaces_views else "no") == "yes",
         outputs=outputs,
     )
+
+
+def _known_key(dialect: Dialect, program: Program, options: Options, mapped: Mapping[str, str]) -> tuple[str, ...]:
+    """The key of the table that the program was mined from, if it is known and can be a column beside the answers.
+
+    The metadata may come from anyone: the key is a column's name, quoted like any other, and is asked for only where
+    nothing else in the query has a name like it.
+    """
+    place: Any = program.metadata.get("mining")
+    for name in ("data", "keys"):
+        place = place.get(name) if isinstance(place, dict) else None
+    if not isinstance(place, list) or not place or not isinstance(place[0], str) or "," in place[0]:
+        return ()
+    key = place[0]
+    others = {
+        *program.features,
+        *mapped.values(),
+        *(output.name for output in _outputs(dialect, program, options, "view", ())),
+    }
+    folded = {unicodedata.normalize("NFKC", other).casefold() for other in others}
+    is_odd = re.fullmatch(r"(?!gbfl_)[A-Za-z][A-Za-z0-9_ ]{0,39}", key, re.IGNORECASE) is None
+    if is_odd or key.casefold() in folded or key.lower() in dialect.unusable_aliases:
+        return ()
+    return (key,)
 
 
 def _valid_name(dialect: Dialect, name: str) -> str:

@@ -31,7 +31,6 @@ from gbfl_compile.checking.prove.findings import (
     clock_of,
     differs,
 )
-from gbfl_compile.checking.prove.graph import Graph, Key, add_decision
 from gbfl_compile.checking.prove.labels import Adder, Side, Walker, adder_of, find_other_label, walk_to_other_label
 from gbfl_compile.checking.prove.points import (
     Sum,
@@ -44,6 +43,7 @@ from gbfl_compile.checking.prove.points import (
     unequal_leads,
     won_by,
 )
+from gbfl_compile.checking.prove.solve import Graph, Key, add_decision
 from gbfl_compile.checking.prove.trees import find_difference
 from gbfl_compile.checking.reading.conditions import same_parts
 from gbfl_compile.checking.reading.evaluate import run_reading

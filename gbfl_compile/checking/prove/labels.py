@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from gbfl_compile.checking.prove.cells import Atoms, Cells, possible_winners
 from gbfl_compile.checking.prove.findings import Budget
-from gbfl_compile.checking.prove.graph import Graph, Step
 from gbfl_compile.checking.prove.points import Points, Sum
+from gbfl_compile.checking.prove.solve import Graph, Step
 
 
 @dataclass(frozen=True, slots=True)

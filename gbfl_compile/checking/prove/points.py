@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from gbfl_compile.checking.prove.cells import Atoms, Cells, join
 from gbfl_compile.checking.prove.findings import Budget
-from gbfl_compile.checking.prove.graph import is_or, take_apart
+from gbfl_compile.checking.prove.solve import is_or, take_apart
 from gbfl_compile.checking.reading.nodes import Condition, PointDecision
 from gbfl_compile.ir.nodes import Band
 

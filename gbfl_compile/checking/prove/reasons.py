@@ -13,7 +13,7 @@ from typing import TypeAlias
 from gbfl_compile.checking.prove import BUDGET_SECONDS, prove
 from gbfl_compile.checking.prove.cells import cells_of, row_in
 from gbfl_compile.checking.prove.findings import Counterexample, Finding, NoDecision, OutOfTime, ProvedEqual, clock_of
-from gbfl_compile.checking.prove.graph import Graph, add_decision, take_apart
+from gbfl_compile.checking.prove.solve import Graph, add_decision, take_apart
 from gbfl_compile.checking.prove.trees import find_difference
 from gbfl_compile.checking.reading.conditions import same_parts
 from gbfl_compile.checking.reading.from_program import as_reading, condition_of, in_book

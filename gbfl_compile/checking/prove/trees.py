@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gbfl_compile.checking.prove.cells import Atoms
-from gbfl_compile.checking.prove.graph import Graph, Step, end_node
-from gbfl_compile.checking.prove.solve import solve
+from gbfl_compile.checking.prove.solve import Graph, Step, end_node, solve
 
 MOST_FAILED_SCANNED = 64
 """With more failed conjunctions than this, only an equal one is looked for: the rest is left to `solve`."""

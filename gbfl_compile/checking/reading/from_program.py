@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -32,7 +32,12 @@ def as_reading(program: Program, book: Codebook | None = None) -> Reading:
     conditions = [And(tuple(Test(feature, values) for feature, values in clause)) for clause in asked_values]
     match program.decision:
         case Tree():
-            decision: StepDecision | PointDecision = StepDecision(tuple(_steps(program.decision, conditions)))
+            outcomes = {
+                index: Outcome(node.winner, node.probabilities, number)
+                for index, number in leaf_numbers(program.decision).items()
+                if isinstance(node := program.decision.nodes[index], Leaf)
+            }
+            decision: StepDecision | PointDecision = StepDecision(_steps(program.decision, conditions, outcomes))
         case Scorecard(bias, points, scale, bands):
             terms = tuple(zip(conditions, points, strict=True))
             decision = PointDecision(bias, terms, None if bands else scale, bands=bands)
@@ -50,18 +55,11 @@ def as_reading(program: Program, book: Codebook | None = None) -> Reading:
     )
 
 
-def _steps(tree: Tree, conditions: Sequence[And]) -> list[Ask | Outcome]:
-    numbers = leaf_numbers(tree)
-    steps: list[Ask | Outcome] = []
-    for index, node in enumerate(tree.nodes):
-        match node:
-            case Split(clause, then, otherwise):
-                steps.append(Ask(conditions[clause], then, otherwise))
-            case Leaf(probabilities):
-                steps.append(Outcome(node.winner, probabilities, numbers[index]))
-            case _:
-                assert_never(node)
-    return steps
+def _steps(tree: Tree, conditions: Sequence[And], outcomes: Mapping[int, Outcome]) -> tuple[Ask | Outcome, ...]:
+    return tuple(
+        Ask(conditions[node.clause], node.then, node.otherwise) if isinstance(node, Split) else outcomes[index]
+        for index, node in enumerate(tree.nodes)
+    )
 
 
 def condition_of(program: Program, clause: Clause, book: Codebook) -> And:

@@ -16,8 +16,18 @@ from typing import assert_never
 
 from gbfl_compile.checking.prove.cells import Atoms, Cells, Dtype, after, before, cell_at, ends_of, value_in
 from gbfl_compile.checking.prove.findings import OutOfTime, Steps
-from gbfl_compile.checking.prove.graph import Graph, add_steps, end_node
-from gbfl_compile.checking.prove.solve import Way, atoms_of, failing, holding, narrow_box, solve, way_to
+from gbfl_compile.checking.prove.solve import (
+    Graph,
+    Way,
+    add_steps,
+    atoms_of,
+    end_node,
+    failing,
+    holding,
+    narrow_box,
+    solve,
+    way_to,
+)
 from gbfl_compile.checking.prove.trees import find_difference_within
 from gbfl_compile.checking.reading.from_program import as_reading
 from gbfl_compile.checking.reading.nodes import StepDecision

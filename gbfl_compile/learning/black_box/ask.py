@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
 from gbfl_compile.ir.kinds import Columns
-from gbfl_compile.tables.palettes import Palette, as_table, other_forms
+from gbfl_compile.tables.values import Palette, as_table, other_forms
 
 Matrix: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]

@@ -26,7 +26,7 @@ from gbfl_compile.version import install_command
 if TYPE_CHECKING:
     from gbfl_compile.ir.batch import Matrix
     from gbfl_compile.ir.kinds import Columns
-    from gbfl_compile.tables.palettes import Palette
+    from gbfl_compile.tables.values import Palette
 
 Kind = Literal["mlp", "gbm", "forest"]
 KINDS: tuple[Kind, ...] = ("mlp", "gbm", "forest")
@@ -85,7 +85,7 @@ def obtain_black_box(
         name = os.fspath(source)
         sample: Any = x
         if columns is not None:
-            from gbfl_compile.tables.palettes import as_table
+            from gbfl_compile.tables.values import as_table
 
             sample = as_table(columns, palettes, x)
         return load_black_box(name, features, sample, trust_pickle=trust_pickle, trusted_types=trusted_types)

@@ -16,7 +16,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.kinds import intervals_in
 from gbfl_compile.ir.nodes import Clause, Interval
 from gbfl_compile.learning.black_box.ask import Bools, Ints, Matrix
-from gbfl_compile.learning.clauses.grid import Grid
+from gbfl_compile.learning.clauses import Grid
 from gbfl_compile.learning.explain.explanations import Domain, Explanations, some_rows
 
 Mode: TypeAlias = Literal["faithful", "literal"]

@@ -72,6 +72,23 @@ DIFFERENT = {
 }
 """Spellings of the rules with a slip in them."""
 
+PLACES = {"tree": ((0,), (1,), (0, 1), (0,)), "card": ((2, "start"),), "one": ((0,),)}
+"""What the slip in each of these changed: numbers of clauses, or `start` for what the points must reach."""
+
+OWN_PLACES = {
+    "rule relies on its filter": (1,),
+    "params as a CTE": (0,),
+    "params as a table": (1,),
+    "scalar subquery of a key and value table": (0,),
+    "scorecard as bin tables": (1, "start"),
+    "scorecard in steps": (1,),
+    "alias of the same list": (2,),
+    "decimal points": ("start",),
+    "union of rules": (0,),
+    "feature computed in place": (0,),
+}
+"""The same where a structure has a slip of its own."""
+
 
 ENGINES = {"s": "sqlite", "d": "duckdb", "p": "postgres", "m": "mariadb", "c": "clickhouse"}
 
@@ -86,6 +103,8 @@ class Form:
     statements: tuple[str, ...]
     columns: tuple[tuple[str, str], ...]
     view: str
+    places: frozenset = frozenset()
+    """What the slip in it changed."""
 
 
 def forms():
@@ -116,4 +135,6 @@ def _forms():
                 slip = slips[(number // 2 + place) % len(slips)]
                 wrong = _filled((text.replace("{R}", slip) for text in each.statements), each.wrong_values)
                 wrong = (*wrong[:-1], each.slip) if each.slip else wrong
-                yield Form(f"{each.name}, with a slip", engine, each.program, wrong, each.columns, "")
+                places = OWN_PLACES[each.name] if each.slip else PLACES[each.program][slips.index(slip)]
+                places = frozenset((each.clause,) if each.wrong_values else places)
+                yield Form(f"{each.name}, with a slip", engine, each.program, wrong, each.columns, "", places)

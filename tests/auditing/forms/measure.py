@@ -15,6 +15,7 @@ from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import GbflError
 from gbfl_compile.ir.evaluate import evaluate
 from tests.auditing.forms.corpus import PROGRAMS, forms
+from tests.auditing.forms.edits import is_named_right
 
 NAN = float("nan")
 GRID = tuple(
@@ -152,7 +153,13 @@ def main(engines):
         table[right, word] += 1
         times.append(seconds)
         if right == "different" and word == "different":
-            named["with" if found.changes else "without"] += 1
+            is_right = is_named_right(form.places, found.changes)
+            named["right" if is_right else "wrong"] += 1
+            story = found.story
+            named["mended"] += story is not None and story.mend is not None
+            named["shown"] += story is not None and story.query is not None
+            if not is_right:
+                say(f"{form.engine} {form.name}: {set(form.places)} changed, named {[c.text() for c in found.changes]}")
         if word != right:
             say(
                 f"{form.engine} {form.name}: {right}, called {word}: {getattr(found, 'reason', found)} | {getattr(found, 'not_executed', '')}"
@@ -161,7 +168,11 @@ def main(engines):
     for right in ("equal", "different"):
         counts = [table[right, word] for word in ("equal", "different", "unread", "not run", "error")]
         say(f"{right:<12}{counts[0]:>8}{counts[1]:>12}{counts[2]:>8}{counts[3]:>9}{counts[4]:>7}")
-    say(f"differences with a clause named: {named['with']}, without: {named['without']}")
+    of = named["right"] + named["wrong"]
+    say(
+        f"the changed clause is named right in {named['right']} of {of} differences ({named['right'] / max(of, 1):.0%})"
+    )
+    say(f"an edit that mends it is given in {named['mended']}, a SELECT that shows it in {named['shown']} of {of}")
     say(f"median {sorted(times)[len(times) // 2]:.2f} s over {len(times)} forms")
 
 

@@ -31,6 +31,25 @@ def test_the_clause_named_is_the_one_that_was_edited(tmp_path):
     assert len(wrong) <= (1 - NAMED_RIGHT) * len(reports), wrong
 
 
+def test_an_edit_that_mends_it_is_given_for_most_and_the_edited_text_is_equal(tmp_path):
+    mended, count = 0, 0
+    for seed, edited, found in different_reports(tmp_path, shorten(40), first=1000):
+        count += 1
+        mend = found.story.mend
+        if mend is None:
+            continue
+        mended += 1
+        places = [at for at in range(len(edited.sql)) if edited.sql.startswith(mend.old, at)]
+        line = [at for at in places if edited.sql.count("\n", 0, at) + 1 == mend.line.number]
+        verdicts = set()
+        for at in line:
+            path = tmp_path / "mended.sql"
+            path.write_text(f"{edited.sql[:at]}{mend.new}{edited.sql[at + len(mend.old) :]}")
+            verdicts.add(audit(edited.approved, file=path, dialect="sqlite").verdict)
+        assert "equal" in verdicts, (seed, edited.edit, mend)
+    assert mended >= 0.8 * count
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_text_without_an_edit_is_not_called_different(tmp_path, seed):
     approved = edited_program(seed).approved

@@ -241,12 +241,12 @@ def test_a_dialect_that_was_never_run_says_so(dialect, tmp_path):
 def test_the_command_line_compiles_and_checks_a_view(tmp_path, capsys):
     save(TREE, tmp_path / "program.json")
     out = tmp_path / "build"
-    settings_ = ["sql.form=view", "sql:duckdb.table=people", "sql.column.age=years", "sql.key=id"]
+    settings_ = ["sql.form=view", "sql.table=everyone", "sql:duckdb.table=people", "sql.column.age=years", "sql.key=id"]
     flags = [word for setting in settings_ for word in ("--set", setting)]
     targets = "sql:duckdb,sql:sqlite"
     assert main(["compile", str(tmp_path / "program.json"), "--to", targets, "-o", str(out), *flags]) == 0
     assert 'FROM "people"' in (out / "sql-duckdb" / "model.sql").read_text()
-    assert "FROM `data`" in (out / "sql-sqlite" / "model.sql").read_text()
+    assert "FROM `everyone`" in (out / "sql-sqlite" / "model.sql").read_text()
     capsys.readouterr()
     command = ["check", str(tmp_path / "program.json"), str(out), "--json", str(tmp_path / "v.json")]
     assert main(command) == 3  # that `years` holds the feature `age` has to be stated

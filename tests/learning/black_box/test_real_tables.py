@@ -18,7 +18,7 @@ from gbfl_compile.learning.black_box.ask import OriginalTable, as_black_box, pro
 from gbfl_compile.learning.prepare import shared_classes
 from gbfl_compile.mining.pipeline import mine
 from gbfl_compile.tables.kinds import encode_table
-from gbfl_compile.tables.palettes import palettes_of
+from gbfl_compile.tables.values import palettes_of
 
 WORDS = ["job", "house"]
 NUMBERS = ["income", "late"]

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import clause_holds
 from gbfl_compile.ir.nodes import Clause, Interval
-from gbfl_compile.learning.clauses import bits
-from gbfl_compile.learning.clauses.bits import Bits, clause_bits, count, counts, pack, unpack
+from gbfl_compile.learning.clauses import Bits, clause_bits, count, counts, pack, unpack
 
 FEW = st.sampled_from([-1.0, -0.0, 0.0, 1.0, 5e-324, np.inf, -np.inf])
 BOUND = st.none() | st.sampled_from([-1.0, 0.0, 1.0])
@@ -36,7 +35,7 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
     x = np.random.default_rng(0).normal(size=(500, 2))
     some = [Clause((Interval(0, -0.5, 0.5), Interval(1, None, 0.2))), Clause((Interval(1, 0.0),))]
     whole = clause_bits(some, x)
-    monkeypatch.setattr(bits, "BLOCK_ROWS", 64)
+    monkeypatch.setattr("gbfl_compile.learning.clauses.BLOCK_ROWS", 64)
     assert np.array_equal(clause_bits(some, x).words, whole.words)
 
 

@@ -8,7 +8,7 @@ from scipy.special import ndtr
 from scipy.stats import gaussian_kde
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.learning.clauses.grid import grid_of, kde_quantiles, scott_bandwidth
+from gbfl_compile.learning.clauses import grid_of, kde_quantiles, scott_bandwidth
 
 RNG = np.random.default_rng(0)
 COLUMNS = {

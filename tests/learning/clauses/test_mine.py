@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import clause_holds
 from gbfl_compile.ir.nodes import Clause, Interval
-from gbfl_compile.learning.clauses.grid import grid_of
+from gbfl_compile.learning.clauses import grid_of
 from gbfl_compile.learning.clauses.mine import mine, single_bounds
 from gbfl_compile.learning.explain.explanations import Domain, Explanations
 

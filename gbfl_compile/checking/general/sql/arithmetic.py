@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import math
 from decimal import Decimal
+from fractions import Fraction
 
 from gbfl_compile.checking.general.sql.engines import Engine, as_double
 from gbfl_compile.checking.general.sql.logic import FALSE, TRUE, Formula, Points, Truth, both, opposite
 from gbfl_compile.checking.general.sql.values import (
+    UNIT,
     Constant,
+    Fractions,
     Pick,
     Total,
     Value,
     describe,
+    ends,
+    kinds_of,
     map_ends,
     number_of_truth,
     picks,
@@ -44,12 +49,62 @@ def total_of(engine: Engine, value: Value) -> Total:
 
 
 def _pick(condition: Formula, then: Total, otherwise: Total) -> Total:
-    wide = then.wide or otherwise.wide
-    if not otherwise.points.terms:
-        more = _restrict(_add(then.points, otherwise.points, -1), condition)
-        return Total(_add(otherwise.points, more, 1), wide)
-    more = _restrict(_add(otherwise.points, then.points, -1), opposite(condition))
-    return Total(_add(then.points, more, 1), wide)
+    return Total(_pick_points(condition, then.points, otherwise.points), then.wide or otherwise.wide)
+
+
+def _pick_points(condition: Formula, then: Points, otherwise: Points) -> Points:
+    if not otherwise.terms:
+        return _add(otherwise, _restrict(_add(then, otherwise, -1), condition), 1)
+    return _add(then, _restrict(_add(otherwise, then, -1), opposite(condition)), 1)
+
+
+def fractions_of(value: Value) -> Points:
+    """A value as a sum of points in parts of UNIT; refused where it has more digits than are certain to be exact."""
+    made: dict[int, Points] = {}
+
+    def of(end: Value) -> Points:
+        match end:
+            case Pick():
+                return made[id(end)]
+            case Total(points):
+                return _collect(points.bias * UNIT, {formula: worth * UNIT for formula, worth in points.terms})
+            case Fractions(points):
+                return points
+            case Constant(int() | float() | Decimal() as number) if not isinstance(number, bool):
+                parts = Fraction(number) * UNIT
+                if parts.denominator != 1 or abs(parts) >= MOST_EXACT * UNIT:
+                    raise Unread(f"{describe(end)} in a sum of points: it has too many digits")
+                return Points(int(parts))
+            case _:
+                raise Unread(f"{describe(end)} in a sum of points")
+
+    for node in picks(value):
+        made[id(node)] = _pick_points(node.condition, of(node.then), of(node.otherwise))
+    return of(value)
+
+
+MOST_EXACT = 2**30
+BITS = UNIT // 2**20
+
+
+def add_fractions(left: Value, right: Value, times: int) -> Fractions:
+    """A sum with digits after the point. Decimals are added exactly; doubles where each has at most twenty bits."""
+    sides = fractions_of(left), fractions_of(right)
+    points, is_double = _add(*sides, times), "double" in kinds_of(left) | kinds_of(right)
+    numbers = [number for side in sides for number in (side.bias, *(worth for _, worth in side.terms))]
+    if points.largest >= MOST_EXACT * UNIT or (is_double and any(number % BITS for number in numbers)):
+        raise Unread("points with digits after the point that doubles do not hold exactly: write them as whole numbers")
+    return Fractions(points, "double" if is_double else "decimal")
+
+
+def is_fractional(value: Value) -> bool:
+    """Whether a value is a choice or sum of numbers, some with digits after the point."""
+    kinds = kinds_of(value)
+    return kinds <= {"whole", "decimal", "double"} and bool(kinds & {"decimal", "double"}) and not _has_column(value)
+
+
+def _has_column(value: Value) -> bool:
+    return any(not isinstance(end, Constant | Fractions | Total) for end in ends(value))
 
 
 def _restrict(points: Points, condition: Formula) -> Points:
@@ -148,6 +203,8 @@ def add(engine: Engine, left: Value, right: Value) -> Value:
     a, b = _whole(left), _whole(right)
     if a is not None and b is not None:
         return _constant(engine, a + b, left, right)
+    if is_fractional(left) or is_fractional(right):
+        return add_fractions(left, right, 1)
     return _sum(engine, left, right, 1)
 
 
@@ -157,8 +214,10 @@ def _constant(engine: Engine, number: int, left: Value, right: Value) -> Value:
     return Constant(number, wide)
 
 
-def subtract(engine: Engine, left: Value, right: Value) -> Total:
+def subtract(engine: Engine, left: Value, right: Value) -> Total | Fractions:
     """`left - right`."""
+    if is_fractional(left) or is_fractional(right):
+        return add_fractions(left, right, -1)
     return _sum(engine, left, right, -1)
 
 

@@ -40,6 +40,7 @@ from gbfl_compile.checking.general.sql.types import as_together, kinds_together
 from gbfl_compile.checking.general.sql.values import (
     Column,
     Constant,
+    Fractions,
     Pick,
     Total,
     Value,
@@ -88,7 +89,7 @@ def null_test(engine: Engine, value: Value) -> Truth:
                 return constant(content is None)
             case Truth():
                 return is_known(unknown(end))
-            case Total():
+            case Total() | Fractions():
                 return constant(False)
             case _:
                 raise Unread(f"{describe(end)} IS NULL")
@@ -119,7 +120,7 @@ def comparison_of(engine: Engine, left: Value, comparison: Comparison, right: Va
             return compared_with_itself(engine.nan, feature, comparison)
         case Constant(), Constant():
             return constant(_constants_compared(engine, left, comparison, right))
-        case (Total() | Constant(), Total() | Constant()):
+        case (Total() | Fractions() | Constant(), Total() | Fractions() | Constant()):
             return _sign(subtract(engine, left, right).points, comparison)
         case _:
             raise Unread(f"{describe(left)} compared with {describe(right)}")
@@ -128,6 +129,8 @@ def comparison_of(engine: Engine, left: Value, comparison: Comparison, right: Va
 def _sign(points: Points, comparison: Comparison) -> Truth:
     if not points.terms:
         return constant(ON_NUMBERS[comparison](points.bias, 0))
+    divisor = math.gcd(points.bias, *(worth for _, worth in points.terms))
+    points = Points(points.bias // divisor, tuple((formula, worth // divisor) for formula, worth in points.terms))
     return is_known(sign(points, comparison))
 
 

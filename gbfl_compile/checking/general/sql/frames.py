@@ -172,12 +172,12 @@ def structure(node: Any, identity: Callable[[Any], str]) -> str:
     return repr(root.this)
 
 
-def canonical(node: Any, engine: Engine) -> str:
-    """An expression without what says nothing: brackets around names, tables before columns, case of plain names."""
+def canonical(node: Any, engine: Engine, with_tables: bool) -> str:
+    """An expression without what says nothing: brackets, case of plain names and, of one table, that before columns."""
     copy = node.copy()
     for part in list(copy.walk()):
         if kind(part) == "Column":
-            for extra in ("table", "db", "catalog"):
+            for extra in ("db", "catalog") if with_tables else ("table", "db", "catalog"):
                 part.set(extra, None)
         if kind(part) == "Identifier":
             part.set("this", folded_name(engine, str(part.this), bool(part.args.get("quoted"))))
@@ -187,7 +187,7 @@ def canonical(node: Any, engine: Engine) -> str:
     for part in list(copy.walk()):
         if kind(part) == "Paren" and kind(part.this) in ("Column", "Literal", "Anonymous", "Coalesce", "Cast"):
             part.replace(part.this)
-    return str(copy.sql(dialect=engine.parsed_as)).lower()
+    return str(copy.sql(dialect=engine.parsed_as))
 
 
 def _scalar(node: Any, reader: Reader, known: Stages, frame: Frame) -> Value:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
-from gbfl_compile.checking.general.sql.arithmetic import total_of
+from gbfl_compile.checking.general.sql.arithmetic import add_fractions, is_fractional, total_of
 from gbfl_compile.checking.general.sql.bodies import Assign, Body, Choice, Return, Statement
 from gbfl_compile.checking.general.sql.comparisons import condition, null_test
 from gbfl_compile.checking.general.sql.engines import Engine
@@ -44,6 +44,7 @@ from gbfl_compile.checking.general.sql.values import (
     USES,
     Column,
     Constant,
+    Fractions,
     Pick,
     Total,
     Value,
@@ -182,6 +183,8 @@ def _kept_as(scope: Scope, value: Value, declared: str) -> Value:
             if not is_exact and plain != own:
                 raise Unread(f"a column of the type {own or 'unknown'} kept as {declared}")
             return end
+        if isinstance(end, Fractions) and (plain, end.kind) in (("numeric", "decimal"), ("double precision", "double")):
+            return end
         if isinstance(end, Total) and plain in ("double", "double precision", "numeric"):
             if end.points.largest >= 2**53:
                 raise Unread(f"a sum of points kept as {declared}")
@@ -273,4 +276,8 @@ def _either_way(engine: Engine, test: Formula, holds: _State, fails: _State) -> 
 def _pick_points(engine: Engine, test: Formula, then: Value, otherwise: Value) -> Value:
     """A choice; of whole numbers, as the sum of points that it is."""
     value = pick(test, then, otherwise)
-    return total_of(engine, value) if isinstance(value, Pick) and kinds_of(value) == {"whole"} else value
+    if not isinstance(value, Pick):
+        return value
+    if is_fractional(value):
+        return add_fractions(value, Constant(0), 1)
+    return total_of(engine, value) if kinds_of(value) == {"whole"} else value

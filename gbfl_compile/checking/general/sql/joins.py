@@ -64,14 +64,15 @@ def frames_of(node: Any, reader: Reader, known: Stages, outer: Frame | None) -> 
 def _places(first: Any, node: Any) -> Iterator[tuple[Any, list[Any]]]:
     """What a FROM names, with joins in brackets taken out of them: (a JOIN b ON …)."""
     joins = list(node.args.get("joins") or []) if kind(node) == "Select" else []
+    if kind(first) in ("Subquery", "Paren"):
+        joins = [*(first.args.get("joins") or []), *joins]
     while (
         kind(first) in ("Subquery", "Paren")
         and kind(first.this) in ("Table", "Subquery")
         and not first.args.get("alias")
     ):
-        inner = first.this
-        joins = [*(inner.args.get("joins") or []), *(first.args.get("joins") or []), *joins]
-        first = inner
+        first = first.this
+        joins = [*(first.args.get("joins") or []), *joins]
     yield first, joins
 
 

@@ -195,6 +195,7 @@ def _group_check(node: Any, reader: Reader) -> Callable[[Any], Unread | None]:
     """Why an item of a SELECT that merges rows is no value of one row; None where it is."""
     group = node.args.get("group")
     keys: set[str] = set()
+    several = bool(node.args.get("joins"))
     has_aggregate = any(_aggregates(item) for item in node.expressions)
     if reader.tables is None or (group is None and not has_aggregate):
         return lambda inner: None
@@ -203,14 +204,15 @@ def _group_check(node: Any, reader: Reader) -> Callable[[Any], Unread | None]:
         for each in group.expressions:
             if kind(each) == "Literal" and str(each.this).isdigit() and int(each.this) <= len(node.expressions):
                 each = node.expressions[int(each.this) - 1].unalias()
-            keys.add(canonical(each, reader.engine))
+            keys.add(canonical(each, reader.engine, several))
 
     def why_merged(inner: Any) -> Unread | None:
         if _aggregates(inner):
             return Unread(f"it is computed from several rows: {snippet(inner)}")
-        if canonical(inner, reader.engine) in keys:
+        if canonical(inner, reader.engine, several) in keys:
             return None
-        loose = [part for part in inner.walk() if kind(part) == "Column" and canonical(part, reader.engine) not in keys]
+        columns = [part for part in inner.walk() if kind(part) == "Column"]
+        loose = [part for part in columns if canonical(part, reader.engine, several) not in keys]
         return Unread(f"it is one of several rows' values: {snippet(inner)}") if loose else None
 
     return why_merged

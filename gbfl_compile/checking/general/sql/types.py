@@ -14,6 +14,7 @@ from gbfl_compile.checking.general.sql.logic import Truth
 from gbfl_compile.checking.general.sql.values import (
     Column,
     Constant,
+    Fractions,
     Other,
     Pick,
     Total,
@@ -186,7 +187,7 @@ def _as_double(engine: Engine, end: Value, strict: bool) -> Value:
             return Constant(text_as_double(engine, text))
         case Constant(int() | float() | Decimal() as found) if not isinstance(found, bool):
             return Constant(as_double(engine, found))
-        case Total() | Other() | Constant() | Truth() | Pick():
+        case Total() | Fractions() | Other() | Constant() | Truth() | Pick():
             raise Unread(f"{describe(end)} cast to a double")
 
 

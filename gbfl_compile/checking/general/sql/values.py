@@ -74,6 +74,19 @@ class Total:
 
 
 @dataclass(frozen=True, slots=True)
+class Fractions:
+    """A sum of points with digits after the point, that the engine adds up exactly: so many parts of UNIT."""
+
+    points: Points
+    kind: str
+    """What the engine adds: decimal or double."""
+
+
+UNIT = 10**10 * 2**10
+"""Parts of one: ten digits after the point, or twenty bits."""
+
+
+@dataclass(frozen=True, slots=True)
 class Other:
     """A column that is none of the features: it may be handed on, and nothing else."""
 
@@ -91,7 +104,7 @@ class Pick:
     """The kinds of all it can come to."""
 
 
-Value: TypeAlias = Column | Constant | Total | Other | Truth | Pick
+Value: TypeAlias = Column | Constant | Total | Fractions | Other | Truth | Pick
 
 
 def pick(condition: Formula, then: Value, otherwise: Value) -> Value:
@@ -116,6 +129,8 @@ def kinds_of(value: Value) -> frozenset[str]:
             return _KIND_OF[float]
         case Total():
             return _KIND_OF[int]
+        case Fractions():
+            return frozenset([value.kind])
         case Truth():
             return _KIND_OF[bool]
         case Other():
@@ -212,6 +227,5 @@ def describe(value: Value) -> str:
         case Other(name):
             return f"the column {name!r}, which is no feature,"
         case _:
-            return {"Total": "a sum of points", "Truth": "a condition", "Pick": "a choice"}.get(
-                type(value).__name__, "an expression"
-            )
+            words = {"Truth": "a condition", "Pick": "a choice", "Total": "a sum of points"}
+            return {**words, "Fractions": "a sum of points"}.get(type(value).__name__, "an expression")

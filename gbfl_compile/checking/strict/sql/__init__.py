@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.checking.reading.tables import one_file
-from gbfl_compile.checking.strict.sql.catalogs import catalog_of, clickhouse
+from gbfl_compile.checking.strict.sql.catalogs import catalog_of, refuse_declared_conversions
 from gbfl_compile.checking.strict.sql.cursor import Cursor
 from gbfl_compile.checking.strict.sql.cursor import ExpectedText as ExpectedText
 from gbfl_compile.checking.strict.sql.cursor import expected_from as expected_from
@@ -69,7 +69,7 @@ def read_strict_files(
 def refuse_conversions(definition: str, dialect: str, expected: ExpectedText) -> None:
     """Refuse a view that declares other types than its query gives: ClickHouse converts what comes out."""
     if dialect == "clickhouse":
-        clickhouse.refuse_conversions(definition, expected)
+        refuse_declared_conversions(definition, expected)
 
 
 def read_strict_view(definition: str, dialect: str, expected: ExpectedText) -> tuple[Reading, ...]:

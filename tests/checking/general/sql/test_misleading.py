@@ -184,7 +184,7 @@ def test_a_mariadb_table_keeps_its_rows():
 
 @pytest.mark.parametrize("form", ["view", "table"])
 def test_what_is_made_only_where_nothing_was_is_refused(form):
-    text = text_of(asking(), "duckdb", form=form)
+    text = text_of(asking(), "duckdb", form=form, replace="no")
     assert_refused(asking(), "duckdb", changed(text, f"CREATE {form.upper()}", f"CREATE {form.upper()} IF NOT EXISTS"))
 
 

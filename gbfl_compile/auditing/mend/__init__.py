@@ -1,0 +1,187 @@
+"""The one edit of a deployed text that would make it the approved program, found by trying and proved each time.
+
+The edit is made to the text as it is. An edited text is read again, and told only if what was read is proved equal to
+the program.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TypeAlias
+
+from gbfl_compile.auditing.compare import AuditInput, Prover
+from gbfl_compile.auditing.diagnose.clause import atom_text
+from gbfl_compile.auditing.mend.edits import Edit, edits_of, hint_of
+from gbfl_compile.auditing.mend.text import DeployedText, comparison, take_apart, value_of
+from gbfl_compile.auditing.story import Mend, Story, TextLine
+from gbfl_compile.auditing.verdict import Change, DeployedVerdict
+from gbfl_compile.checking.general.sql import DeployedText as QueryText
+from gbfl_compile.checking.reading.from_program import align
+from gbfl_compile.checking.reading.nodes import Reading, Unread
+from gbfl_compile.errors import GbflError
+from gbfl_compile.ir.nodes import Interval, Program
+
+SECONDS, MOST_EDITS = 3.0, 400
+"""What is spent on the search."""
+
+PROOF_SECONDS = 1.0
+Read: TypeAlias = Callable[[str, str], tuple[Prover, tuple[Reading, ...]]]
+"""From the name of a text and the edited text to what is read of the whole, and the prover for it."""
+
+
+def with_mend(
+    verdict: DeployedVerdict, inputs: AuditInput, texts: Mapping[str, str], columns: Mapping[str, int], read: Read
+) -> DeployedVerdict:
+    """A verdict `different` with the line that says it, and the edit that mends it.
+
+    `texts` are the deployed ones by name, the one that was audited by the name ''; `columns` is column -> feature.
+    """
+    is_shown = verdict.proof is not None and verdict.proof.counterexample is not None
+    if verdict.verdict != "different" or not is_shown or not inputs.mends:
+        return verdict
+    program = inputs.program
+
+    def is_mended(name: str, text: str) -> bool:
+        try:
+            prove, readings = read(name, text)
+            matched = tuple(align(each, program.features, program.classes, program.kinds) for each in readings)
+        except (Unread, GbflError):
+            return False
+        return bool(matched) and prove(program, matched, PROOF_SECONDS).answer == "proved"
+
+    small = {name.casefold(): feature for name, feature in columns.items()}
+    with _quiet_parser():
+        mend = find_mend(texts, program, small, verdict.changes, is_mended)
+    line = None if mend is None else mend.line
+    if mend is not None and (len(verdict.changes) != 1 or "no clause" in verdict.changes[0].where):
+        verdict = replace(verdict, changes=tuple(named_by(mend, program, small)) or verdict.changes)
+    for name, text in texts.items():
+        line = line or find_line(name, text, program, small, verdict.changes)
+    return replace(verdict, story=replace(verdict.story or Story(), line=line, mend=mend, was_sought=True))
+
+
+@contextmanager
+def _quiet_parser() -> Iterator[None]:
+    """Without the parser's remarks on edits that make no sense."""
+    log = logging.getLogger("sqlglot")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(level)
+
+
+def named_by(mend: Mend, program: Program, columns: Mapping[str, int]) -> Iterator[Change]:
+    """The one clause that an edit is about, by the columns and numbers in it; nothing where that is not one clause."""
+    parts = [take_apart(program, text, columns) for text in (mend.old, mend.new)]
+    features = {feature for part in parts for token in part.tokens if (feature := part.feature(token)) is not None}
+    numbers = {value_of(token) for token in parts[1].tokens if token.kind == "number"}
+    places = [
+        (number, atom)
+        for number, clause in enumerate(program.clauses)
+        for atom in clause.atoms
+        if atom.feature in features and (not isinstance(atom, Interval) or numbers & {atom.lo, atom.hi})
+    ]
+    if len({number for number, _ in places}) == 1:
+        number, atom = places[0]
+        yield Change(f"clause {number}", atom_text(program, atom), mend.old)
+
+
+def keeps_rows(before: QueryText, after: QueryText) -> bool:
+    """Whether an edited query gives an answer to the same rows: one that drops the rows in question mends nothing."""
+    if after.unclear or before.unclear:
+        return False
+    return after.passes if before.passes else after.notes == before.notes
+
+
+def feature_columns(inputs: AuditInput) -> dict[str, int]:
+    """Each feature by the name of its column."""
+    return {inputs.columns.get(name, name): feature for feature, name in enumerate(inputs.program.features)}
+
+
+def find_mend(
+    texts: Mapping[str, str],
+    program: Program,
+    columns: Mapping[str, int],
+    changes: Sequence[Change],
+    is_mended: Callable[[str, str], bool],
+) -> Mend | None:
+    """The first edit of one of the texts, by name, for which `is_mended(name, edited text)`."""
+    ends, hint = time.monotonic() + SECONDS, hint_of(program, changes)
+    parts = {name: take_apart(program, text, columns) for name, text in texts.items()}
+    edits = [(name, edit) for name, part in parts.items() for edit in edits_of(part, hint)]
+    edits.sort(key=lambda pair: hint.rank(pair[1]))
+    for name, edit in edits[:MOST_EDITS]:
+        if time.monotonic() > ends:
+            return None
+        text = texts[name]
+        if is_mended(name, f"{text[: edit.start]}{edit.new}{text[edit.end :]}"):
+            return _mend(name, text, edit, parts[name])
+        mend = _mend(name, text, edit, parts[name])
+        places = text.count(mend.old) if mend.old else 1  # the same comparison may be written for every column
+        if places > 1 and is_mended(name, text.replace(mend.old, mend.new)):
+            return replace(mend, places=places)
+    return None
+
+
+def _mend(name: str, text: str, edit: Edit, parts: DeployedText) -> Mend:
+    """What to tell: the edit with the comparison around it, so that it can be found."""
+    begins, ends = edit.start, edit.end
+    if ends - begins < SHORT:  # a sign or a number alone says little: show the comparison
+        places = [
+            place
+            for place, token in enumerate(parts.tokens)
+            if token.end > begins and token.start < max(ends, begins + 1)
+        ]
+        if places:
+            around = comparison(parts, places[0], places[-1])
+            begins, ends = min(begins, parts.tokens[around[0]].start), max(ends, parts.tokens[around[1]].end)
+    new = f"{text[begins : edit.start]}{edit.new}{text[edit.end : ends]}"
+    return Mend(line_at(name, text, begins), text[begins:ends], new)
+
+
+SHORT = 40
+
+
+WIDTH = 100
+
+
+def line_at(name: str, text: str, place: int) -> TextLine:
+    """The line of the text that has this place; of a long one, what is around it."""
+    begins = text.rfind("\n", 0, place) + 1
+    ends = text.find("\n", place)
+    line = text[begins : len(text) if ends < 0 else ends]
+    if len(line) > WIDTH:
+        middle = place - begins
+        first, last = max(0, middle - WIDTH // 2), min(len(line), middle + WIDTH // 2)
+        line = f"{'…' if first else ''}{line[first:last]}{'…' if last < len(line) else ''}"
+    return TextLine(text.count("\n", 0, place) + 1, line.strip(), name or None)
+
+
+def find_line(
+    name: str, text: str, program: Program, columns: Mapping[str, int], changes: Sequence[Change]
+) -> TextLine | None:
+    """The line with the column of a changed condition, and with its deployed number if it has one."""
+    parts = take_apart(program, text, columns)
+    hint = hint_of(program, changes)
+    deployed = {float(each) for change in changes for each in re.findall(r"-?\d+\.?\d*(?:e[+-]?\d+)?", change.deployed)}
+    named = [
+        feature
+        for feature in hint.features
+        if any(re.search(rf"\b{re.escape(program.features[feature])}\b", change.deployed) for change in changes)
+    ]
+    for wanted in (deployed, None):
+        for place, token in enumerate(parts.tokens):
+            if token.kind != "sign":
+                continue
+            feature = parts.feature_near(place)
+            near = {value_of(each) for each in parts.tokens[max(0, place - 3) : place + 4] if each.kind == "number"}
+            if feature in named and (wanted is None or near & wanted):
+                return line_at(name, text, token.start)
+    return None

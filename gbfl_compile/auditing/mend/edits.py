@@ -1,0 +1,312 @@
+"""Small edits of a text: another sign, number, label or column, a condition or branch left out, put in or moved.
+
+Which of them mends the text is not known here: `mend` reads each edited text again.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from gbfl_compile.auditing.mend.text import ENDS, JOINS, DeployedText, comparison, value_of
+from gbfl_compile.auditing.region import exact_text
+from gbfl_compile.auditing.verdict import Change
+from gbfl_compile.ir.nodes import Clause, Interval, Leaf, OneOf, Program, Scorecard, Split, Tree
+
+TWINS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
+SIGNS = {"<": (">=", ">"), "<=": (">", ">="), ">": ("<=", "<"), ">=": ("<", "<="), "=": ("<=", ">=", "<", ">")}
+FILLS = ("COALESCE", "IFNULL", "NVL", "ISNULL")
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A piece of the text replaced by another."""
+
+    start: int
+    end: int
+    new: str
+    cost: int
+    feature: int | None = None
+    """The feature it is about, where that is seen."""
+    number: float | None = None
+    """The number it puts in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What is known to have changed: edits that touch it are tried first."""
+
+    features: frozenset[int] = frozenset()
+    numbers: frozenset[float] = frozenset()
+    clauses: tuple[int, ...] = ()
+
+    def rank(self, edit: Edit) -> tuple[bool, bool, int]:
+        """Smaller is sooner."""
+        is_elsewhere = edit.feature is not None and edit.feature not in self.features
+        is_other = edit.number is not None and edit.number not in self.numbers
+        return is_elsewhere, is_other, edit.cost
+
+
+def hint_of(program: Program, changes: Sequence[Change]) -> Hint:
+    """From what a report says has changed."""
+    numbers = {int(each) for change in changes for each in re.findall(r"clauses? (\d+)", change.where)}
+    clauses = tuple(sorted(number for number in numbers if number < len(program.clauses)))
+    atoms = [atom for number in clauses for atom in program.clauses[number].atoms]
+    bounds = {
+        bound for atom in atoms if isinstance(atom, Interval) for bound in (atom.lo, atom.hi) if bound is not None
+    }
+    return Hint(frozenset(atom.feature for atom in atoms), frozenset(bounds), clauses)
+
+
+def edits_of(parts: DeployedText, hint: Hint) -> Iterator[Edit]:
+    yield from _other_signs(parts)
+    yield from _other_numbers(parts)
+    yield from _other_texts(parts)
+    yield from _other_names(parts)
+    yield from _conditions_out(parts)
+    yield from _conditions_in(parts, hint)
+    yield from _missing_values(parts)
+    yield from _branches(parts, hint)
+
+
+def _other_signs(parts: DeployedText) -> Iterator[Edit]:
+    for place, token in enumerate(parts.tokens):
+        if token.kind == "sign":
+            feature = parts.feature_near(place)
+            if token.text in TWINS:
+                yield Edit(token.start, token.end, TWINS[token.text], 0, feature)
+            for sign in SIGNS.get(token.text, ()):
+                yield Edit(token.start, token.end, sign, 4, feature)
+
+
+def _numbers(program: Program) -> set[float]:
+    """The numbers of the program: bounds, points, and what the points to start with ask for."""
+    atoms = [atom for clause in program.clauses for atom in clause.atoms if isinstance(atom, Interval)]
+    found = {bound for atom in atoms for bound in (atom.lo, atom.hi) if bound is not None}
+    card = program.decision
+    if isinstance(card, Scorecard):
+        found |= {float(worth) for row in card.points for worth in row if worth}
+        found |= {
+            float(sign * (worth + more)) for worth in card.bias if worth for sign in (1, -1) for more in (-1, 0, 1)
+        }
+    return found
+
+
+def _other_numbers(parts: DeployedText) -> Iterator[Edit]:
+    wanted = _numbers(parts.program)
+    bounds = {
+        (atom.feature, bound)
+        for clause in parts.program.clauses
+        for atom in clause.atoms
+        if isinstance(atom, Interval)
+        for bound in (atom.lo, atom.hi)
+        if bound is not None
+    }
+    for place, token in enumerate(parts.tokens):
+        value = value_of(token) if token.kind == "number" else math.nan
+        if math.isnan(value):
+            continue
+        before = parts.tokens[place - 1] if place else token
+        if before.text == ",":  # what a function is given beside a column
+            continue
+        compared = before.kind == "sign" or (place + 1 < len(parts.tokens) and parts.tokens[place + 1].kind == "sign")
+        feature = parts.feature_near(place) if compared else None
+        is_total = before.kind == "sign" and feature is None  # what points must reach
+        near = {value + step for step in (1, -1, 2, -2)} if is_total and value == int(value) else set()
+        for number in sorted((wanted | near) - {value}, key=lambda other: abs(other - value)):
+            if feature is not None and (feature, number) not in bounds:
+                continue
+            new = _number_text(token.text, number)
+            yield Edit(token.start, token.end, new, 1, feature, number if feature is not None else None)
+            if before.text in TWINS:
+                yield Edit(before.start, token.end, f"{TWINS[before.text]} {new}", 3, feature, number)
+
+
+def _number_text(old: str, number: float) -> str:
+    """A number in the form of the one it replaces."""
+    if old[:2].lower() == "0x":
+        return number.hex()
+    text = exact_text(number)
+    if "." in old and "." not in text and "e" not in text:
+        text += ".0"
+    return f"{text}e0" if re.search(r"[eE]0$", old) and "e" not in text else text
+
+
+def _other_texts(parts: DeployedText) -> Iterator[Edit]:
+    """Another label, or another of the texts that the program asks for."""
+    labels = [str(label) for label in parts.program.classes]
+    words = [
+        value
+        for clause in parts.program.clauses
+        for atom in clause.atoms
+        if isinstance(atom, OneOf)
+        for value in atom.values
+    ]
+    for token in parts.tokens:
+        if token.kind != "text":
+            continue
+        own = token.text[1:-1].replace("''", "'")
+        for other in labels if own in labels else dict.fromkeys(words):
+            if other != own:
+                yield Edit(token.start, token.end, _text_literal(other), 2)
+        for other in dict.fromkeys(words):
+            if own in words and other != own:
+                yield Edit(token.end, token.end, f", {_text_literal(other)}", 3)
+
+
+def _text_literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _other_names(parts: DeployedText) -> Iterator[Edit]:
+    for token in parts.tokens:
+        feature = parts.feature(token)
+        if feature is None:
+            continue
+        for other in sorted(set(parts.columns.values()) - {feature}):
+            spelled = parts.spelling(other).rpartition(".")[2]
+            yield Edit(token.start, token.end, spelled, 4, other)
+
+
+def _ends(parts: DeployedText, place: int) -> int:
+    """The token after an operand that begins at a place."""
+    depth, at = parts.tokens[place].depth, place
+    while at < len(parts.tokens):
+        token = parts.tokens[at]
+        if token.depth < depth or (token.depth == depth and (token.word in ENDS or token.text in (",", ")", ":", "{"))):
+            if token.text == ")" and token.depth == depth and at > place:
+                at += 1
+                continue
+            return at
+        at += 1
+    return at
+
+
+def _conditions_out(parts: DeployedText) -> Iterator[Edit]:
+    """A condition left out, with the AND or OR before or after it; AND for OR; no NOT."""
+    tokens = parts.tokens
+    for place, token in enumerate(tokens):
+        if token.word in JOINS and place + 1 < len(tokens):
+            last = tokens[_ends(parts, place + 1) - 1]
+            yield Edit(tokens[place - 1].end, last.end, "", 5, parts.feature_near(place + 1))
+            first = place
+            while (
+                first > 0
+                and tokens[first - 1].depth >= token.depth
+                and not (tokens[first - 1].depth == token.depth and tokens[first - 1].word in (*ENDS, "CASE", "("))
+            ):
+                first -= 1
+            yield Edit(tokens[first].start, tokens[place + 1].start, "", 5, parts.feature_near(place - 1))
+            yield Edit(token.start, token.end, "OR" if token.word == "AND" else "AND", 5)
+        if token.word == "NOT" and place + 1 < len(tokens):
+            yield Edit(token.start, tokens[place + 1].start, "", 5)
+
+
+def _atom_text(parts: DeployedText, atom: Interval) -> str:
+    """A condition of the program as SQL."""
+    name, listed = parts.spelling(atom.feature), []
+    if atom.lo is not None:
+        listed.append(f"{name} {'>=' if atom.lo_closed else '>'} {exact_text(atom.lo)}")
+    if atom.hi is not None:
+        listed.append(f"{name} {'<=' if atom.hi_closed else '<'} {exact_text(atom.hi)}")
+    text = " AND ".join(listed) or f"{name} IS NOT NULL"
+    return f"({text} OR {name} IS NULL)" if atom.if_missing else text
+
+
+def _clause_text(parts: DeployedText, clause: Clause) -> str | None:
+    atoms = [atom for atom in clause.atoms if isinstance(atom, Interval)]
+    return " AND ".join(_atom_text(parts, atom) for atom in atoms) if len(atoms) == len(clause.atoms) else None
+
+
+def _conditions_in(parts: DeployedText, hint: Hint) -> Iterator[Edit]:
+    """One more condition before a THEN: one that the program has."""
+    clauses = [parts.program.clauses[number] for number in hint.clauses] or parts.program.clauses
+    atoms = dict.fromkeys(atom for clause in clauses for atom in clause.atoms if isinstance(atom, Interval))
+    for place, token in enumerate(parts.tokens):
+        if token.word != "THEN" or not place:
+            continue
+        at = parts.tokens[place - 1].end
+        for atom in atoms:
+            for part in _ways(atom):
+                yield Edit(at, at, f" AND {_atom_text(parts, part)}", 6, atom.feature)
+
+
+def _ways(atom: Interval) -> Iterator[Interval]:
+    """The condition, and each of its two ends alone."""
+    yield atom
+    if atom.lo is not None and atom.hi is not None:
+        yield Interval(atom.feature, atom.lo, None, "left" if atom.lo_closed else "neither", atom.if_missing)
+        yield Interval(atom.feature, None, atom.hi, "right" if atom.hi_closed else "neither", atom.if_missing)
+
+
+def _missing_values(parts: DeployedText) -> Iterator[Edit]:
+    """A filled-in missing value as it is, and a missing value that passes."""
+    tokens = parts.tokens
+    for place, token in enumerate(tokens):
+        if token.word in FILLS and place + 3 < len(tokens) and tokens[place + 1].text == "(":
+            inside = [each for each in tokens[place + 2 :] if each.depth > tokens[place + 1].depth]
+            comma = next((each for each in inside if each.text == ","), None)
+            closing = next(
+                (each for each in tokens[place + 2 :] if each.depth == tokens[place + 1].depth and each.text == ")"),
+                None,
+            )
+            if comma is not None and closing is not None:
+                yield Edit(token.start, closing.end, parts.text[tokens[place + 2].start : comma.start], 2)
+        if token.kind == "sign" and 0 < place < len(tokens) - 1:
+            feature = parts.feature_near(place)
+            if feature is not None:
+                first, last = comparison(parts, place, place)
+                own = parts.text[tokens[first].start : tokens[last].end]
+                new = f"({own} OR {parts.spelling(feature)} IS NULL)"
+                yield Edit(tokens[first].start, tokens[last].end, new, 6, feature)
+
+
+def _branches(parts: DeployedText, hint: Hint) -> Iterator[Edit]:
+    """Two branches of a CASE in each other's place, one left out, and one put in that the program has."""
+    tokens = parts.tokens
+    starts = [place for place, token in enumerate(tokens) if token.word == "WHEN"]
+    segments = []
+    for place in starts:
+        level, at = 0, place + 1
+        while at < len(tokens):
+            word = tokens[at].word
+            if level == 0 and word in ("WHEN", "ELSE", "END"):
+                break
+            level += (word == "CASE") - (word == "END")
+            at += 1
+        segments.append((tokens[place].start, tokens[at - 1].end, at))
+    for (begins, ends, after), (other, other_ends, _) in pairwise(sorted(segments)):
+        if after < len(tokens) and tokens[after].start == other:
+            first, gap, second = parts.text[begins:ends], parts.text[ends:other], parts.text[other:other_ends]
+            yield Edit(begins, other_ends, f"{second}{gap}{first}", 3)
+    for place, (_, _, after) in zip(starts, segments, strict=True):
+        then = next((at for at in range(place + 1, after) if tokens[at].word == "THEN"), None)
+        for number in hint.clauses if then is not None and then > place + 1 else ():
+            text = _clause_text(parts, parts.program.clauses[number])
+            if text is not None and then is not None:
+                yield Edit(tokens[place + 1].start, tokens[then - 1].end, text, 7)
+    for begins, _, after in segments:
+        if after < len(tokens):
+            yield Edit(begins, tokens[after].start, "", 6)
+    for begins, _, after in segments:
+        for text in _rules(parts, hint):
+            yield Edit(begins, begins, f"{text} ", 6)
+            if after < len(tokens):
+                yield Edit(tokens[after].start, tokens[after].start, f"{text} ", 6)
+
+
+def _rules(parts: DeployedText, hint: Hint) -> Iterator[str]:
+    """The program's rules as branches, those first that are known to have changed."""
+    tree = parts.program.decision
+    if not isinstance(tree, Tree):
+        return
+    for node in tree.nodes:
+        answer = tree.nodes[node.then] if isinstance(node, Split) else None
+        if not isinstance(node, Split) or not isinstance(answer, Leaf) or node.clause not in hint.clauses:
+            continue
+        text = _clause_text(parts, parts.program.clauses[node.clause])
+        if text is not None:
+            yield f"WHEN {text} THEN {_text_literal(str(parts.program.classes[answer.winner]))}"

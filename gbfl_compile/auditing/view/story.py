@@ -1,0 +1,357 @@
+"""A view's difference in its own database: a row its table has now, a SELECT that shows it, and how many rows move.
+
+A SELECT is told only after it was run and gave the deployed label. Nothing is written.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gbfl_compile.auditing.compare import AuditInput, Prover, first_counterexample, moves_between
+from gbfl_compile.auditing.mend import with_mend
+from gbfl_compile.auditing.region import both_answers, exact_text, frame_of, region_of
+from gbfl_compile.auditing.story import RowMoves, Story
+from gbfl_compile.auditing.verdict import DeployedVerdict, Region
+from gbfl_compile.auditing.view.domains import prove_on_columns
+from gbfl_compile.auditing.view.layers import key_columns, values_in_filters, whole_text
+from gbfl_compile.auditing.view.run import ViewRun
+from gbfl_compile.auditing.view.view import View, feature_columns, parse_query
+from gbfl_compile.checking.readers import ReadArtifact
+from gbfl_compile.checking.reading.evaluate import reading_labels
+from gbfl_compile.checking.reading.nodes import Reading, Unread
+from gbfl_compile.databases.base import Database
+from gbfl_compile.databases.catalog import Column, TableName, time_limit
+from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.ir.batch import Matrix, evaluate_many
+from gbfl_compile.ir.kinds import Value
+from gbfl_compile.ir.text import printable
+
+MOST_ROWS = 1_000_000
+"""Of a table that are counted."""
+
+NAN = {"postgres": "'NaN'::double precision", "duckdb": "'NaN'::DOUBLE", "clickhouse": "nan"}
+PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+
+Places = Sequence[tuple[TableName, Column] | None]
+"""Where each feature is: a table and a column of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """The features of a table's rows as they are now, and a key beside them."""
+
+    name: str
+    key: str | None
+    keys: tuple[Any, ...]
+    rows: Matrix
+    is_nan: Matrix
+    """Where a missing value is NaN and not NULL."""
+    is_whole: bool
+    """Whether these are all its rows."""
+
+
+def with_view_story(
+    inputs: AuditInput, view: View, label: str, verdict: DeployedVerdict, places: Places
+) -> DeployedVerdict:
+    """The verdict with what the database itself can show of the difference."""
+    if verdict.verdict != "different" or verdict.region is None:
+        return verdict
+    try:
+        with time_limit(view.database, view.catalog, inputs.time_limit) as database:
+            return _show(inputs, replace(view, database=database), label, verdict, places)
+    except (CannotRun, Unread, BadInput):
+        return verdict  # what is known of the difference is in the report already
+
+
+def with_mended_view(
+    inputs: AuditInput,
+    view: View,
+    label: str,
+    verdict: DeployedVerdict,
+    read_edited: Callable[[View], ReadArtifact],
+) -> DeployedVerdict:
+    """The verdict on a view of one table, with the edit that mends it and what the database can show."""
+    table = view.table
+    if verdict.verdict != "different" or table is None:
+        return verdict
+    try:
+        columns = feature_columns(inputs, view)
+    except Unread:
+        return verdict
+
+    def read(name: str, text: str) -> tuple[Prover, tuple[Reading, ...]]:
+        del name
+        whole = None if view.statement is None else view.statement.replace(view.definition, text)
+        edited = replace(view, definition=text, statement=whole, query=parse_query(view.database, text))
+        readings = read_edited(edited).readings
+        return prove_on_columns(columns, readings, inputs.program.kinds), readings
+
+    own = {column.name: feature for feature, column in enumerate(columns) if column is not None}
+    verdict = with_mend(verdict, inputs, {"": view.definition}, own, read)
+    return with_view_story(
+        inputs, view, label, verdict, [None if column is None else (table, column) for column in columns]
+    )
+
+
+def _show(inputs: AuditInput, view: View, label: str, verdict: DeployedVerdict, places: Places) -> DeployedVerdict:
+    story, region = verdict.story or Story(), verdict.region
+    assert region is not None  # noqa: S101 - the caller has looked
+    pair = None if verdict.proof is None else first_counterexample(verdict.readings, verdict.proof)
+    tables = {place[0] for place in places if place is not None}
+    if pair is not None and len(tables) == 1 and not inputs.program.kinds:
+        rows = _rows_now(inputs, view, next(iter(tables)), places)
+        moves, example = _moves(inputs, verdict.readings, rows)
+        verdict = replace(verdict, moves=verdict.moves or moves)
+        if example is not None and region.beside is None:
+            region = _region_at(inputs, pair[0], rows, example)
+            key = {} if rows.key is None else {rows.key: rows.keys[example]}
+            story = replace(story, table=rows.name, key=key)
+    with suppress(CannotRun, Unread, BadInput):
+        story = replace(story, query=_query(view, label, region, story, places))
+    return replace(verdict, story=story, region=region)
+
+
+def _rows_now(inputs: AuditInput, view: View, table: TableName, places: Places) -> TableRows:
+    database, catalog = view.database, view.catalog
+    chosen = [
+        {"text": "{value}", "boolean": catalog.truth_as_double}.get(place[1].type.kind, catalog.as_double).format(
+            value=database.quote(place[1].name)
+        )
+        for place in places
+        if place is not None
+    ]
+    key = _key(view, table, places)
+    listed = ", ".join([*chosen, *([] if key is None else [database.quote(key)])])
+    name = table.in_quotes(database)
+    raw = database.fetch(f"SELECT {listed} FROM {name} LIMIT {MOST_ROWS + 1}")  # noqa: S608 - names of the catalog
+    rows = np.zeros((min(len(raw), MOST_ROWS), len(places)))
+    is_nan = np.zeros(rows.shape, dtype=bool)
+    for at, feature in enumerate(feature for feature, place in enumerate(places) if place is not None):
+        values = [each[at] for each in raw[:MOST_ROWS]]
+        try:
+            rows[:, feature] = [math.nan if value is None else float(value) for value in values]
+        except (TypeError, ValueError):
+            raise Unread("a value of the table is no number") from None
+        is_nan[:, feature] = np.isnan(rows[:, feature]) & np.array([value is not None for value in values], dtype=bool)
+    keys = tuple(each[-1] for each in raw[:MOST_ROWS]) if key is not None else ()
+    return TableRows(table.name, key, keys, rows, is_nan, len(raw) <= MOST_ROWS)
+
+
+def _key(view: View, table: TableName, places: Places) -> str | None:
+    """A column of the table that the view passes on and that is no feature."""
+    columns = view.layers.bases[table].columns if view.layers is not None and table in view.layers.bases else ()
+    features = {place[1].name for place in places if place is not None}
+    passed_on = set(view.columns or ())
+    return next(
+        (column.name for column in columns if column.name in passed_on and column.name not in features),
+        None,
+    )
+
+
+def _moves(inputs: AuditInput, readings: Sequence[Reading], rows: TableRows) -> tuple[RowMoves, int | None]:
+    """The rows that get another class, and one of them: of the commonest move, with few missing values."""
+    approved = evaluate_many(inputs.program, rows.rows).labels
+    deployed = approved.copy()
+    missing = np.isnan(rows.rows)
+    for reading in readings:
+        nan = sorted(reading.nan_features or ())
+        if reading.nan_features is None:
+            fits = np.ones(len(rows.rows), dtype=bool)
+        else:
+            unequal = sorted(set().union(*(each.nan_features or () for each in readings)))
+            wanted = np.isin(unequal, nan)
+            here = rows.is_nan[:, unequal]
+            fits = (~missing[:, unequal] | (here == wanted)).all(axis=1)
+        if fits.any():
+            deployed[fits] = reading_labels(reading, rows.rows[fits])
+    counted = f"{rows.name} now" if rows.is_whole else f"the first {MOST_ROWS:,} of {rows.name} now"
+    moves = replace(moves_between(approved, deployed), where=counted)
+    if not moves.moves:
+        return moves, None
+    before, after, _ = moves.moves[0]
+    places = np.flatnonzero((approved == before) & (deployed == after))
+    return moves, int(min(places.tolist()[:1000], key=lambda place: (int(missing[place].sum()), place)))
+
+
+def _region_at(inputs: AuditInput, reading: Reading, rows: TableRows, place: int) -> Region:
+    """The region around a row of the table."""
+    frame = frame_of(inputs.program, reading, inputs.book)
+    row = rows.rows[place].tolist()
+    region = region_of(frame, both_answers(frame, row))
+    values = {
+        name: None if math.isnan(value) else value for name, value in zip(inputs.program.features, row, strict=True)
+    }
+    return replace(region, row=values)
+
+
+def _query(view: View, label: str, region: Region, story: Story, places: Places) -> str | None:
+    """The shortest SELECT that gives the deployed label, by running it."""
+    database = view.database
+    for text, count in _queries(view, label, region, story, places):
+        with suppress(CannotRun):
+            answers = database.fetch(f"SELECT {database.quote(label)} FROM ({text}\n) gbfl_shown")  # noqa: S608 - as printed
+            if (
+                answers
+                and (count is None or len(answers) == count)
+                and all(_same(each[0], region.deployed) for each in answers)
+            ):
+                return text
+    return None
+
+
+def _same(answer: Any, label: Any) -> bool:
+    if isinstance(answer, str) or isinstance(label, str) or answer is None or label is None:
+        return bool(answer == label)
+    return float(answer) == float(label)
+
+
+def _queries(view: View, label: str, region: Region, story: Story, places: Places) -> Iterator[tuple[str, int | None]]:
+    """What may show it, the shortest first, with the number of rows it should give."""
+    database = view.database
+    name = (
+        view.name
+        if PLAIN_NAME.fullmatch(view.name) or "." in view.name or '"' in view.name
+        else database.quote(view.name)
+    )
+    for key, value in story.key.items():
+        literal = _literal(value, database.dialect)
+        if literal is not None:
+            yield f"SELECT * FROM {name} WHERE {_name(database, key)} = {literal}", 1  # noqa: S608 - as it is told
+    features = dict(zip(region.row, places, strict=True))
+    if story.table is not None:
+        tests = []
+        for feature, place in features.items():
+            literal = _literal(region.row[feature], database.dialect)
+            if place is not None and literal is not None:
+                is_null = region.row[feature] is None
+                tests.append(f"{_name(database, place[1].name)} {'IS NULL' if is_null else f'= {literal}'}")
+        table = next(place[0] for place in places if place is not None)
+        rows = f"(SELECT * FROM {table.in_quotes(database)} WHERE {' AND '.join(tests)})"  # noqa: S608 - as it is told
+        yield _over(view, {table: rows}), None
+    for with_types in (False, True):
+        literals = _literal_rows(view, region, places, with_types)
+        if literals is not None:
+            yield _over(view, literals), 1
+
+
+def _over(view: View, tables: Mapping[TableName, str]) -> str:
+    """The view's own query over other rows."""
+    if view.layers is None:
+        raise Unread("the view's definition is not understood")
+    return whole_text(view.require_query(), view.layers, tables, view.database.quote).strip()
+
+
+def _literal_rows(view: View, region: Region, places: Places, with_types: bool) -> dict[TableName, str] | None:
+    """One row for each table that has features: keys are 1, and filters are met as far as they are simple."""
+    from sqlglot import exp
+
+    if view.layers is None:
+        return None
+    queries = [view.require_query(), *view.layers.views.values()]
+    fillers, keys = dict(values_in_filters(queries)), key_columns(queries)
+    named = {each.name.casefold() for query in queries for each in query.tree.find_all(exp.Column)}
+    is_whole = any(query.tree.find(exp.Star) is not None for query in queries)
+    values = {
+        (place[0].name, place[1].name): region.row[feature]
+        for feature, place in zip(region.row, places, strict=True)
+        if place is not None
+    }
+    with_features = {table for table, _ in values}
+    rows: dict[TableName, str] = {}
+    for name, base in view.layers.bases.items():
+        if base.key not in with_features and not any(column.name.casefold() in keys for column in base.columns):
+            continue
+        parts = []
+        for column in base.columns:
+            folded = column.name.casefold()
+            if not is_whole and folded not in named:
+                continue
+            own = values.get((base.key, column.name), values.get((name.name, column.name), _Absent))
+            text = (
+                _literal(own, view.database.dialect) if own is not _Absent else _filler(column, folded, fillers, keys)
+            )
+            if text is None:
+                return None
+            if with_types and view.database.dialect != "mariadb":
+                text = f"CAST({text} AS {column.declared})"
+            parts.append(f"{text} AS {_name(view.database, column.name)}")
+        rows[name] = f"(SELECT {', '.join(parts)})"
+    return rows
+
+
+class _Absent:
+    """No value of the example."""
+
+
+def _filler(column: Column, folded: str, fillers: Mapping[str, str], keys: set[str]) -> str:
+    if folded in fillers:
+        return fillers[folded]
+    if column.type.kind == "text":
+        return "'x'"
+    return "1" if folded in keys or column.type.kind in ("integer", "decimal", "double", "float32") else "NULL"
+
+
+def _name(database: Database, name: str) -> str:
+    return name if PLAIN_NAME.fullmatch(name) else database.quote(name)
+
+
+def _literal(value: Value | Any, dialect: str) -> str | None:
+    """A value as SQL writes it; None where it has no plain form."""
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return "TRUE" if value else "FALSE"
+        case int():
+            return str(value)
+        case float() if math.isnan(value):
+            return NAN.get(dialect)
+        case float():
+            return exact_text(value) if math.isfinite(value) else None
+        case str():
+            return "'" + value.replace("'", "''") + "'" if printable(value) == value and "\\" not in value else None
+        case datetime.date():
+            return f"'{value}'"
+        case _:
+            return None
+
+
+def with_first_difference(inputs: AuditInput, verdict: DeployedVerdict) -> DeployedVerdict:
+    """Where the text was proved, or not read, the first differing answer is what the report shows."""
+    first = None if verdict.execution is None else verdict.execution.first
+    if first is None or verdict.region is not None:
+        return replace(verdict, verdict="different")
+    approved, deployed = first["source"], first["target"]
+    label = next(iter(approved))
+    column = next((name for name in approved if approved[name] != deployed[name]), label)
+    reason = f"run on a witness, it answers {column} {deployed[column]!r} where {approved[column]!r} was approved"
+    row = {name: _value(inputs, name, value) for name, value in first["row"].items()}
+    beside = None if column == label else (column, approved[column], deployed[column])
+    region = Region("the row is this witness", row, approved[label], deployed[label], beside)
+    reason = "; ".join(filter(None, (verdict.reason, reason)))
+    return replace(verdict, verdict="different", reason=reason, region=region)
+
+
+def _value(inputs: AuditInput, name: str, value: Any) -> Value:
+    """A value of the row that was run."""
+    program = inputs.program
+    is_number = program.kind(program.features.index(name)) == "number"
+    native: Value = float(value) if is_number and value is not None else value
+    return native
+
+
+def with_run(verdict: DeployedVerdict, run: ViewRun) -> DeployedVerdict:
+    """The verdict with what running the view showed, and the columns that were run and not read."""
+    was_read = verdict.proof is not None and verdict.proof.answer in ("read as equal", "counterexample")
+    only_run = {name for _, name in run.outputs} - set(verdict.compared_columns) if was_read else set()
+    others = [name for name in dict.fromkeys((*verdict.other_columns, *run.own_columns)) if name not in only_run]
+    verdict = replace(verdict, execution=run.execution, executed=run.words, other_columns=tuple(others))
+    return replace(verdict, run_only_columns=tuple(sorted(only_run)))

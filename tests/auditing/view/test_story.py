@@ -1,0 +1,106 @@
+"""What a report adds to a difference is true: the line, the edit, the row, the SELECT and the number of rows."""
+
+from contextlib import closing
+
+import pytest
+
+from gbfl_compile.auditing.compare import AuditInput
+from gbfl_compile.auditing.verdict import verdict_lines
+from gbfl_compile.auditing.view import audit_view
+from gbfl_compile.databases import availability, scratch
+from gbfl_compile.ir.evaluate import evaluate
+from tests.auditing.forms.corpus import ONE, TREE
+
+ENGINES = ["sqlite", "duckdb", "postgres"]
+RULE = """SELECT id, CASE
+    WHEN income {sign} 30000 AND debt < 0.4 THEN 'approve'
+    WHEN age >= 25 AND debt <= {most} THEN 'refer'
+    ELSE 'decline' END AS label
+FROM applications"""
+ROWS = [
+    (1, 30000, 0.2, 40),
+    (2, 30000, 0.2, 20),
+    (3, 45000, 0.2, 40),
+    (4, None, 0.2, 40),
+    (5, 30000, None, 30),
+    (6, 12000, 0.6, 33),
+]
+
+
+@pytest.fixture(params=ENGINES)
+def database(request):
+    if reason := availability(request.param):
+        pytest.skip(reason)
+    with closing(scratch(request.param)) as opened:
+        opened.execute("CREATE TABLE applications (id INTEGER, income INTEGER, debt DOUBLE PRECISION, age INTEGER)")
+        values = ", ".join(str(row).replace("None", "NULL") for row in ROWS)
+        opened.execute(f"INSERT INTO applications VALUES {values}")
+        yield opened
+
+
+def audited(database, query, program=TREE):
+    database.execute(f"CREATE VIEW decisions AS {query}")
+    return audit_view(AuditInput(program), database, "decisions", "decisions")
+
+
+def test_the_rows_that_move_are_those_of_the_table_that_get_another_label(database):
+    found = audited(database, RULE.format(sign=">", most="0.6"))
+    deployed = dict(database.fetch("SELECT id, label FROM decisions"))
+    approved = {
+        row[0]: evaluate(TREE, [float("nan") if value is None else float(value) for value in row[1:]]).label
+        for row in ROWS
+    }
+    moved = [(approved[key], deployed[key]) for key in approved if approved[key] != deployed[key]]
+    assert (found.moves.rows, found.moves.of) == (len(moved), len(ROWS))
+    assert sorted((a, b) for a, b, count in found.moves.moves for _ in range(count)) == sorted(moved)
+
+
+def test_the_example_is_a_row_of_the_table_and_the_select_shows_it(database):
+    found = audited(database, RULE.format(sign=">", most="0.6"))
+    assert found.story.table == "applications"
+    (key,) = found.story.key.values()
+    row = next(row for row in ROWS if row[0] == key)
+    assert [found.region.row[name] for name in ("income", "debt", "age")] == list(row[1:])
+    answers = database.fetch(found.story.query)
+    assert (key, found.region.deployed) in [tuple(answer) for answer in answers]
+    assert f"{found.story.query};" in "\n".join(line.strip() for line in verdict_lines(found, ""))
+
+
+def test_where_no_row_of_the_table_shows_it_the_select_brings_its_own_row(database):
+    database.execute("DELETE FROM applications WHERE id IN (1, 2, 5)")
+    found = audited(database, RULE.format(sign=">", most="0.6"))
+    assert (found.moves.rows, found.story.table) == (0, None)
+    answers = database.fetch(f"SELECT label FROM ({found.story.query}) q")
+    assert [tuple(answer) for answer in answers] == [(found.region.deployed,)]
+    assert all(value is None or abs(value) < 1e6 for value in found.region.row.values())
+
+
+def test_the_edit_that_mends_it_does(database):
+    found = audited(database, RULE.format(sign=">", most="0.6"))
+    mend = found.story.mend
+    assert mend is not None
+    (definition,) = found.material.values()
+    line = definition.decode().splitlines()[mend.line.number - 1]
+    assert mend.line.text.strip("…") in line
+    assert mend.old in line
+    database.execute("DROP VIEW decisions")
+    begins = definition.decode().upper().find("SELECT")
+    query = definition.decode()[begins:].rstrip().rstrip(";").replace(mend.old, mend.new, 1)
+    assert audited(database, query).verdict == "equal"
+
+
+def test_two_slips_are_mended_by_no_single_edit_and_the_report_says_so(database):
+    found = audited(database, RULE.format(sign=">", most="0.7"))
+    assert found.verdict == "different"
+    assert found.story.mend is None
+    assert any("no single edit" in line for line in verdict_lines(found, ""))
+
+
+def test_an_edit_that_only_drops_the_rows_in_question_is_no_mend(database):
+    query = (
+        "SELECT id, 'approve' AS label FROM applications WHERE income > 30000 UNION ALL "
+        "SELECT id, 'decline' AS label FROM applications WHERE income <= 30000 OR income IS NULL"
+    )
+    found = audited(database, query, ONE)
+    assert found.verdict == "different"
+    assert found.story.mend is None
