@@ -17,7 +17,7 @@ SESSION = (
     "gbfl check loans.gbfl.json build",
     "gbfl score build/c new.parquet -o scored.parquet",
     "gbfl audit loans.gbfl.json --database duckdb:///loans.duckdb --view scores",
-    "gbfl report loans.gbfl.json -o report.html",
+    "gbfl report loans.gbfl.json build -o report.html",
 )
 
 

@@ -316,10 +316,11 @@ def compile_program(
 
     `options` are those of each target: `{"c": {"dtype": "float32"}}`. If an artifact is different, none is written.
     """
-    source, wanted = as_program(program), (targets,) if isinstance(targets, str) else tuple(targets)
+    wanted = (targets,) if isinstance(targets, str) else tuple(targets)
     settings = options or {}
     for target in wanted:
         _refuse_unnamed_table(target, settings.get(target, {}))
+    source = as_program(program)
     artifacts = tuple(
         emit(source, target, name, settings.get(target)) for target in wanted
     )  # all, before any is written

@@ -51,8 +51,9 @@ def test_a_filter_of_a_file_is_stated(tmp_path):
     ],
 )
 def test_a_file_that_is_not_understood_says_what_else_would_give_evidence(tmp_path, text):
-    found = audited(tmp_path, text, "sqlite")
-    assert (found.verdict, "--scored TABLE --label label" in found.reason) == ("unread", True)
+    (tmp_path / "unclear.sql").write_text(text)
+    (found,) = audit(TREE, file=tmp_path / "unclear.sql", dialect="sqlite", label="label").verdicts
+    assert (found.verdict, "--scored TABLE --label label" in found.other_command) == ("unread", True)
 
 
 @pytest.mark.parametrize("dialect", ["sqlite", "duckdb", "snowflake"])

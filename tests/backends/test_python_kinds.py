@@ -144,3 +144,15 @@ def test_any_text_can_be_a_value(word):
     exec(artifact.files["model.py"].decode(), namespace)
     assert namespace["predict"]([word]) == "yes"
     assert namespace["predict"]([word + " "]) == "no"
+
+
+def test_what_pandas_calls_missing_is_missing():
+    pandas = pytest.importorskip("pandas")
+    namespace = {}
+    exec(emit(LOANS, "python").files["model.py"].decode(), namespace)
+    rows = [[2000, "two year", True, datetime.date(2024, 2, 29)], [0, "b", False, datetime.date(2024, 3, 2)]]
+    for row in rows:
+        for place in range(4):
+            for missing in (pandas.NA, pandas.NaT, None, float("nan")):
+                lacking = [missing if place == other else value for other, value in enumerate(row)]
+                assert namespace["predict"](lacking) == evaluate(LOANS, lacking).label

@@ -323,7 +323,8 @@ def test_the_type_of_the_label_is_the_classes_own_even_without_rows(tmp_path, cl
     assert len(read_table(out)) == rows
 
 
-def test_csv_needs_no_pyarrow(tmp_path):
+def test_csv_needs_no_pyarrow(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     rows = some_rows(50)
     written(tmp_path, frame_of(rows), ".csv")
     save(TREE, tmp_path / "p.json")

@@ -20,10 +20,11 @@ from tests.checking.general.sql import edits as sql_edits
 from tests.checking.reader_artifacts import KINDS, random_artifact
 from tests.checking.respelling import random_program
 from tests.checking.strict.c import slips as c_edits
+from tests.checking.strict.js import edits as js_edits
 from tests.checking.strict.onnx import edits as onnx_edits
 from tests.checking.strict.python import edits as python_edits
 
-EDITS = {"python": python_edits, "c": c_edits, "onnx": onnx_edits}
+EDITS = {"python": python_edits, "c": c_edits, "onnx": onnx_edits, "js": js_edits}
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,8 @@ def loaded(mutant, folder, database=None):
         if mutant.target.startswith("sql:"):
             return in_database(mutant, folder, database)
         path = folder / f"model{backend(mutant.target).extension}"
-        path.write_bytes(next(iter(mutant.files.values())))
+        for name, content in mutant.files.items():
+            (folder / name).write_bytes(content)
         return backend(mutant.target).load(path)
     except (BadInput, CannotRun):
         return None

@@ -7,6 +7,7 @@ GBFL_MUTANTS=2000 pytest tests/checking/test_mutated.py -s     prints the counts
 """
 
 import random
+import shutil
 from collections import Counter
 
 import numpy as np
@@ -26,9 +27,10 @@ from tests.checking.reader_artifacts import findings
 from tests.counts import count
 
 WITNESSES = 150
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="no node: apt-get install nodejs")
 COPIES = 600
 """Of the row of a counterexample: C goes through a batch in blocks, and the last block is another place than the first."""
-TARGETS = ["python", "onnx", pytest.param("c", marks=needs_a_compiler)]
+TARGETS = ["python", "onnx", pytest.param("c", marks=needs_a_compiler), pytest.param("js", marks=needs_node)]
 z3_is_here = pytest.importorskip("z3", reason="z3 is not installed: pip install 'gbfl-compile[test]'")
 
 

@@ -167,10 +167,13 @@ class ProcessEnd:
 def run_isolated(
     command: Sequence[str], seconds: float, environment: Mapping[str, str], folder: Path | None = None
 ) -> ProcessEnd:
-    """Run a command for at most `seconds`. Exit code 0 is `returned`, any other `exited`."""
+    """Run a command for at most `seconds`. Exit code 0 is `returned`, any other `exited`.
+
+    Its standard input is a pipe that is never written to: it closes when we are gone, and the worker ends with us.
+    """
     process = subprocess.Popen(  # noqa: S603 - our own worker; what it loads is why it runs apart
         list(command),
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
@@ -182,6 +185,8 @@ def run_isolated(
     finally:
         _end_group(process.pid)  # before it is reaped: until then its number is nobody else's
         code = process.wait()
+        if process.stdin is not None:
+            process.stdin.close()
     if not in_time:
         return ProcessEnd("hung", f"it hung: not done within {seconds:g} s")
     if code < 0:

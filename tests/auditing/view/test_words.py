@@ -7,7 +7,6 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from gbfl_compile import audit
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.backends import emit
@@ -183,11 +182,6 @@ def test_a_conversion_that_is_not_known_is_unread_in_postgres(written, edited):
     assert found.verdict in ("unread", "different")
     assert found.proof.answer == "unread"
     database.close()
-
-
-def test_other_engines_refuse_words_by_name(tmp_path):
-    with pytest.raises(BadInput, match=r"a scored table or a service: 'contract' is a category"):
-        audit(CHURN, scored=tmp_path / "scored.csv")
 
 
 @settings(max_examples=40, deadline=None, phases=[Phase.explicit, Phase.generate])

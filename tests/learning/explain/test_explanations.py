@@ -1,5 +1,6 @@
 """Domains are checked; explanations come back from disk to the bit."""
 
+import re
 import sys
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.learning.black_box.ask import as_black_box
 from gbfl_compile.learning.explain.explanations import Domain, Explanations, concatenate, domain_of, infer_kinds
 from gbfl_compile.learning.explain.greedy import Greedy, explain_greedily
+from gbfl_compile.version import install_command
 from tests.learning.explain.explaining import assert_same
 
 X = np.random.default_rng(1).normal(size=(20, 2))
@@ -132,7 +134,7 @@ def test_a_file_that_is_not_explanations_is_refused_by_what_is_wrong(tmp_path):
 
 def test_parquet_without_pyarrow_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(CannotRun, match=r"gbfl-compile\[parquet\]"):
+    with pytest.raises(CannotRun, match=re.escape(install_command("parquet"))):
         explained().save(tmp_path / "e.parquet")
 
 

@@ -3,7 +3,6 @@
 GBFL_JS_EDITS=2000 pytest tests/checking/strict/js -s     prints the counts
 """
 
-import math
 import random
 import re
 import sys
@@ -17,6 +16,7 @@ from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard, l
 from gbfl_compile.ir.text import with_reasons
 from tests.backends.javascript import answers_in_node, same
 from tests.backends.test_js import EVERY_KIND, drawn
+from tests.checking.strict.js.edits import edit
 from tests.counts import count
 
 TREE = Program(
@@ -33,83 +33,6 @@ WORDS = Program(
     Scorecard((0, 1), ((3, 0), (0, 2)), 3),
     kinds=("category", "boolean"),
 )
-
-PIECE = re.compile(
-    r'//[^\n]*|"(?:[^"\\]|\\.)*"|[A-Za-z_][A-Za-z0-9_]*|[0-9][0-9.]*(?:e[+-]?[0-9]+)?|[!=]==|&&|\|\||[<>]=?|\s+|.'
-)
-NUMBER = re.compile(r"[0-9][0-9.]*(?:e[+-]?[0-9]+)?")
-ALIKE = (("<", "<=", ">", ">=", "===", "!=="), ("&&", "||"), ("true", "false", "null"))
-ANY = (
-    *(
-        "<",
-        "<=",
-        ">",
-        ">=",
-        "===",
-        "!==",
-        "==",
-        "!=",
-        "&&",
-        "||",
-        "&",
-        "|",
-        "!",
-        "+",
-        "-",
-        "??",
-        "=",
-        ",",
-        ";",
-        "(",
-        ")",
-    ),
-    *("true", "false", "null", "undefined", "NaN", "row", "columns", "i", "0", "1", "age", "x0", "own", "return", "\n"),
-)
-
-
-def edit(choose, text):
-    """The text with one edit: a token changed into one that could be there, or replaced, left out, doubled, swapped."""
-    pieces = PIECE.findall(text)
-    solid = [i for i, piece in enumerate(pieces) if piece.strip() and not piece.startswith("//")]
-    names = [i for i in solid if pieces[i] == "function"]
-    first = names[0] if choose.random() < 0.75 else 0
-    inside = [i for i in solid if first <= i < names[1]] if first else solid
-    at = choose.choice(inside)
-    if choose.random() < 0.6:
-        at = choose.choice([i for i in inside if _alike(choose, pieces, i, inside) != pieces[i]] or inside)
-        pieces[at] = _alike(choose, pieces, at, inside)
-        return "".join(pieces)
-    match choose.choice(("replace", "delete", "double", "swap", "insert")):
-        case "replace":
-            pieces[at] = choose.choice((*ANY, pieces[choose.choice(solid)]))
-        case "delete":
-            pieces[at] = ""
-        case "double":
-            pieces[at] = f"{pieces[at]} {pieces[at]}"
-        case "swap":
-            other = choose.choice(inside)
-            pieces[at], pieces[other] = pieces[other], pieces[at]
-        case "insert":
-            pieces[at] = f"{pieces[at]} {choose.choice(ANY)} "
-    return "".join(pieces)
-
-
-def _alike(choose, pieces, at, inside):
-    """Another token that the grammar may allow in the same place."""
-    piece = pieces[at]
-    if NUMBER.fullmatch(piece):
-        number = float(piece)
-        whole = piece.isdigit()
-        near = (
-            (number + 1, abs(number - 1)) if whole else (math.nextafter(number, math.inf), abs(number) / 2, number + 1)
-        )
-        return repr(int(choose.choice(near)) if whole else choose.choice(near))
-    if piece[0] == '"':
-        return choose.choice((piece[:-1] + ' "', piece.upper(), '""', piece[:-1] + '\\u0301"', piece.lower()))
-    for group in ALIKE:
-        if piece in group:
-            return choose.choice(group)
-    return piece
 
 
 def test_an_edit_is_refused_refuted_or_really_equal():
