@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from gbfl_compile.checking.general.sql.engines import Engine
-from gbfl_compile.checking.general.sql.parsing import folded_name, parse
+from gbfl_compile.checking.general.sql.parsing import folded_name, tokens_of
 from gbfl_compile.checking.reading.nodes import Unread
 
 
@@ -44,16 +44,13 @@ class Body:
     """The tokens of a body, and where its parser is."""
 
     def __init__(self, engine: Engine, text: str) -> None:
-        from sqlglot import tokenize
-
         self.engine, self.place = engine, 0
-        tokens = parse(lambda: tokenize(text, read=engine.parsed_as))
-        if (
-            tokens and tokens[0].text.upper() == "DECLARE"
-        ):  # to sqlglot it is a command, which takes all up to the semicolon
+        tokens = tokens_of(engine, text)
+        # to sqlglot DECLARE is a command, which takes all up to the semicolon
+        if tokens and tokens[0].text.upper() == "DECLARE":
             start = tokens[0].start
             text = f"{text[:start]}{' ' * len('DECLARE')}{text[start + len('DECLARE') :]}"
-            tokens = parse(lambda: tokenize(text, read=engine.parsed_as))
+            tokens = tokens_of(engine, text)
             self.declares = True
         else:
             self.declares = False

@@ -36,7 +36,8 @@ from gbfl_compile.checking.general.sql.parsing import (
     only,
     parse,
     refuse,
-    refuse_chains,
+    refuse_unclear_words,
+    tokens_of,
 )
 from gbfl_compile.checking.general.sql.relations import can_hold
 from gbfl_compile.checking.general.sql.types import cast_to, named_type
@@ -147,9 +148,9 @@ def _expression(text: str, own: Mapping[str, Value], scope: Scope) -> Value:
 
 
 def _node(engine: Engine, text: str) -> Any:
-    from sqlglot import parse_one, tokenize
+    from sqlglot import parse_one
 
-    refuse_chains(parse(lambda: tokenize(text, read=engine.parsed_as)))
+    refuse_unclear_words(engine, tokens_of(engine, text))
     select = parse(lambda: parse_one(f"SELECT {text}", read=engine.parsed_as))
     if kind(select) != "Select" or len(select.expressions) != 1:
         raise Unread(f"{text[:60]!r} is not one expression")
@@ -160,9 +161,8 @@ def _node(engine: Engine, text: str) -> Any:
 def _query(text: str, own: Mapping[str, Value], scope: Scope) -> Value:
     """A body of one SELECT of one expression, without a table."""
     from sqlglot import parse as parse_all
-    from sqlglot import tokenize
 
-    refuse_chains(parse(lambda: tokenize(text, read=scope.engine.parsed_as)))
+    refuse_unclear_words(scope.engine, tokens_of(scope.engine, text))
     nodes = [each for each in parse(lambda: parse_all(text, read=scope.engine.parsed_as)) if each is not None]
     if len(nodes) != 1 or kind(nodes[0]) != "Select" or len(nodes[0].expressions) != 1:
         raise Unread("its body is not one SELECT of one value")

@@ -103,10 +103,9 @@ def _refuse_what_spark_changes(text: str) -> None:
         raise Unread("a doubled quote, which is a quote in some versions of Spark and joins two texts in others")
 
 
-def statements(engine: Engine, text: str) -> list[list[Any]]:
-    """The tokens of each statement, cut at the semicolons."""
+def tokens_of(engine: Engine, text: str) -> list[Any]:
+    """The tokens of a text that has nothing in it which the engine may take in another way than sqlglot."""
     from sqlglot import tokenize
-    from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # it is there, and says so nowhere
 
     if len(text) > LONGEST_TEXT:
         raise Unread(f"{len(text)} characters of SQL, at most {LONGEST_TEXT} are read")
@@ -114,22 +113,34 @@ def statements(engine: Engine, text: str) -> list[list[Any]]:
         raise Unread("a comment that the engine may execute: /*! … */")
     if engine.parsed_as in ("spark", "databricks"):
         _refuse_what_spark_changes(text)
-    tokens = parse(lambda: tokenize(text, read=engine.parsed_as))
+    tokens: list[Any] = parse(lambda: tokenize(text, read=engine.parsed_as))
     refuse_unclear_characters(text, tokens)
     if engine.float_is_single and any(token.text.upper() == "FLOAT" for token in tokens):
         raise Unread(f"FLOAT, which has 32 bits in {engine.name}: write DOUBLE")
     if not engine.null_after:
         _refuse_tests_after(engine, tokens)
+    return tokens
+
+
+def refuse_unclear_words(engine: Engine, statement: Sequence[Any]) -> None:
+    """Refuse types of others, words of the engine and chains of comparisons in the tokens of one statement."""
+    refuse_types_of_others(engine, statement)
+    refuse_words_of_the_engine(engine, statement)
+    refuse_chains(statement)
+
+
+def statements(engine: Engine, text: str) -> list[list[Any]]:
+    """The tokens of each statement, cut at the semicolons."""
+    from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # it is there, and says so nowhere
+
     parts: list[list[Any]] = [[]]
-    for token in tokens:
+    for token in tokens_of(engine, text):
         if token.token_type == TokenType.SEMICOLON:
             parts.append([])
         else:
             parts[-1].append(token)
     for part in parts:
-        refuse_types_of_others(engine, part)
-        refuse_words_of_the_engine(engine, part)
-        refuse_chains(part)
+        refuse_unclear_words(engine, part)
     return [part for part in parts if part]
 
 

@@ -5,6 +5,7 @@ import pytest
 from gbfl_compile.backends import emit
 from gbfl_compile.checking.artifact import prove_artifact
 from gbfl_compile.checking.general.sql import TextLayout, read_sql
+from gbfl_compile.checking.general.sql.bodies import Body
 from gbfl_compile.checking.general.sql.engines import ENGINES
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
@@ -370,3 +371,16 @@ def test_texts_that_spark_changes_are_not_read(label):
     text = f"SELECT CASE WHEN `age` > 1.0 THEN {label} ELSE 'no' END AS `label` FROM `data`"
     with pytest.raises(Unread, match="Spark"):
         read_sql(text, "spark", layout)
+
+
+@pytest.mark.parametrize(
+    ("engine", "body"),
+    [
+        ("mariadb", "RETURN income >= 1 /*! + 1 */;"),
+        ("mariadb", "BEGIN DECLARE x FLOAT; SET x = income; RETURN x; END"),
+        ("postgres", "BEGIN RETURN income\u00a0>= 1; END"),
+    ],
+)
+def test_the_body_of_a_function_is_held_to_what_every_text_is_held_to(engine, body):
+    with pytest.raises(Unread):
+        Body(ENGINES[engine], body)
