@@ -145,7 +145,7 @@ def are_close(one: Sequence[float], other: Sequence[float]) -> bool:
 
 
 def _logits(scores: tuple[int, ...], scale: int) -> list[Fraction]:
-    return [Fraction(score - scores[0], 2**scale) for score in scores]
+    return [Fraction(score - scores[0]) / Fraction(2) ** scale for score in scores]  # an edited text may say -1
 
 
 class OutOfTime(Exception):

@@ -137,9 +137,10 @@ def test_ties_that_go_the_other_way_are_seen():
     assert isinstance(proof.findings["scores"], ProvedEqual)
 
 
-def test_another_scale_is_another_probability_and_the_same_label():
+@pytest.mark.parametrize("scale", [3, -1])  # an edited text may have a scale that no program has
+def test_another_scale_is_another_probability_and_the_same_label(scale):
     card = Program(("a",), (0, 1), (Clause((Interval(0, 1.0),)),), Scorecard((0, 0), ((0, 1),)))
-    proof = prove(card, as_reading(replace(card, decision=replace(card.decision, scale=3))))
+    proof = prove(card, as_reading(replace(card, decision=replace(card.decision, scale=scale))))
     kinds = {aspect: type(finding) for aspect, finding in proof.findings.items()}
     assert kinds == {"labels": ProvedEqual, "scores": ProvedEqual, "probabilities": Counterexample}
 
