@@ -150,7 +150,7 @@ def test_what_is_no_artifact_is_refused(tmp_path):
 REPORT_KEYS = {"schema", "verdict", "source", "audited"}
 AUDITED_KEYS = {
     *("what", "kind", "verdict", "evidence", "reason", "digest", "digest_matches", "fingerprint", "engine", "proof"),
-    *("execution", "rows", "consistency", "differences", "region", "moved"),
+    *("execution", "rows", "consistency", "differences", "region", "moved", "story"),
 }
 DIFFERENCE_KEYS = {"where", "approved", "deployed", "kind", "text"}
 

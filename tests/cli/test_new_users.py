@@ -177,7 +177,6 @@ def test_a_broken_program_is_not_taken_for_another_file(folder, capsys):
         (["check", "build", "p.gbfl.json"], "gbfl show p.gbfl.json"),
         (["check", "p.gbfl.json", "build/c"], "give the one above it, build"),
         (["check", "p.gbfl.json", "build/c/model.c"], "gbfl score build/c TABLE.csv -o scored.csv"),
-        (["audit", "p.gbfl.json", "build/c/model.c"], "gbfl audit p.gbfl.json --file build/c/model.c"),
         (["audit", "p.gbfl.json", "build"], "gbfl check p.gbfl.json build"),
         (["complie", "p.gbfl.json"], "did you mean gbfl compile?"),
         (["p.gbfl.json"], "gbfl show p.gbfl.json"),

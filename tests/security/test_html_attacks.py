@@ -45,19 +45,19 @@ def without_guard(template, autoescape=False, twice=False, unpoliced=False):
 
 
 def no_escaping(monkeypatch):
-    template = page._template()
-    monkeypatch.setattr(page, "_template", lambda: without_guard(template, unpoliced=True))
+    template = page._template("page.html.jinja")
+    monkeypatch.setattr(page, "_template", lambda _name: without_guard(template, unpoliced=True))
 
 
 def policy_only(monkeypatch):
     """Nothing is escaped, but the page still forbids scripts."""
-    template = page._template()
-    monkeypatch.setattr(page, "_template", lambda: without_guard(template))
+    template = page._template("page.html.jinja")
+    monkeypatch.setattr(page, "_template", lambda _name: without_guard(template))
 
 
 def rendered_twice(monkeypatch):
-    template = page._template()
-    monkeypatch.setattr(page, "_template", lambda: without_guard(template, autoescape=True, twice=True))
+    template = page._template("page.html.jinja")
+    monkeypatch.setattr(page, "_template", lambda _name: without_guard(template, autoescape=True, twice=True))
 
 
 PRINTED_RAW = all_of(nothing_escaped, put("gbfl_compile.reporting.text.printable", lambda text: text))

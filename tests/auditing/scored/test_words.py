@@ -169,6 +169,7 @@ def fill(database, rows, labels, name="scored"):
     yes = ", ".join(["-1", *(str(n) for n, label in enumerate(labels) if label == "yes")])
     columns.append(f"CASE WHEN gbfl_row IN ({yes}) THEN 'yes' ELSE 'no' END AS label")
     engine = "ENGINE = Memory " if database.dialect == "clickhouse" else ""
+    database.execute(f"DROP TABLE IF EXISTS {name}")  # engines that are slow to start are shared by several tests
     database.execute(f"CREATE TABLE {name} {engine}AS SELECT {', '.join(columns)} FROM numbers")
 
 
