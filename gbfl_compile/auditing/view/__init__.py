@@ -96,7 +96,7 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
         is_open = verdict.verdict != "different"
         if layered.verdict == "different" or (is_open and (layered.verdict != "unread" or layered.execution)):
             return layered
-        if is_open:
+        if is_open and not inputs.program.kinds:  # words are read on one table only: the first reading says why not
             ran = {each: getattr(verdict, each) for each in ("execution", "executed", "not_executed")}
             return replace(layered, **ran)
     return verdict
