@@ -10,6 +10,7 @@ from typing import Any
 
 from gbfl_compile.checking.general.sql.arithmetic import subtract
 from gbfl_compile.checking.general.sql.engines import Engine, Nan, as_double, text_as_double
+from gbfl_compile.checking.general.sql.finite import compare_numbers, compute
 from gbfl_compile.checking.general.sql.logic import (
     EVERY_NUMBER,
     FALSE,
@@ -41,6 +42,7 @@ from gbfl_compile.checking.general.sql.values import (
     Column,
     Constant,
     Fractions,
+    Near,
     Pick,
     Total,
     Value,
@@ -89,7 +91,7 @@ def null_test(engine: Engine, value: Value) -> Truth:
                 return constant(content is None)
             case Truth():
                 return is_known(unknown(end))
-            case Total() | Fractions():
+            case Total() | Fractions() | Near():
                 return constant(False)
             case _:
                 raise Unread(f"{describe(end)} IS NULL")
@@ -120,6 +122,11 @@ def comparison_of(engine: Engine, left: Value, comparison: Comparison, right: Va
             return compared_with_itself(engine.nan, feature, comparison)
         case Constant(), Constant():
             return constant(_constants_compared(engine, left, comparison, right))
+        case (Near() | Total() | Fractions() | Constant(), Near()) | (Near(), Total() | Fractions() | Constant()):
+            return fold(
+                compute(engine, lambda a, b: constant(compare_numbers(a, comparison, b)), left, right),
+                lambda end: truth_of(engine, end),
+            )
         case (Total() | Fractions() | Constant(), Total() | Fractions() | Constant()):
             return _sign(subtract(engine, left, right).points, comparison)
         case _:
