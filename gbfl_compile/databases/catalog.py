@@ -77,7 +77,8 @@ class StoredView:
     columns: tuple[str, ...] | None = None
     """What it answers with; None where the database cannot say, because a table or column that it reads is gone."""
     literals_in_utf8: bool = True
-    """Whether its texts have the bytes of UTF-8: in MariaDB that is up to the session which created the view."""
+    """Whether its texts have the bytes of UTF-8: in MariaDB that is up to the session which created the view, and to
+    character sets before single texts, which its catalog does not print."""
 
 
 @dataclass(frozen=True, slots=True)
