@@ -157,12 +157,8 @@ def _prove(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
         return replace(verdict, verdict="unread", reason=str(error), proof=ArtifactProof("unread", str(error)))
     except Unread:
         pass  # what a generated column can hold is not known
-    verdict = compare_readings(
-        verdict,
-        audit.inputs,
-        artifact,
-        prove_on_columns(columns, artifact.readings, audit.inputs.program.kinds) if columns else None,
-    )
+    prover = prove_on_columns(columns, artifact.readings, audit.inputs.program.kinds) if columns else None
+    verdict = compare_readings(verdict, audit.inputs, artifact, prover)
     compared = tuple(dict.fromkeys(name for _, name in outputs))
     return replace(verdict, compared_columns=compared, other_columns=others)
 

@@ -55,7 +55,7 @@ from gbfl_compile.checking.reading.nodes import Unread, pay
 from gbfl_compile.ir.intervals import above, below
 
 UNKNOWN_TEXTS = (
-    "texts are compared that may have other bytes than the catalog shows: the session that created the view had another "
+    "texts are compared that may have other bytes than the catalog shows: the session that created it had another "
     "character set than UTF-8, or a text has one of its own (_binary'…'). Create it again after SET NAMES utf8mb4"
 )
 
