@@ -144,11 +144,14 @@ def main(arguments: list[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     with in_order() as interrupts:
         try:
-            code = _run_command(arguments)
-        except KeyboardInterrupt:  # while an error was being reported
-            code = INTERRUPTED
-        finally:
+            try:
+                code = _run_command(arguments)
+            finally:
+                sweep()
+        except (click.Abort, KeyboardInterrupt) as stop:  # at any moment: while an error is reported, or in the sweep
             sweep()
+            click.echo(f"gbfl: {stop_name(stop)}", err=True)
+            code = INTERRUPTED
         return code if interrupts.first is None else 128 + interrupts.first
 
 
@@ -173,9 +176,8 @@ def _run_command(arguments: list[str] | None) -> int:
             return int(ended.code or 0)
         click.echo("gbfl: something that was run asked to exit, nothing was decided", err=True)
         return COULD_NOT_RUN
-    except (click.Abort, KeyboardInterrupt) as stop:
-        click.echo(f"gbfl: {stop_name(stop)}", err=True)
-        return INTERRUPTED
+    except click.Abort:  # a stop, or the end of the input where an answer was wanted
+        raise
     except (BrokenPipeError, _NobodyReads):
         _give_up_stdout()
         return NOBODY_READS

@@ -56,6 +56,11 @@ from gbfl_compile.checking.reading.conditions import MIRRORED, ON_NUMBERS, Compa
 from gbfl_compile.checking.reading.nodes import Unread, pay
 from gbfl_compile.ir.intervals import above, below
 
+UNKNOWN_TEXTS = (
+    "texts are compared that may have other bytes than the catalog shows: the session that created it had another "
+    "character set than UTF-8, or a text has one of its own (_binary'…'). Create it again after SET NAMES utf8mb4"
+)
+
 WORD = re.compile(r"[A-Za-z0-9_]+")
 """Texts that are equal to every engine or, where they differ in more than case, to none."""
 
@@ -153,6 +158,8 @@ def _bound_of(engine: Engine, constant_: Constant) -> float:
 def _constants_compared(engine: Engine, left: Constant, comparison: Comparison, right: Constant) -> bool:
     a, b = left.value, right.value
     if isinstance(a, str) and isinstance(b, str) and comparison in ("==", "!="):
+        if not engine.known_texts:
+            raise Unread(UNKNOWN_TEXTS)
         if not engine.exact_texts and not (
             WORD.fullmatch(a) and WORD.fullmatch(b) and (a == b or a.lower() != b.lower())
         ):
