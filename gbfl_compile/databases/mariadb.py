@@ -214,15 +214,15 @@ def _where(table: TableName) -> str:
     )
 
 
-def stored_view(database: Database, view: str) -> StoredView | None:
+def stored_view(database: Database, view: TableName) -> StoredView | None:
     """The view's query, with every name in back quotes and the schema before every table."""
     rows = database.fetch(
         "SELECT view_definition, collation_connection FROM information_schema.views "  # noqa: S608
-        f"WHERE table_name = {view_name(view)} "
-        "AND (DATABASE() IS NULL OR table_schema = DATABASE())"
+        f"WHERE table_name = {view_name(view.name)} "
+        f"AND table_schema = COALESCE(NULLIF({literal(view.schema)}, ''), DATABASE(), table_schema)"
     )
     if len(rows) > 1:
-        raise BadInput(f"{database.version} has {len(rows)} views {view!r}: connect to the one schema that is meant")
+        raise BadInput(f"{database.version} has {len(rows)} views {view.name!r}: connect to the schema that is meant")
     if not rows or not rows[0][0]:
         return None
     definition = str(rows[0][0])
@@ -230,10 +230,10 @@ def stored_view(database: Database, view: str) -> StoredView | None:
     return StoredView(whole, literals_in_utf8=str(rows[0][1]).startswith(("utf8mb4_", "utf8mb3_", "utf8_")))
 
 
-def _with_every_character(database: Database, view: str, definition: str) -> str:
+def _with_every_character(database: Database, view: TableName, definition: str) -> str:
     """The same text with the characters past U+FFFF, which the catalog lost, from SHOW CREATE VIEW."""
-    shown = str(database.fetch(f"SHOW CREATE VIEW {database.quote(view)}")[0][1])
-    whole = shown.partition(f"VIEW {database.quote(view)} AS ")[2]
+    shown = str(database.fetch(f"SHOW CREATE VIEW {view.in_quotes(database)}")[0][1])
+    whole = shown.partition(f"VIEW {view.in_quotes(database)} AS ")[2]
     plain = re.sub("[\U00010000-\U0010ffff]", LOST, whole)
     schema = f"{database.quote(str(database.fetch('SELECT DATABASE()')[0][0]))}."  # the catalog alone spells it out
     return whole if plain.replace(schema, "") == definition.replace(schema, "") else definition
