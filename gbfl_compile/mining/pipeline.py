@@ -60,13 +60,13 @@ from gbfl_compile.learning.prepare import (
 )
 from gbfl_compile.lowering import lower
 from gbfl_compile.mining.checkpoint import checkpoint_folder, default_checkpoint
-from gbfl_compile.mining.choice import Choice, Missing
 from gbfl_compile.mining.groups import compare_groups
-from gbfl_compile.mining.memory import bytes_of, jobs_within
 from gbfl_compile.mining.summary import MiningResult, distributions
-from gbfl_compile.mining.table import Sample, read_sample
 from gbfl_compile.passes import optimise
+from gbfl_compile.tables.choice import Choice, Missing
 from gbfl_compile.tables.kinds import KINDS as COLUMN_KINDS
+from gbfl_compile.tables.memory import bytes_of, jobs_within
+from gbfl_compile.tables.sample import Sample, read_sample
 
 BLOCK_ROWS = 65_536
 
