@@ -201,7 +201,7 @@ CATALOG = Catalog(
     table_columns,
     copy_table,
     stored_functions,
-    own_names="SELECT DISTINCT 'function', function_name FROM duckdb_functions() WHERE NOT internal",
+    own_names="SELECT DISTINCT 'function', function_name, true FROM duckdb_functions() WHERE NOT internal",
     drop="DROP TABLE IF EXISTS temp.main.{name}",
     double_kinds=frozenset(("double", "boolean")),  # `x < 0.35` on a FLOAT column makes 0.35 a FLOAT
     value="CAST({value} AS {type})",
