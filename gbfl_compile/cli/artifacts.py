@@ -18,6 +18,7 @@ from gbfl_compile.cli.flags import (
     target_options,
     target_settings,
 )
+from gbfl_compile.errors import BadInput
 from gbfl_compile.files.formats import shell_command
 
 
@@ -53,6 +54,13 @@ def compile_(
 
     names = [target.strip() for target in targets.split(",")]
     options = target_options(names, settings)
+    for target in names:
+        form = options[target].get("form", "select")
+        if target.startswith("sql:") and "view" in options[target] and form in ("select", "expression"):
+            named = options[target]["view"]
+            raise BadInput(
+                f"{target}: view={named!r} with the form {form}, which creates none: add --set sql.form=view"
+            )
     with screen.progress(quiet=as_json) as progress:
         from gbfl_compile.checking.check import compile_program
 

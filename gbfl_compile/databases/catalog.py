@@ -79,7 +79,8 @@ class StoredView:
     conversion: str | None = None
     """A column that it gives as another type than its query does, in words: ClickHouse converts what comes out."""
     literals_in_utf8: bool = True
-    """Whether its texts have the bytes of UTF-8: in MariaDB that is up to the session which created the view."""
+    """Whether its texts have the bytes of UTF-8: in MariaDB that is up to the session which created the view, and to
+    character sets before single texts, which its catalog does not print."""
 
 
 @dataclass(frozen=True, slots=True)

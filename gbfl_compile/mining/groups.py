@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +28,18 @@ MOST_KEPT = 12
 ERROR_RATE = 0.05
 """The chance that any interval at all misses the true difference, over all comparisons."""
 
-Mask = NDArray[np.bool_]
+Mask: TypeAlias = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The rows in which a feature has one value, or none."""
+
+    feature: int
+    value: float | None
+
+
+Group: TypeAlias = Value | OneOf | Interval
 
 
 def compare_groups(program: Program, x: Matrix, y: NDArray[Any], book: Codebook | None = None) -> dict[str, Any]:
@@ -40,24 +52,25 @@ def compare_groups(program: Program, x: Matrix, y: NDArray[Any], book: Codebook 
     places = {label: place for place, label in enumerate(program.classes)}
     true = np.array([places.get(label, -1) for label in y.tolist()], dtype=np.int64)
     groups = [
-        (feature, text, rows)
+        (group, rows)
         for feature in range(len(program.features))
-        for text, rows in _groups(program, feature, x[:, feature], book)
+        for group, rows in _groups(program, feature, x[:, feature], book)
         if FEWEST_ROWS <= rows.sum() <= len(x) - FEWEST_ROWS
     ]
     z = NormalDist().inv_cdf(1 - ERROR_RATE / (2 * max(1, len(groups)) * (len(program.classes) + 1)))
-    forms = [_form(program, feature, text, rows, answered, true, z) for feature, text, rows in groups]
-    forms.sort(key=lambda form: -max(_surely(form["answers"]["gap"]), _surely(form["errors"]["gap"])))
-    kept = [form for form in forms if _surely(form["answers"]["gap"]) > 0 or _surely(form["errors"]["gap"]) > 0]
-    return {"rows": len(x), "compared": len(groups), "groups": kept[:MOST_KEPT]}
+    forms = [(group, _form(program, group, rows, answered, true, z)) for group, rows in groups]
+    forms.sort(key=lambda each: -_most_surely(each[1]))
+    kept = [(group, form) for group, form in forms if _most_surely(form) > 0][:MOST_KEPT]
+    groups_kept = [{"group": _text(program, group), **form} for group, form in kept]
+    return {"rows": len(x), "compared": len(groups), "groups": groups_kept}
 
 
-def _groups(program: Program, feature: int, column: Matrix, book: Codebook | None) -> Iterator[tuple[str, Mask]]:
-    """Each group of a feature in words, and which rows are in it."""
-    name, kind = program.features[feature], program.kind(feature)
+def _groups(program: Program, feature: int, column: Matrix, book: Codebook | None) -> Iterator[tuple[Group, Mask]]:
+    """Each group of a feature, and which rows are in it."""
+    kind = program.kind(feature)
     missing = np.isnan(column)
     if missing.any():
-        yield f"{name} is missing", missing
+        yield Value(feature, None), missing
     known = column[~missing]
     values, counts = np.unique(known, return_counts=True)
     commonest = [float(values[place]) for place in np.argsort(-counts, kind="stable")[:MOST_VALUES]]
@@ -65,24 +78,32 @@ def _groups(program: Program, feature: int, column: Matrix, book: Codebook | Non
         for code in commonest:
             texts = book.texts[feature] if book is not None else ()
             if 1 <= code <= len(texts):
-                text = atom_text(OneOf(feature, (texts[int(code) - 1],), False, False), program.features, program.kinds)
-                yield text, column == code
-    elif kind == "boolean":
+                yield OneOf(feature, (texts[int(code) - 1],), False, False), column == code
+    elif kind == "boolean" or (len(values) <= MOST_VALUES and kind == "number"):
         for value in commonest:
-            yield f"{name} is {'true' if value else 'false'}", column == value
-    elif len(values) <= MOST_VALUES and kind == "number":
-        for value in commonest:
-            yield f"{name} is {value:g}", column == value
+            yield Value(feature, value), column == value
     elif len(values) > 1:
         cuts = np.unique(np.quantile(known, (0.25, 0.5, 0.75), method="lower"))
         for low, high in zip([None, *cuts.tolist()], [*cuts.tolist(), None], strict=True):
             inside = ~missing if low is None else column >= low
             inside = inside if high is None else inside & (column < high)
-            yield atom_text(Interval(feature, low, high), program.features, program.kinds), inside
+            yield Interval(feature, low, high), inside
+
+
+def _text(program: Program, group: Group) -> str:
+    """A group in words."""
+    if not isinstance(group, Value):
+        return atom_text(group, program.features, program.kinds)
+    name, value = program.features[group.feature], group.value
+    if value is None:
+        return f"{name} is missing"
+    if program.kind(group.feature) == "boolean":
+        return f"{name} is {'true' if value else 'false'}"
+    return f"{name} is {value:g}"
 
 
 def _form(
-    program: Program, feature: int, text: str, rows: Mask, answered: NDArray[Any], true: NDArray[Any], z: float
+    program: Program, group: Group, rows: Mask, answered: NDArray[Any], true: NDArray[Any], z: float
 ) -> dict[str, Any]:
     """One group beside all other rows: the class whose share differs most, and the errors."""
     shares = [_difference(answered == place, rows, z) for place in range(len(program.classes))]
@@ -90,9 +111,8 @@ def _form(
     place = max(range(len(shares)), key=lambda each: (len(shares) > 2 and _surely(shares[each]["gap"]), rarity[each]))
     tested = {atom.feature for clause in program.clauses for atom in clause.atoms}
     return {
-        "group": text,
-        "feature": program.features[feature],
-        "tested": feature in tested,
+        "feature": program.features[group.feature],
+        "tested": group.feature in tested,
         "rows": int(rows.sum()),
         "class": place,
         "answers": shares[place],
@@ -125,6 +145,11 @@ def score_interval(count: int, total: int, z: float) -> tuple[float, float]:
     middle = (share + square / (2 * total)) / (1 + square / total)
     half = z / (1 + square / total) * math.sqrt(share * (1 - share) / total + square / (4 * total * total))
     return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def _most_surely(form: dict[str, Any]) -> float:
+    """By which a group differs at the least, in its answers or its errors."""
+    return max(_surely(form["answers"]["gap"]), _surely(form["errors"]["gap"]))
 
 
 def _surely(gap: Sequence[float]) -> float:

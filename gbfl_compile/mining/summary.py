@@ -88,22 +88,18 @@ class MiningResult:
 
 def _lines(mined: MiningResult) -> list[str]:
     mining = mined.program.metadata["mining"]
-    baselines = _baseline_lines(mined.figures.get("baselines", {}))
     counts = mining["rows"]
+    figures = [f"  {what:<28} {_percent(value):>7}  {of}" for what, value, of in _first_figures(mined)]
+    figures += [*_confusion_lines(mined), *_baseline_lines(mined.figures.get("baselines", {}))]
     unseen = unseen_text(mined.program, mining["clause_support"])
-    lines = [
+    return [
         readable(mined.program),
         *([] if unseen is None else [unseen]),
         "",
         f"{printable(mining['data']['name'])}: {counts['training']} rows to learn from, {counts['test']} held out, "
         f"seed {mining['seed']}",
         "on the rows held out",
-    ]
-    lines += [f"  {what:<28} {_percent(value):>7}  {of}" for what, value, of in _first_figures(mined)]
-    lines += _confusion_lines(mined)
-    return [
-        *lines,
-        *baselines,
+        *figures,
         *probability_lines(mined.program),
         f"program against classifier: {mined.compared_different} different of {mined.compared_rows} rows",
         f"digest {digest(mined.program)}",

@@ -14,12 +14,10 @@ import json
 import os
 import platform
 import re
-import sys
 import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -112,8 +110,7 @@ def _ask_python(inputs: WitnessInput, what: str, seconds: float, form: Form) -> 
         else:
             (folder / "rows.bin").write_bytes(np.ascontiguousarray(inputs.rows).tobytes())
         (folder / "order.json").write_text(json.dumps(order), encoding="utf-8")
-        command = [sys.executable, "-P", str(Path(callable_worker.__file__)), what, str(folder)]
-        ended = run_isolated(command, seconds, os.environ)
+        ended = run_isolated(callable_worker.__file__, [what, str(folder)], seconds, os.environ, flag="-P")
         answers = folder / "answers.jsonl"
         text = answers.read_text(encoding="utf-8", errors="replace") if answers.exists() else ""
     return _read_replies(text, ended)

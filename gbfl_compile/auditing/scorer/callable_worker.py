@@ -9,16 +9,12 @@ A row is answered with a label, with a list of probabilities (one a class, the l
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 import importlib
 import json
 import math
-import os
-import signal
 import struct
 import sys
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,19 +39,6 @@ def main(what: str, folder: Path) -> None:
             return
         _ask(scorer, order, _rows(order, folder), tell)
         tell({"done": True})
-
-
-def end_with_parent() -> None:
-    """End this process and what it started when its parent is gone: what it loaded may never return."""
-
-    def watch() -> None:
-        with contextlib.suppress(OSError, ValueError):  # whatever was loaded may have closed it
-            while os.read(0, 1):
-                pass
-            os.killpg(0, signal.SIGKILL)
-
-    if os.getpgrp() == os.getpid():
-        threading.Thread(target=watch, daemon=True, name="end with parent").start()
 
 
 def _import_scorer(what: str) -> Callable[[Any], Any]:
@@ -171,6 +154,5 @@ def _one_line(error: Exception) -> str:
 
 
 if __name__ == "__main__":
-    end_with_parent()
     sys.path.insert(0, "")  # where the user stands, as `python -m` has it
     main(sys.argv[1], Path(sys.argv[2]))

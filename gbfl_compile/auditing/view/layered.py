@@ -284,7 +284,8 @@ def _read(inputs: AuditInput, view: View, label: str, layers: Layers, places: Pl
 
     def read(outputs: Outputs) -> tuple[DeployedText, Outputs]:
         layout = TextLayout(program.features, program.classes, (), tuple(outputs), tables=tables, approved=program)
-        layout = replace(layout, expressions=stated, functions=functions, types=types)
+        known = view.literals_in_utf8 and layers.literals_in_utf8
+        layout = replace(layout, expressions=stated, functions=functions, types=types, known_texts=known)
         return read_deployed(definition, dialect, layout), outputs
 
     chosen = [("label", label)]

@@ -71,6 +71,8 @@ class Layers:
     bases: Mapping[TableName, Base] = field(default_factory=dict)
     problem: str | None = None
     """Why something below could not be read."""
+    literals_in_utf8: bool = True
+    """Whether the texts of every view below have the bytes of UTF-8."""
 
     def distinct_bases(self) -> list[Base]:
         """Each table once."""
@@ -82,7 +84,7 @@ def read_layers(database: Database, top: Query, parse: Callable[[Database, str],
     catalog = catalog_of(database)
     views: dict[TableName, Query] = {}
     bases: dict[TableName, Base] = {}
-    waiting = _names(top)
+    waiting, in_utf8 = _names(top), True
     try:
         while waiting:
             name = waiting.pop()
@@ -106,11 +108,12 @@ def read_layers(database: Database, top: Query, parse: Callable[[Database, str],
             if stored.conversion is not None:
                 raise Unread(f"{name.name}: {stored.conversion}")
             views[name] = parse(database, stored.definition)
+            in_utf8 = in_utf8 and stored.literals_in_utf8
             waiting += _names(views[name])
         _refuse_two_of_one_name((top, *views.values()))
     except (Unread, CannotRun, BadInput) as error:
         return Layers(database, views, bases, str(error))
-    return Layers(database, views, bases)
+    return Layers(database, views, bases, literals_in_utf8=in_utf8)
 
 
 def _names(query: Query) -> list[TableName]:

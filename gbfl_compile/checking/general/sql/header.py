@@ -42,6 +42,8 @@ class TextLayout:
     functions: Functions = lambda schema, name: None
     types: Mapping[int, str] = field(default_factory=dict)
     """The declared type of each feature's column, where that is known."""
+    known_texts: bool = True
+    """Whether the texts in it have the bytes of UTF-8; where not, none of them is compared."""
     expressions: tuple[tuple[int, str, Mapping[str, str]], ...] = ()
     """Features that are expressions: feature, text, and for each name in it what that column is called here."""
 
