@@ -54,8 +54,7 @@ from gbfl_compile.learning.prepare import (
 from gbfl_compile.learning.tables import domain_for
 from gbfl_compile.lowering import lower
 from gbfl_compile.mining.checkpoint import checkpoint_folder, default_checkpoint
-from gbfl_compile.mining.groups import compare_groups
-from gbfl_compile.mining.summary import MiningResult, distributions
+from gbfl_compile.mining.summary import MiningResult, compare_groups, distributions
 from gbfl_compile.passes import optimise
 from gbfl_compile.tables.choice import Choice, Missing
 from gbfl_compile.tables.kinds import KINDS as COLUMN_KINDS
