@@ -176,12 +176,12 @@ def _conversion(database: Database, view: TableName, query: str) -> str | None:
         f"SELECT name, type FROM system.columns WHERE {_where(view, 'table')} ORDER BY position"  # noqa: S608
     )
     try:
-        given = [(str(name), str(kind)) for name, kind, *_ in database.fetch(f"DESCRIBE TABLE ({query})")]
+        columns = [(str(name), str(kind)) for name, kind, *_ in database.fetch(f"DESCRIBE TABLE ({query})")]
     except CannotRun:  # a table or column is gone: asking for rows gives the reason
         return None
-    if len(given) != len(declared):
-        return f"the view declares {len(declared)} columns, and its query gives {len(given)}"
-    for (name, kind), (own, type_) in zip(declared, given, strict=True):
+    if len(columns) != len(declared):
+        return f"the view declares {len(declared)} columns, and its query gives {len(columns)}"
+    for (name, kind), (own, type_) in zip(declared, columns, strict=True):
         if (str(name), str(kind)) != (own, type_):
             return f"the view declares {str(name)!r} as {kind}, and its query gives {own!r} as {type_}"
     return None

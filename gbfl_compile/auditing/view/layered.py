@@ -140,13 +140,10 @@ def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVe
 
 def _refuse_defaults(view: View, places: Places, outer: Collection[int]) -> None:
     """ClickHouse gives 0, and not NULL, for a column that is not Nullable where an outer join finds no row."""
-    for feature in outer if view.database.dialect == "clickhouse" else ():
-        place = places.columns[feature]
+    for place in [places.columns[feature] for feature in outer] if view.database.dialect == "clickhouse" else []:
         if place is not None and not place.column.nullable:
-            raise Unread(
-                f"{printable(place.column.name)} is {place.column.declared}, which is 0 and not missing where the "
-                "join finds no row: a Nullable column is read"
-            )
+            what = f"{printable(place.column.name)} is {place.column.declared}"
+            raise Unread(f"{what}, which is 0 and not missing where the join finds no row: a Nullable column is read")
 
 
 def _with_mend(
@@ -351,8 +348,7 @@ def _computed_differs(verdict: DeployedVerdict) -> DeployedVerdict:
 
 
 def _unclear(verdict: DeployedVerdict, text: DeployedText) -> DeployedVerdict:
-    notes = "; ".join(text.notes)
-    reason = f"its text differs from the program, but a filter may leave out the rows that show it: {notes}"
+    reason = f"its text differs, but a filter may leave out the rows that show it: {'; '.join(text.notes)}"
     return replace(verdict, verdict="unread", reason=reason)
 
 
