@@ -18,7 +18,7 @@ from typing import Any
 import click
 from click.shell_completion import get_completion_class
 
-from gbfl_compile.cli.artifacts import check, compile_, sizes
+from gbfl_compile.cli.artifacts import check, compile_, score, sizes
 from gbfl_compile.cli.audit import audit, audit_evidence, audit_log
 from gbfl_compile.cli.demo import demo
 from gbfl_compile.cli.doctor import doctor
@@ -27,7 +27,6 @@ from gbfl_compile.cli.init import init
 from gbfl_compile.cli.mine import mine
 from gbfl_compile.cli.paper import paper
 from gbfl_compile.cli.programs import diff, lint, reasons, report, show
-from gbfl_compile.cli.score import score
 from gbfl_compile.cli.signals import in_order, stop_name
 from gbfl_compile.errors import BadInput, GbflError
 from gbfl_compile.files.atomic import sweep
@@ -144,11 +143,14 @@ def main(arguments: list[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     with in_order() as interrupts:
         try:
-            code = _run_command(arguments)
-        except KeyboardInterrupt:  # while an error was being reported
-            code = INTERRUPTED
-        finally:
+            try:
+                code = _run_command(arguments)
+            finally:
+                sweep()
+        except (click.Abort, KeyboardInterrupt) as stop:  # at any moment: while an error is reported, or in the sweep
             sweep()
+            click.echo(f"gbfl: {stop_name(stop)}", err=True)
+            code = INTERRUPTED
         return code if interrupts.first is None else 128 + interrupts.first
 
 
@@ -173,9 +175,8 @@ def _run_command(arguments: list[str] | None) -> int:
             return int(ended.code or 0)
         click.echo("gbfl: something that was run asked to exit, nothing was decided", err=True)
         return COULD_NOT_RUN
-    except (click.Abort, KeyboardInterrupt) as stop:
-        click.echo(f"gbfl: {stop_name(stop)}", err=True)
-        return INTERRUPTED
+    except click.Abort:  # a stop, or the end of the input where an answer was wanted
+        raise
     except (BrokenPipeError, _NobodyReads):
         _give_up_stdout()
         return NOBODY_READS

@@ -46,7 +46,7 @@ from gbfl_compile.databases.catalog import (
     view_name,
 )
 from gbfl_compile.databases.guard import guard
-from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost
 
 if TYPE_CHECKING:
     from gbfl_compile.ir.batch import Matrix
@@ -214,29 +214,63 @@ def _where(table: TableName) -> str:
     )
 
 
-def stored_view(database: Database, view: str) -> StoredView | None:
+def stored_view(database: Database, view: TableName) -> StoredView | None:
     """The view's query, with every name in back quotes and the schema before every table."""
     rows = database.fetch(
         "SELECT view_definition, collation_connection FROM information_schema.views "  # noqa: S608
-        f"WHERE table_name = {view_name(view)} "
-        "AND (DATABASE() IS NULL OR table_schema = DATABASE())"
+        f"WHERE table_name = {view_name(view.name)} "
+        f"AND table_schema = COALESCE(NULLIF({literal(view.schema)}, ''), DATABASE(), table_schema)"
     )
     if len(rows) > 1:
-        raise BadInput(f"{database.version} has {len(rows)} views {view!r}: connect to the one schema that is meant")
+        raise BadInput(f"{database.version} has {len(rows)} views {view.name!r}: connect to the schema that is meant")
     if not rows or not rows[0][0]:
         return None
     definition = str(rows[0][0])
-    whole = _with_every_character(database, view, definition) if LOST in definition else definition
-    return StoredView(whole, literals_in_utf8=str(rows[0][1]).startswith(("utf8mb4_", "utf8mb3_", "utf8_")))
+    is_plain = _has_plain_texts(database, view, definition)
+    whole = _shown_query(database, view) if is_plain and LOST in definition else definition
+    return StoredView(whole, literals_in_utf8=is_plain and _in_utf8(str(rows[0][1]), whole))
 
 
-def _with_every_character(database: Database, view: str, definition: str) -> str:
-    """The same text with the characters past U+FFFF, which the catalog lost, from SHOW CREATE VIEW."""
-    shown = str(database.fetch(f"SHOW CREATE VIEW {database.quote(view)}")[0][1])
-    whole = shown.partition(f"VIEW {database.quote(view)} AS ")[2]
-    plain = re.sub("[\U00010000-\U0010ffff]", LOST, whole)
+def _in_utf8(collation: str, definition: str) -> bool:
+    """Whether a text without character sets of its own has the bytes of UTF-8 under this collation of a session."""
+    if collation.startswith(("utf8mb4_", "utf8mb3_", "utf8_")):
+        return True
+    return collation.startswith(("latin1_", "latin2_", "latin5_", "latin7_", "ascii_")) and definition.isascii()
+
+
+def _has_plain_texts(database: Database, view: TableName, definition: str) -> bool:
+    """Whether no text of a view has a character set of its own other than UTF-8.
+
+    The catalog leaves them out: it prints _ucs2 x'0061' and _binary'a' as 'a', which may be compared as other bytes
+    than those of 'a'. SHOW CREATE VIEW prints them, bytes of all character sets side by side: only its ASCII is read.
+    """
+    kept = str(database.fetch("SELECT COALESCE(@@character_set_results, 'NULL')")[0][0])
+    database.execute("SET character_set_results = ascii")
+    try:
+        shown = _shown_query(database, view)
+    except ConnectionLost:
+        raise
+    except CannotRun:  # it is not for this user to see
+        return False
+    finally:
+        database.execute(f"SET character_set_results = {kept}")
+    pieces = PIECES.findall(shown)
+    for place, piece in enumerate(pieces[:-1]):
+        if pieces[place + 1].startswith("'"):
+            pieces[place] = re.sub(r"(?<![\w$])_utf8(mb[34])?$", "", piece)
     schema = f"{database.quote(str(database.fetch('SELECT DATABASE()')[0][0]))}."  # the catalog alone spells it out
-    return whole if plain.replace(schema, "") == definition.replace(schema, "") else definition
+    plain = re.sub(r"[^\x00-\x7f]", "?", definition.replace(LOST, "?").replace(schema, ""))
+    return "".join(pieces).replace(LOST, "?").replace(re.sub(r"[^\x00-\x7f]", "?", schema), "") == plain
+
+
+def _shown_query(database: Database, view: TableName) -> str:
+    """The query as SHOW CREATE VIEW has it, with characters past U+FFFF, which the catalog has lost."""
+    shown = str(database.fetch(f"SHOW CREATE VIEW {view.in_quotes(database)}")[0][1])
+    return shown.partition(" VIEW ")[2].partition(" AS ")[2]
+
+
+PIECES = re.compile(r"""'(?:[^'\\]|\\.|'')*'|`(?:[^`]|``)*`|[^'`]+|['`]""", re.DOTALL)
+"""Texts, names in quotes, and what is between them."""
 
 
 def is_view(database: Database, table: TableName) -> bool:

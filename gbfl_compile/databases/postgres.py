@@ -41,7 +41,7 @@ from gbfl_compile.databases.catalog import (
     view_name,
 )
 from gbfl_compile.databases.guard import guard
-from gbfl_compile.errors import CannotRun
+from gbfl_compile.errors import BadInput, CannotRun
 
 if TYPE_CHECKING:
     from gbfl_compile.ir.batch import Matrix
@@ -230,16 +230,19 @@ WORDS = (
     "IN ('text', 'character varying', 'character', 'date', 'timestamp without time zone', 'timestamp with time zone')"
 )
 NUMBERS = "IN ('double precision', 'real', 'numeric', 'integer', 'bigint', 'smallint', 'boolean')"
+UNWRITTEN = "IN ('=', '<>', '<', '<=', '>', '>=', '~~', '!~~', '~~*', '!~~*')"
+"""What NULLIF, CASE x WHEN, IS DISTINCT FROM, JOIN USING, BETWEEN and LIKE mean without writing it, in views too."""
 OWN_NAMES = (
-    "SELECT 'function', proname FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace "  # noqa: S608 - constants
-    "WHERE nspname NOT IN ('pg_catalog', 'information_schema') AND pg_function_is_visible(p.oid) "
-    "UNION SELECT 'function', oprname FROM pg_operator o JOIN pg_namespace n ON n.oid = oprnamespace "
-    "WHERE nspname <> 'pg_catalog' AND pg_operator_is_visible(o.oid) "
+    "SELECT 'function', proname, pg_function_is_visible(p.oid) FROM pg_proc p "  # noqa: S608 - constants
+    "JOIN pg_namespace n ON n.oid = pronamespace WHERE nspname NOT IN ('pg_catalog', 'information_schema') "
+    f"UNION SELECT CASE WHEN oprname {UNWRITTEN} THEN 'operator' ELSE 'function' END, oprname, "
+    "pg_operator_is_visible(o.oid) FROM pg_operator o "
+    "JOIN pg_namespace n ON n.oid = oprnamespace WHERE nspname <> 'pg_catalog' "
     f"AND (format_type(oprleft, NULL) {NUMBERS} OR format_type(oprright, NULL) {NUMBERS} "
     f"OR format_type(oprleft, NULL) {WORDS} OR format_type(oprright, NULL) {WORDS}) "
-    "UNION SELECT 'type', typname FROM pg_type t JOIN pg_namespace n ON n.oid = typnamespace "
-    "WHERE nspname NOT IN ('pg_catalog', 'information_schema') AND pg_type_is_visible(t.oid) AND typrelid = 0 "
-    "UNION SELECT 'cast', format_type(castsource, NULL) || ' to ' || format_type(casttarget, NULL) FROM pg_cast "
+    "UNION SELECT 'type', typname, pg_type_is_visible(t.oid) FROM pg_type t JOIN pg_namespace n "
+    "ON n.oid = typnamespace WHERE nspname NOT IN ('pg_catalog', 'information_schema') AND typrelid = 0 "
+    "UNION SELECT 'cast', format_type(castsource, NULL) || ' to ' || format_type(casttarget, NULL), true FROM pg_cast "
     f"WHERE oid >= 16384 AND (format_type(castsource, NULL) {NUMBERS} OR format_type(casttarget, NULL) {NUMBERS} "
     f"OR (format_type(castsource, NULL) {WORDS} AND format_type(casttarget, NULL) {WORDS}))"
 )
@@ -250,26 +253,44 @@ def _path(table: TableName) -> str:
     return literal(".".join(quote_name(NAMING, part) for part in (table.schema, table.name) if part))
 
 
-def stored_view(database: Database, view: str) -> StoredView | None:
+def stored_view(database: Database, view: TableName) -> StoredView | None:
     """The view's query. A name with a dot or quotes is taken as PostgreSQL would read it.
 
     It is printed with nothing but pg_catalog on the search path: an operator or function that users put before the
     built-in one would be printed without its schema, and look like the built-in one.
     """
-    name = view_name(view if '"' in view or "." in view else f'"{view}"')
+    name = _path(view) if view.schema else view_name(view.name if set('".') & set(view.name) else f'"{view.name}"')
+    path = _plain_search_path(database)
     found = database.fetch(
-        "SELECT CAST(oid AS bigint), relkind = 'm', current_setting('search_path') FROM pg_class "  # noqa: S608
+        "SELECT CAST(oid AS bigint), relkind = 'm' FROM pg_class "  # noqa: S608
         f"WHERE oid = to_regclass({name}) AND relkind IN ('v', 'm')"
     )
     if not found:
         return None
-    oid, materialized, path = found[0]
+    oid, materialized = found[0]
     database.fetch("SELECT set_config('search_path', 'pg_catalog', false)")
     try:
         rows = database.fetch(f"SELECT pg_get_viewdef(CAST({int(oid)} AS oid), true)")
     finally:
-        database.fetch(f"SELECT set_config('search_path', {literal(str(path))}, false)")
+        database.fetch(f"SELECT set_config('search_path', {literal(path)}, false)")
     return StoredView(str(rows[0][0]), bool(materialized))
+
+
+def _plain_search_path(database: Database) -> str:
+    """The session's search path. One that puts a schema before pg_catalog is refused.
+
+    Whatever is asked of the catalog could be answered by something of a user's, and a type be printed as the built-in
+    one of its name. SHOW is no query: nothing can take its place.
+    """
+    path = str(database.fetch("SHOW search_path")[0][0])
+    names = [name.strip().strip('"') for name in path.split(",")]
+    before = [name for name in names[: names.index("pg_catalog")] if name] if "pg_catalog" in names else []
+    if before:
+        raise BadInput(
+            f"the search path of this session is {path}: what {before[0]} holds is taken for what PostgreSQL has "
+            "itself: connect with pg_catalog first, or leave it out (?options=-csearch_path%3Dpublic)"
+        )
+    return path
 
 
 def is_view(database: Database, table: TableName) -> bool:

@@ -10,7 +10,7 @@ from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.backends import emit
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, leaf, split
 from gbfl_compile.ir.validate import validate
 from tests.auditing.tampering import TAMPERED_TREES, TREE
 from tests.auditing.view.cases import (
@@ -154,7 +154,7 @@ def test_the_columns_of_words_change_nothing_in_an_emitted_view(catalog):
         database.close()
 
 
-@pytest.mark.parametrize("collation", ["latin1_swedish_ci", "utf16_general_ci"])
+@pytest.mark.parametrize("collation", ["gbk_chinese_ci", "utf16_general_ci"])
 def test_a_view_of_a_session_with_other_bytes_is_not_proved(fresh, collation):
     """The same text in the catalog, and another answer: 'a' is two bytes in UTF-16."""
     if fresh.dialect != "mariadb":
@@ -166,6 +166,66 @@ def test_a_view_of_a_session_with_other_bytes_is_not_proved(fresh, collation):
     found = audit_view(AuditInput(CHURN), fresh, "scores", "it")
     assert (found.verdict, found.proof.answer) == ("unread", "unread")
     assert "character set" in found.reason
+
+
+ACCENTS = Program(
+    ("word",),
+    ("no", "yes"),
+    (Clause((OneOf(0, ("é",)),)),),
+    split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)),
+    kinds=("category",),
+)
+
+
+@pytest.mark.parametrize(("program", "verdict"), [(CHURN, "equal"), (ACCENTS, "unread")])
+def test_a_session_in_latin1_is_as_good_as_any_where_all_texts_are_ascii(fresh, program, verdict):
+    """'é' is one byte there, and two in UTF-8."""
+    if fresh.dialect != "mariadb":
+        pytest.skip("only MariaDB has character sets of sessions")
+    make_table(fresh, program)
+    fresh.execute("SET collation_connection = latin1_swedish_ci")
+    make_view(fresh, program)
+    fresh.execute("SET NAMES utf8mb4")
+    found = audit_view(AuditInput(program), fresh, "scores", "it")
+    assert (found.verdict, found.proof.answer) == (verdict, "proved" if verdict == "equal" else "unread")
+
+
+@pytest.mark.parametrize(
+    "spelling", ["_ucs2 x'{ucs2}'", "_utf16 x'{ucs2}'", "_latin1 x'{latin1}'", "_binary x'{latin1}'"]
+)
+def test_a_text_with_a_character_set_of_its_own_is_not_taken_for_what_the_catalog_prints(fresh, spelling):
+    """MariaDB's catalog prints _ucs2 x'0061' as 'a'. The bytes that are compared are two, and no word is equal."""
+    if fresh.dialect != "mariadb":
+        pytest.skip("only MariaDB has texts with character sets")
+    make_table(fresh, ACCENTS)
+    options = {"form": "view", "table": "data", "view": "scores"}
+    text = emit(validate(ACCENTS), "sql:mariadb", "m", options).files["m.sql"].decode()
+    body = "\n".join(line for line in text.split("\n") if not line.startswith("--")).strip().rstrip(";")
+    literal = spelling.format(ucs2="é".encode("utf-16-be").hex(), latin1="é".encode("latin-1").hex())
+    assert "'é'" in body
+    fresh.execute(body.replace("'é'", literal))
+    fresh.execute("INSERT INTO data VALUES ('é')")
+    assert fresh.fetch("SELECT label FROM scores") == [("no",)], "the approved program says yes"
+    found = audit_view(AuditInput(ACCENTS, mends=False), fresh, "scores", "it")
+    assert (found.verdict, found.proof.answer) == ("different" if found.execution.different else "unread", "unread")
+    assert "character set" in found.reason
+
+
+def test_labels_compared_by_layers_are_known_by_their_bytes(fresh):
+    """A label of a session in UCS-2, compared with bytes by the view above: it is never equal."""
+    if fresh.dialect != "mariadb":
+        pytest.skip("only MariaDB has character sets of sessions")
+    table(fresh, "DOUBLE")
+    fresh.execute("SET collation_connection = ucs2_general_ci")
+    fresh.execute("CREATE VIEW below AS SELECT age, CASE WHEN age < 65.5 THEN 'yes' ELSE 'no' END AS l FROM loans")
+    fresh.execute("SET NAMES utf8mb4")
+    fresh.execute(
+        "CREATE VIEW scores AS SELECT CASE WHEN l = _binary'yes' THEN 'yes' ELSE 'no' END AS label FROM below"
+    )
+    assert fresh.fetch("SELECT label FROM scores") == [("no",), ("no",)], "the approved program says yes and no"
+    found = audit_view(AuditInput(YOUNG, mends=False), fresh, "scores", "it")
+    assert (found.verdict, found.proof.answer) == ("unread", "unread")
+    assert "other bytes" in found.reason
 
 
 @settings(

@@ -34,7 +34,7 @@ from gbfl_compile.auditing.view.view import (
     without_exact_casts,
 )
 from gbfl_compile.checking.artifact import ArtifactProof
-from gbfl_compile.checking.general.sql import TextLayout, other_columns, read_sql
+from gbfl_compile.checking.general.sql import UNKNOWN_TEXTS, TextLayout, other_columns, read_sql
 from gbfl_compile.checking.readers import ReadArtifact
 from gbfl_compile.checking.reading.nodes import Reading, Unread, limit_work
 from gbfl_compile.checking.strict.sql import ExpectedText, read_strict_view, refuse_conversions
@@ -157,12 +157,8 @@ def _prove(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
         return replace(verdict, verdict="unread", reason=str(error), proof=ArtifactProof("unread", str(error)))
     except Unread:
         pass  # what a generated column can hold is not known
-    verdict = compare_readings(
-        verdict,
-        audit.inputs,
-        artifact,
-        prove_on_columns(columns, artifact.readings, audit.inputs.program.kinds) if columns else None,
-    )
+    prover = prove_on_columns(columns, artifact.readings, audit.inputs.program.kinds) if columns else None
+    verdict = compare_readings(verdict, audit.inputs, artifact, prover)
     compared = tuple(dict.fromkeys(name for _, name in outputs))
     return replace(verdict, compared_columns=compared, other_columns=others)
 
@@ -203,7 +199,7 @@ def _read_strictly(inputs: AuditInput, view: View, outputs: Outputs) -> tuple[Re
     if own := own_names(view):
         raise Unread(f"users added the {own[0][0]} {printable(own[0][1])}, which its text may mean")
     if program.kinds and not view.literals_in_utf8:
-        raise Unread("the session that created it had another character set than UTF-8: its texts have other bytes")
+        raise Unread(UNKNOWN_TEXTS)
     used = {atom.feature for clause in program.clauses for atom in clause.atoms}
     for feature, name in columns:
         column = view.column(name)
@@ -260,7 +256,8 @@ def _read_generally(
 
     def read(outputs: Outputs) -> tuple[tuple[Reading, ...], tuple[str, ...], Outputs]:
         refuse_conversions(view.statement or "", view.database.dialect, _expected_text(audit.inputs, view, outputs))
-        naming = TextLayout(program.features, program.classes, columns, tuple(outputs))
+        known = view.literals_in_utf8
+        naming = TextLayout(program.features, program.classes, columns, tuple(outputs), known_texts=known)
         dialect = view.database.dialect
         return read_sql(text, dialect, naming), other_columns(text, dialect, naming), outputs
 

@@ -7,8 +7,8 @@ type of the user's own, and `DOUBLE` never is.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gbfl_compile.auditing.compare import AuditInput
@@ -83,10 +83,13 @@ def read_view(database: Database, name: str) -> View:
     reads, table = _tables(query)
     known = () if table is None else tuple(catalog.columns(database, table))
     views = tuple(each.name for each in reads if catalog.is_view(database, each))
+    layers = None if query is None else read_layers(database, query, parse_query)
+    if layers is not None and stored.conversion is not None:
+        layers = replace(layers, problem=stored.conversion)
     return View(
         *(database, catalog, name, stored.definition, stored.statement, stored.materialized, stored.literals_in_utf8),
         *(stored.columns, query, problem, reads, table, known, views),
-        None if query is None else read_layers(database, query, parse_query),
+        layers,
     )
 
 
@@ -201,31 +204,46 @@ def _output_expression(database: Database, kind: str, name: str) -> str:
     return AS_DOUBLES.get(database.dialect, "{}").format(column) if kind == "probabilities" else column
 
 
-def own_names(view: View, functions: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
-    """(function, type or cast; its name) of what users added and the view may use. Casts have no name in a text.
+UNNAMED = ("cast", "operator")
+"""What a text may use without naming it."""
 
-    `functions` were read, and their bodies are looked at too.
+
+def own_names(view: View, functions: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
+    """(kind, name) of what users added and the view may use: functions, types, and what needs no name in a text.
+
+    `functions` were read, and their bodies are looked at too: a body may mean what this session does not find, and
+    any of its words may be a type.
     """
     if view.catalog.own_names is None:
         return []
+    below = () if view.layers is None else view.layers.views.values()
+    named = {each for query in (view.require_query(), *below) for each in _names_in(query.tokens)}
+    bodies = [_tokens(view, body) for body in (functions or {}).values()]
+    inside = {each for tokens in bodies for each in _names_in(tokens)}
+    inside |= {("type", token.text.casefold()) for tokens in bodies for token in tokens}
+    read = {("function", name) for name in functions or {}}
+    rows: list[tuple[Any, ...]] = view.database.fetch(view.catalog.own_names)
+    own = sorted({(str(kind), str(name), bool(is_found)) for kind, name, is_found in rows})
+    return list(
+        dict.fromkeys(
+            (kind, name)
+            for kind, name, is_found in own
+            if kind in UNNAMED or (kind, name.casefold()) in (named | inside if is_found else inside) - read
+        )
+    )
+
+
+def _names_in(tokens: Sequence[Any]) -> Iterator[tuple[str, str]]:
+    """What a text calls, and the types it names."""
     from sqlglot import TokenType
 
-    named: set[tuple[str, str]] = set()
-    below = () if view.layers is None else view.layers.views.values()
-    texts = [query.tokens for query in (view.require_query(), *below)]
-    texts += [_tokens(view, body) for body in (functions or {}).values()]
-    for tokens in texts:
-        for place, token in enumerate(tokens):
-            text = token.text.casefold()
-            is_called = place + 1 < len(tokens) and tokens[place + 1].token_type == TokenType.L_PAREN
-            if is_called or not text.isidentifier():
-                named.add(("function", text))
-            if place and tokens[place - 1].token_type in (TokenType.DCOLON, TokenType.ALIAS):
-                named.add(("type", text))
-    rows: list[tuple[Any, ...]] = view.database.fetch(view.catalog.own_names)
-    own = sorted({(str(kind), str(name)) for kind, name in rows})
-    read = {("function", name) for name in functions or {}}
-    return [(kind, name) for kind, name in own if kind == "cast" or (kind, name.casefold()) in named - read]
+    for place, token in enumerate(tokens):
+        text = token.text.casefold()
+        is_called = place + 1 < len(tokens) and tokens[place + 1].token_type == TokenType.L_PAREN
+        if is_called or not text.isidentifier():
+            yield "function", text
+        if place and tokens[place - 1].token_type in (TokenType.DCOLON, TokenType.ALIAS):
+            yield "type", text
 
 
 def _tokens(view: View, body: str) -> tuple[Any, ...]:

@@ -6,6 +6,7 @@ import pytest
 
 from gbfl_compile.auditing.audit import audit
 from gbfl_compile.databases import availability, scratch
+from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 
 PROGRAM = Program(
@@ -18,18 +19,20 @@ RULE = "CASE WHEN income >= 30000 AND debt < 0.4 THEN 'yes' ELSE 'no' END"
 HEAD = "CREATE FUNCTION decide(income integer, debt numeric) RETURNS text"
 
 
-def verdict(engine, *statements, call="decide(income, debt)"):
+def verdict(engine, *statements, call="decide(income, debt)", before=(), program=PROGRAM):
     """What an audit says of a view that calls a function; the view is made after the first statement."""
     if reason := availability(engine):
         pytest.skip(reason)
     with closing(scratch(engine)) as database:
         database.execute("CREATE TABLE loans (id INTEGER, income INTEGER, debt NUMERIC(6, 4))")
         database.execute("INSERT INTO loans VALUES (1, 30000, 0.3), (2, 29999, 0.3), (3, 30000, NULL), (4, NULL, 0.1)")
-        database.execute(statements[0])
-        database.execute(f"CREATE VIEW v AS SELECT id, {call} AS label FROM loans")
+        for statement in (*before, statements[0]):
+            database.execute(statement)
+        schema = "public." if engine == "postgres" else ""
+        database.execute(f"CREATE VIEW {schema}v AS SELECT id, {call} AS label FROM loans")
         for statement in statements[1:]:
             database.execute(statement)
-        (found,) = audit(PROGRAM, database=database, view="v").verdicts
+        (found,) = audit(program, database=database, view="v").verdicts
         return found
 
 
@@ -68,6 +71,80 @@ NOT_THE_PROGRAM = {
     "a handler": (block(f"RETURN {RULE}; EXCEPTION WHEN OTHERS THEN RETURN 'no';"),),
     "settings": (f"{HEAD} SET extra_float_digits = 0 LANGUAGE sql AS $$ SELECT {RULE} $$",),
 }
+
+
+OTHERWISE_AT_77777 = "a {} b AND a OPERATOR(pg_catalog.<>) 77777"
+"""An operator that answers like the built-in one on every row that an audit tries."""
+
+
+def own_operator(sign, left="integer", right="integer"):
+    """An operator of a user's own, in a schema that no session looks into by itself."""
+    body = OTHERWISE_AT_77777.format(f"OPERATOR(pg_catalog.{sign})")
+    return (
+        "CREATE SCHEMA evil",
+        f"CREATE FUNCTION evil.compare(a {left}, b {right}) RETURNS boolean LANGUAGE sql RETURN {body}",
+        f"CREATE OPERATOR evil.{sign} (LEFTARG = {left}, RIGHTARG = {right}, FUNCTION = evil.compare)",
+    )
+
+
+LOOKED_UP_ELSEWHERE = {
+    "a query with a search path": (
+        *own_operator(">="),
+        f"{HEAD} LANGUAGE sql SET search_path = evil, pg_catalog AS $$ SELECT {RULE} $$",
+    ),
+    "a block with a search path": (
+        *own_operator(">="),
+        f"{HEAD} LANGUAGE plpgsql SET search_path = evil, pg_catalog AS $$ BEGIN RETURN {RULE}; END $$",
+    ),
+    "a better match after pg_catalog": (
+        *own_operator(">=", "integer", "numeric"),
+        f"{HEAD} LANGUAGE sql SET search_path = evil AS $$ SELECT {RULE.replace('30000', '30000.0')} $$",
+    ),
+    "an operator without its sign": (
+        *own_operator(">="),
+        f"{HEAD} LANGUAGE sql SET search_path = evil, pg_catalog AS $$ SELECT "
+        f"{RULE.replace('income >= 30000', 'income BETWEEN 30000 AND 2147483647')} $$",
+    ),
+    "the path of whoever calls it": (*own_operator(">="), f"{HEAD} LANGUAGE sql AS $$ SELECT {RULE} $$"),
+    "a type": (
+        "CREATE SCHEMA evil",
+        "CREATE DOMAIN evil.float8 AS numeric(12, 1)",
+        f"{HEAD} LANGUAGE plpgsql SET search_path = evil, pg_catalog AS "
+        f"$$ DECLARE d float8; BEGIN d := debt; RETURN {RULE.replace('debt', 'd')}; END $$",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", LOOKED_UP_ELSEWHERE)
+def test_a_function_whose_words_may_mean_what_users_made_is_never_equal(form):
+    *first, function = LOOKED_UP_ELSEWHERE[form]
+    found = verdict("postgres", function, before=first)
+    assert found.verdict in ("different", "unread"), found
+
+
+THREE = Program(
+    ("income", "debt"), ("no", "yes"), (Clause((Interval(0, 3.0, 4.0),)),), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0))
+)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "CASE income WHEN 3 THEN 'yes' ELSE 'no' END",
+        "CASE WHEN NULLIF(income, 3) IS NULL AND income IS NOT NULL THEN 'yes' ELSE 'no' END",
+        "CASE WHEN income IS DISTINCT FROM 3 THEN 'no' ELSE 'yes' END",
+    ],
+)
+def test_an_operator_of_a_users_that_the_catalog_does_not_print_is_never_equal(rule):
+    """The view was made by a session that found the operator; PostgreSQL prints none for these three."""
+    first = (*own_operator("="), "SET search_path = evil, pg_catalog, public")
+    found = verdict("postgres", "SELECT 1", "RESET search_path", call=rule, before=first, program=THREE)
+    assert (found.verdict, "the operator =" in found.reason) == ("unread", True), found
+
+
+def test_a_session_that_finds_a_users_names_before_the_built_in_ones_is_refused():
+    with pytest.raises(BadInput, match="search path"):
+        verdict("postgres", f"{HEAD} RETURN {RULE}", "SET search_path = public, pg_catalog")
 
 
 @pytest.mark.parametrize("form", NOT_THE_PROGRAM)

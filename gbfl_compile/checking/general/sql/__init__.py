@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from gbfl_compile.checking.general.sql.comparisons import UNKNOWN_TEXTS as UNKNOWN_TEXTS
 from gbfl_compile.checking.general.sql.decisions import Answers, decision, where_it_answers
 from gbfl_compile.checking.general.sql.engines import ENGINES, Engine
 from gbfl_compile.checking.general.sql.frames import Reader, structure
@@ -28,8 +29,7 @@ from gbfl_compile.checking.general.sql.relations import Tables as Tables
 from gbfl_compile.checking.general.sql.relations import can_hold
 from gbfl_compile.checking.general.sql.statements import Answer, answer_relation, answers_of
 from gbfl_compile.checking.general.sql.values import USES, Column, Constant, Other, Uses, Value
-from gbfl_compile.checking.reading.nodes import Reading, Unread, limit_work
-from gbfl_compile.checking.reading.tables import one_file
+from gbfl_compile.checking.reading.nodes import Reading, Unread, limit_work, one_file
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
 from gbfl_compile.ir.nodes import Label
 from gbfl_compile.version import install_command
@@ -99,7 +99,7 @@ class DeployedText:
 
 def read_deployed(text: str, dialect: str, layout: TextLayout) -> DeployedText:
     """A view or query as it is deployed: it may read other views, join tables, and leave rows out."""
-    engine = ENGINES[dialect]
+    engine = replace(ENGINES[dialect], known_texts=layout.known_texts)
     _check_for_sqlglot()
     try:
         return _read_once(engine, text, layout, constants=True)
@@ -168,6 +168,7 @@ def _readings(
     engine: Engine, text: str, stated: TextLayout | None, labels: tuple[Label, ...] | None
 ) -> tuple[Reading, ...]:
     layout = layout_in_header(text) if stated is None else stated
+    engine = replace(engine, known_texts=layout.known_texts)
     if labels is not None:
         layout = replace(layout, classes=labels)
     if layout.form not in (None, "select", "view", "table"):

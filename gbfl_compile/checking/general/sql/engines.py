@@ -59,6 +59,8 @@ class Engine:
     """Whether 1 and 0 mean true and false, and the other way round."""
     exact_texts: bool = True
     """Whether two texts are equal only when they are the same."""
+    known_texts: bool = True
+    """Whether the text that is read shows the bytes of its texts: see `TextLayout.known_texts`."""
     null_is_not_nan: bool = False
     """Whether isnan(NULL) is false; elsewhere it is NULL."""
     nullable_casts: bool = False

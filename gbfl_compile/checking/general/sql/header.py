@@ -13,8 +13,7 @@ from typing import Any
 
 from gbfl_compile.checking.general.sql.functions import Functions
 from gbfl_compile.checking.general.sql.relations import Tables
-from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.checking.reading.tables import class_labels, feature_names
+from gbfl_compile.checking.reading.nodes import Unread, class_labels, feature_names
 from gbfl_compile.checking.strict.sql.cursor import class_columns
 from gbfl_compile.ir.nodes import Label, Program
 
@@ -42,6 +41,8 @@ class TextLayout:
     functions: Functions = lambda schema, name: None
     types: Mapping[int, str] = field(default_factory=dict)
     """The declared type of each feature's column, where that is known."""
+    known_texts: bool = True
+    """Whether the texts in it have the bytes of UTF-8; where not, none of them is compared."""
     expressions: tuple[tuple[int, str, Mapping[str, str]], ...] = ()
     """Features that are expressions: feature, text, and for each name in it what that column is called here."""
 
