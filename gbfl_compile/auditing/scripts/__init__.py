@@ -10,7 +10,7 @@ could change what the query answers makes the file `unread`.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gbfl_compile.auditing.scripts.statements import (
@@ -20,6 +20,7 @@ from gbfl_compile.auditing.scripts.statements import (
     is_computed,
     parse_text,
     query_text,
+    refuse_other_parts,
     statements_of,
     update_series,
 )
@@ -29,8 +30,8 @@ from gbfl_compile.checking.general.sql.engines import ENGINES
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.errors import BadInput
 
-HARMLESS = {"Comment", "Grant", "Revoke", "Drop", "Use", "Transaction", "Commit", "Semicolon", "Analyze"}
-"""Statements beside the one that decides."""
+HARMLESS = {"Comment", "Grant", "Revoke", "Use", "Transaction", "Commit", "Semicolon", "Analyze"}
+"""Statements beside the one that decides; before it, also DROP of what is made again."""
 HARMLESS_TEXT = re.compile(
     r"(ALTER\s+(VIEW|TABLE)\s+\S+\s+OWNER\s+TO\s+\S+|ALTER\s+DEFAULT\s+PRIVILEGES.*|REFRESH\s+MATERIALIZED\s+VIEW\s+\S+"
     r"|SET\s+(NOCOUNT|XACT_ABORT)\s+(ON|OFF)|SET\s+(ANSI_NULLS|QUOTED_IDENTIFIER)\s+ON"
@@ -42,13 +43,20 @@ HARMLESS_TEXT = re.compile(
 CLEARING = {"TruncateTable", "Delete"}
 """Statements that remove rows: stated beside the verdict, which is about the rows that come out."""
 
-CONFIG = re.compile(r"\{\{-?\s*config\(.*?\)\s*-?\}\}", re.DOTALL)
+CONFIG = re.compile(r"\{\{-?\s*config\((.*?)\)\s*-?\}\}", re.DOTALL)
+SETTING = re.compile(r"""\s*(?:(\w+)\s*=\s*)?(?:'[^'{]*'|"[^"{]*"|[\w.]+|\[[^\]{]*\])\s*(?:,|$)""")
+SETTINGS = {
+    *("materialized", "unique_key", "schema", "database", "alias", "tags", "enabled", "incremental_strategy"),
+    *("on_schema_change", "cluster_by", "partition_by", "indexes", "meta", "docs", "group", "access"),
+}
+"""What a dbt model may be configured with: hooks and headers run statements of their own."""
+THIS = re.compile(r"\{\{-?\s*this\s*-?\}\}")
 REMARK = re.compile(r"\{#.*?#\}", re.DOTALL)
 REF = re.compile(r"""\{\{-?\s*ref\(\s*(?:['"]\w+['"]\s*,\s*)?['"](\w+)['"]\s*\)\s*-?\}\}""")
 SOURCE = re.compile(r"""\{\{-?\s*source\(\s*['"]\w+['"]\s*,\s*['"](\w+)['"]\s*\)\s*-?\}\}""")
 INCREMENTAL = re.compile(r"\{%-?\s*if is_incremental\(\)\s*-?%\}((?:(?!\{%).)*)\{%-?\s*endif\s*-?%\}", re.DOTALL)
 VARIABLE = re.compile(r"""\{\{-?\s*var\(\s*['"](\w+)['"]\s*,\s*('[\w ]*'|"[\w ]*"|-?[0-9.]+)\s*\)\s*-?\}\}""")
-SETTING = re.compile(r"""\{%-?\s*set\s+(\w+)\s*=\s*('[\w ]*'|"[\w ]*"|-?[0-9.]+)\s*-?%\}""")
+ASSIGNMENT = re.compile(r"""\{%-?\s*set\s+(\w+)\s*=\s*('[\w ]*'|"[\w ]*"|-?[0-9.]+)\s*-?%\}""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,44 +80,84 @@ class DeployedQuery:
 
 def deployed_query(content: str, dialect: str, label: str) -> DeployedQuery:
     """The one query of a file, in its own words."""
-    import sqlglot
-
     if dialect not in ENGINES:
         raise BadInput(f"no reader for the SQL of {dialect!r}: there is {', '.join(ENGINES)}")
-    content, notes = _without_template(content)
-    content = re.sub(r"(?im)^\s*GO\s*$", ";", content)
+    content = REMARK.sub("", content)
+    for settings in CONFIG.findall(content):
+        _refuse_hooks(settings)
+    content = CONFIG.sub("", content)
+    always, later = (_query_in(INCREMENTAL.sub(each, content), dialect, label) for each in ("", r"\1"))
+    if not _differ_by_filters(always.tree, later.tree):
+        raise Unread("what is_incremental() adds is more than a filter of the rows that come out")
+    notes = [f"rows that an incremental run passes: {' '.join(each.split())}" for each in INCREMENTAL.findall(content)]
+    notes += [f"var('{name}') as its default in the file, {value}" for name, value in VARIABLE.findall(content)]
+    return replace(always, notes=(*notes, *always.notes))
+
+
+def _refuse_hooks(settings: str) -> None:
+    place = 0
+    while place < len(settings.rstrip()):
+        match = SETTING.match(settings, place)
+        if match is None or match[1] not in SETTINGS:
+            name = settings[place:].strip() if match is None else match[1] or match[0]
+            raise Unread(f"config({name[:60]}), which may do more than say where the rows go: audit the compiled file")
+        place = match.end()
+
+
+def _differ_by_filters(one: Any, other: Any) -> bool:
+    """Whether two queries are the same but for their last WHERE: one within could filter what is compared with."""
+    one, other = one.copy(), other.copy()
+    for query in (one, other):
+        if type(query).__name__ == "Select":
+            query.set("where", None)
+    return bool(one == other)
+
+
+def _query_in(content: str, dialect: str, label: str) -> DeployedQuery:
+    """The one query of a text without conditions of dbt."""
+    import sqlglot
+
+    content = _without_template(content)
+    content = re.sub(r"(?im)^[ \t]*GO[ \t]*$", ";", content) if dialect == "tsql" else content
     content = re.sub(r"(?i)\bWITH\s+NO\s+SCHEMA\s+BINDING\b", "", content) if dialect == "redshift" else content
     parsed_as = ENGINES[dialect].parsed_as
     try:
-        every = statements_of(content, parsed_as)
-        statements = [
-            each for each in every if each.kind not in HARMLESS and not HARMLESS_TEXT.fullmatch(each.text.strip())
-        ]
+        statements = _without_harmless(statements_of(content, parsed_as))
         cleared = [each for each in statements if each.kind in CLEARING]
         deciding = [each for each in statements if each.kind not in CLEARING]
         query, earlier = _query_of(deciding, label, parsed_as)
         tree = sqlglot.parse_one(query, read=parsed_as)
     except (sqlglot.errors.SqlglotError, RecursionError) as error:
         raise Unread(f"it is not understood: {(str(error).splitlines() or ['nested too deeply'])[0]}") from None
-    for each in cleared:
-        notes = (*notes, " ".join(each.text.split()))
-    return _with_earlier(query, tree, notes, earlier, parsed_as)
+    return _with_earlier(query, tree, tuple(" ".join(each.text.split()) for each in cleared), earlier, parsed_as)
 
 
-def _without_template(content: str) -> tuple[str, tuple[str, ...]]:
-    """The text without what dbt puts in its place, and in words what that leaves out or assumes."""
-    notes = [f"rows that an incremental run passes: {' '.join(each.split())}" for each in INCREMENTAL.findall(content)]
-    notes += [f"var('{name}') as its default in the file, {value}" for name, value in VARIABLE.findall(content)]
-    content = CONFIG.sub("", INCREMENTAL.sub("", REMARK.sub("", content)))
-    content = VARIABLE.sub(lambda found: _bare(found[2]), SOURCE.sub(r"\1", REF.sub(r"\1", content)))
-    settings = SETTING.findall(content)
+def _without_harmless(statements: list[Statement]) -> list[Statement]:
+    """The statements that may matter. A DROP is left out where nothing was made yet, or what it drops is made again."""
+    found: list[Statement] = []
+    for place, each in enumerate(statements):
+        if each.kind in HARMLESS or HARMLESS_TEXT.fullmatch(each.text.strip()):
+            continue
+        if each.kind == "Drop":
+            again = [later.target_name() for later in statements[place + 1 :] if later.target]
+            if not found or (each.tree.this is not None and each.tree.this.name.casefold() in again):
+                continue
+        found.append(each)
+    return found
+
+
+def _without_template(content: str) -> str:
+    """The text with what dbt would put in it: names of tables, constants that the file itself sets."""
+    content = THIS.sub("gbfl_this", SOURCE.sub(r"\1", REF.sub(r"\1", content)))
+    content = VARIABLE.sub(lambda found: _bare(found[2]), content)
+    settings = ASSIGNMENT.findall(content)
     if len({name for name, _ in settings}) == len(settings):
-        content = SETTING.sub("", content)
+        content = ASSIGNMENT.sub("", content)
         for name, value in settings:
             content = re.sub(rf"\{{\{{-?\s*{name}\s*-?\}}\}}", _bare(value), content)
     if "{{" in content or "{%" in content:
         raise Unread("a template: audit the compiled file, which dbt writes to target/compiled")
-    return content, tuple(notes)
+    return content
 
 
 def _bare(value: str) -> str:
@@ -128,11 +176,11 @@ def _query_of(deciding: list[Statement], label: str, parsed_as: str) -> tuple[st
     if not deciding:
         raise Unread("no statement in it decides: a query, a view, INSERT … SELECT or UPDATE is read")
     *earlier, last = deciding
-    if not all(each.made in (*LAYERS, *ROUTINES) for each in earlier):
+    if not all(each.target in (*LAYERS, *ROUTINES) for each in earlier):
         raise Unread(f"{len(deciding)} statements that may decide, one is read, after the views and functions it uses")
-    if last.made in ROUTINES:
+    if last.target in ROUTINES:
         return _call_text(last, label), deciding
-    if last.made == "TABLE" and last.tree.args.get("expression") is None:
+    if last.target == "TABLE" and last.tree.args.get("expression") is None:
         earlier = deciding  # a computed column, beside those it is computed from
     return query_text(last, label, parsed_as), earlier
 
@@ -159,7 +207,8 @@ def _with_earlier(
     types: dict[str, str] = {}
     kept: list[str] = []
     for each in earlier:
-        if each.made in ROUTINES:
+        refuse_other_parts(each)
+        if each.target in ROUTINES:
             name, parameters = each.routine()
             refuse_other_bodies(each, parsed_as)
             functions[name.casefold()] = _expression_function(name, each)

@@ -9,6 +9,19 @@ from typing import Any
 from gbfl_compile.checking.reading.nodes import Unread
 
 ROWS = "gbfl_rows"
+PARTS = {
+    "Create": {"this", "expression", "kind", "replace", "exists", "properties", "with_", "with"},
+    "Alter": {"this", "kind", "actions"},
+    "Insert": {"this", "expression", "conflict"},
+    "Update": {"this", "expressions", "where"},
+    "Merge": {"this", "using", "on", "whens"},
+    "Copy": {"this", "files", "params", "credentials", "kind"},
+    "Block": {"expressions"},
+}
+"""What may be part of a statement: RETURNING, LIMIT and whatever else is not left aside."""
+
+PLAIN_ENGINES = ("MergeTree", "Memory", "Log", "InnoDB", "Aria", "MyISAM")
+"""Engines of tables that keep what they are given: a SummingMergeTree does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +36,19 @@ class Statement:
         return type(self.tree).__name__
 
     @property
-    def made(self) -> str:
+    def target(self) -> str:
         """What a CREATE makes: VIEW, TABLE, FUNCTION."""
         if self.kind == "Create":
             return str(self.tree.args.get("kind") or "").upper()
         words = [token.text.upper() for token in self.tokens[:4]]  # sqlglot has no node for a body of statements
         return "FUNCTION" if words[:2] == ["CREATE", "FUNCTION"] or words[1:] == ["OR", "REPLACE", "FUNCTION"] else ""
+
+    def target_name(self) -> str:
+        """The name of what a CREATE makes, in lower case."""
+        from sqlglot import exp
+
+        table = self.tree.this.find(exp.Table) if self.kind == "Create" else None
+        return "" if table is None else str(table.name).casefold()
 
     def routine(self) -> tuple[str, list[tuple[str, str]]]:
         """The name of a function, and the name and type of each parameter."""
@@ -94,11 +114,26 @@ def is_computed(constraint: Any) -> bool:
     )
 
 
+def refuse_other_parts(statement: Statement) -> None:
+    """Refuse what a statement has beside its query that could change what is kept of it."""
+    from sqlglot import exp
+
+    tree = statement.tree
+    if isinstance(tree, exp.Query):
+        return
+    parts = PARTS.get(statement.kind, set())
+    if others := [part for part, value in tree.args.items() if value and part not in parts]:
+        raise Unread(f"{statement.kind.upper()} with {others[0]!r}: {tree.sql()[:200]}")
+    if engines := [each.sql() for each in tree.find_all(exp.EngineProperty) if each.name not in PLAIN_ENGINES]:
+        raise Unread(f"{engines[0]}, which may keep other rows than it is given")
+
+
 def query_text(statement: Statement, label: str, parsed_as: str) -> str:
     """The query within a statement."""
     from sqlglot import exp
 
     text, tree, tokens = statement.text, statement.tree, statement.tokens
+    refuse_other_parts(statement)
     match tree:
         case exp.Select() if tree.args.get("into") is not None:
             return _without_into(text, tokens)
@@ -106,14 +141,14 @@ def query_text(statement: Statement, label: str, parsed_as: str) -> str:
             return text
         case exp.Create() if isinstance(tree.expression, exp.Query):
             query = text[first_word(tokens, ("AS",)).end + 1 :]
-            return _renamed(query, tree.this, parsed_as)
-        case exp.Create() | exp.Alter() if (expression := _generated(statement, label)) is not None:
+            return _with_names(query, tree.this, parsed_as)
+        case exp.Create() | exp.Alter() if (expression := _computed_column(statement, label)) is not None:
             return expression
         case exp.Alter() if tree.args.get("kind") == "VIEW" and isinstance(tree.args["actions"][0], exp.Query):
             return text[first_word(tokens, ("AS",)).end + 1 :]
         case exp.Insert() if isinstance(tree.expression, exp.Query):
             ends = _conflict(tree, tokens, label)
-            return _renamed(text[first_word(tokens, ("SELECT", "WITH")).start : ends], tree.this, parsed_as)
+            return _with_names(text[first_word(tokens, ("SELECT", "WITH")).start : ends], tree.this, parsed_as)
         case exp.Update():
             return _update_text(statement, label)
         case exp.Copy() if isinstance(tree.this, exp.Subquery):
@@ -126,7 +161,7 @@ def query_text(statement: Statement, label: str, parsed_as: str) -> str:
             raise Unread(f"{words}, which is not understood: a query, view, INSERT … SELECT or UPDATE is")
 
 
-def _renamed(query: str, target: Any, parsed_as: str) -> str:
+def _with_names(query: str, target: Any, parsed_as: str) -> str:
     """The query with the names that its columns get where they go."""
     from sqlglot import exp
 
@@ -224,7 +259,7 @@ def _check_merge(tree: Any, label: str) -> None:
             raise Unread(f"MERGE that does not write {source}.{label}")
 
 
-def _generated(statement: Statement, label: str) -> str | None:
+def _computed_column(statement: Statement, label: str) -> str | None:
     """A column that the table computes: CREATE TABLE t (…, label text GENERATED ALWAYS AS (…) STORED)."""
     from sqlglot import exp
 
@@ -253,10 +288,22 @@ class _Update:
     """Every column that it sets."""
 
 
+def _refuse_other_assignments(tree: Any, label: str) -> None:
+    """The label is set once, and nothing that it is computed from: MariaDB assigns from left to right."""
+    from sqlglot import exp
+
+    places = [each.this.name.casefold() for each in tree.expressions if isinstance(each, exp.EQ)]
+    if len(places) != len(tree.expressions) or places.count(label.casefold()) > 1:
+        raise Unread("UPDATE that sets several columns at once, or one twice")
+    used = {column.name.casefold() for each in tree.expressions for column in each.expression.find_all(exp.Column)}
+    if changed := [name for name in places if name in used]:
+        raise Unread(f"UPDATE that sets {changed[0]}, from which something that it sets is computed")
+
+
 def _update(statement: Statement, label: str) -> _Update:
     text, tree, tokens = statement.text, statement.tree, statement.tokens
-    if tree.args.get("from_") or tree.args.get("from") or tree.args.get("with_"):
-        raise Unread("UPDATE with FROM or WITH")
+    refuse_other_parts(statement)
+    _refuse_other_assignments(tree, label)
     depth, begins, ends, where = 0, None, len(text), ""
     for place, token in enumerate(tokens):
         name = token.token_type.name
@@ -290,14 +337,14 @@ def update_series(statements: Sequence[Statement], label: str) -> str:
     if len({each.table.casefold() for each in updates}) != 1 or updates[0].condition:
         raise Unread("several UPDATEs, of which the first does not write every row of one table")
     for each in statements:
-        asked = {column.name.casefold() for column in each.tree.find_all(exp.Column)}
+        every = {column.name.casefold() for column in each.tree.find_all(exp.Column)}
         targets = [part.this for part in each.tree.expressions]
-        asked_beside = {
+        columns = {
             column.name.casefold()
             for column in each.tree.find_all(exp.Column)
             if not any(column is target for target in targets)
         }
-        if asked_beside & {label.casefold()} or len(targets) != 1 or not asked:
+        if columns & {label.casefold()} or len(targets) != 1 or not every:
             raise Unread("several UPDATEs that ask for what another one has set, or set other columns too")
     first, *later = updates
     if not all(each.condition for each in later):
