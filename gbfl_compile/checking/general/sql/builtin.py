@@ -102,8 +102,14 @@ def text_in(end: Value) -> str:
     raise Unread(f"{describe(end)} where a text of plain letters is asked for")
 
 
+def _refuse_unknown_texts(scope: Scope) -> None:
+    if not scope.engine.known_texts:
+        raise Unread("a function of texts, whose bytes the definition does not show")
+
+
 def _of_texts(scope: Scope, act: Callable[..., str], *parts: Value) -> Value:
     """A function of texts; NULL for NULL, which all engines have for the functions that use this."""
+    _refuse_unknown_texts(scope)
 
     def of(*each: Value) -> Value:
         if Constant(None) in each:
@@ -186,6 +192,7 @@ MINDS_CASE = {"postgres", "duckdb", "clickhouse", "snowflake", "bigquery", "spar
 def _like(node: Any, scope: Scope) -> Value:
     """`band LIKE 'high%'`, of texts that are constants."""
     only(node, "this", "expression")
+    _refuse_unknown_texts(scope)
     value, pattern = scope.follow(node.this, scope), scope.follow(node.args["expression"], scope)
     if not isinstance(pattern, Constant) or not isinstance(pattern.value, str) or "\\" in pattern.value:
         refuse(node, "a pattern that is no constant, or has a backslash")
