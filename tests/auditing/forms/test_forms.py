@@ -23,5 +23,5 @@ def assert_forms_are_read(engine):
     if not table:
         pytest.skip(f"{engine} does not run here")
     of = {right: sum(count for (each, _), count in table.items() if each == right) for right in ("equal", "different")}
-    assert table["equal", "equal"] >= 0.8 * of["equal"], table
+    assert table["equal", "equal"] >= (0.8 if FULL else 0.7) * of["equal"], table  # a third of them may have more open
     assert table["different", "different"] >= 0.85 * of["different"], table
