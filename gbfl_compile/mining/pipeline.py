@@ -7,6 +7,7 @@ from there and ends in the same program.
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -270,7 +271,7 @@ def mine_sample(
     progress: Progress = _no_progress,
 ) -> MiningResult:
     """The program mined from a sample with the black box that `obtain` gives, explanations kept below `folder`."""
-    split, features, columns = sample.split, sample.features, sample.columns
+    split, features, columns, begin = sample.split, sample.features, sample.columns, time.perf_counter()
     methods = methods_of(options.explainer)
     units = sum(len(units_of(len(x), rows_per_unit(len(x)))) for x in (split.x, split.x_test))
     step = partial(progress, steps=len(methods) * units + 4)
@@ -320,7 +321,8 @@ def mine_sample(
         if fitting is not None:
             fitting.answer()
         step("lowering, simplifying, measuring")
-        return _measure(model, sample, by_method, options, origin, figures)
+        mined = _measure(model, sample, by_method, options, origin, figures)
+        return replace(mined, queries=black_box.queries, seconds=time.perf_counter() - begin)
 
 
 def _domain(model: GBFLClassifier, sample: Sample, options: Options) -> Domain:
@@ -383,7 +385,7 @@ def _measure(
     program = replace(program, metadata={**program.metadata, "mining": mining})
     compared = (split.x, triplets.x, triplets.pp, triplets.pn)
     different = sum(_count_different(program, model, rows) for rows in compared)
-    return MiningResult(program, triplets, consistency, accuracy, own_accuracy, sum(map(len, compared)), different)
+    return MiningResult(program, triplets, consistency, accuracy, own_accuracy, sum(map(len, compared)), different, 0, 0.0)
 
 
 def _count_different(program: Program, model: GBFLClassifier, rows: Matrix) -> int:

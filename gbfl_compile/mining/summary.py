@@ -45,6 +45,10 @@ class MiningResult:
     compared_rows: int
     compared_different: int
     """On how many of `compared_rows` the program answers differently from the fitted classifier."""
+    queries: int
+    """Rows that the black box was asked about; fewer where explained rows of an interrupted run were there already."""
+    seconds: float
+    """What it took, from the black box to the figures; training the black box included."""
 
     @property
     def figures(self) -> Mapping[str, Any]:
@@ -83,6 +87,7 @@ class MiningResult:
                 "methods": self.figures["test"]["methods"],
             },
             "classifier": {"rows": self.compared_rows, "different": self.compared_different},
+            "cost": {"queries": self.queries, "seconds": round(self.seconds, 3)},
         }
 
 
@@ -106,8 +111,16 @@ def _lines(mined: MiningResult) -> list[str]:
         *baselines,
         *probability_lines(mined.program),
         f"program against classifier: {mined.compared_different} different of {mined.compared_rows} rows",
+        cost_text(mined),
         f"digest {digest(mined.program)}",
     ]
+
+
+def cost_text(mined: MiningResult) -> str:
+    """What mining cost, in questions to the black box and in seconds."""
+    counts = mined.program.metadata["mining"]["rows"]
+    each = mined.queries / (counts["training"] + counts["test"])
+    return f"cost: the black box was asked about {mined.queries:,} rows, {each:,.0f} per row; {mined.seconds:.1f} s in all"
 
 
 def _first_figures(mined: MiningResult) -> Iterator[tuple[str, float | None, str]]:
