@@ -385,7 +385,9 @@ def _measure(
     program = replace(program, metadata={**program.metadata, "mining": mining})
     compared = (split.x, triplets.x, triplets.pp, triplets.pn)
     different = sum(_count_different(program, model, rows) for rows in compared)
-    return MiningResult(program, triplets, consistency, accuracy, own_accuracy, sum(map(len, compared)), different, 0, 0.0)
+    return MiningResult(
+        program, triplets, consistency, accuracy, own_accuracy, sum(map(len, compared)), different, 0, 0.0
+    )
 
 
 def _count_different(program: Program, model: GBFLClassifier, rows: Matrix) -> int:

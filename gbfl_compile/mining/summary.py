@@ -91,6 +91,12 @@ class MiningResult:
         }
 
 
+LEGEND = (
+    "  PP: the part of a row that suffices for its answer. PN: a small change that loses it.",
+    "  C_PP, C_PN: how often the rules agree with the black box there; C_TB: at the row, its PP and its PN.",
+)
+
+
 def _lines(mined: MiningResult) -> list[str]:
     mining = mined.program.metadata["mining"]
     baselines = _baseline_lines(mined.figures.get("baselines", {}))
@@ -106,6 +112,7 @@ def _lines(mined: MiningResult) -> list[str]:
     ]
     lines += [f"  {what:<28} {_percent(value):>7}  {of}" for what, value, of in _first_figures(mined)]
     lines += _confusion_lines(mined)
+    lines += LEGEND
     return [
         *lines,
         *baselines,
@@ -120,7 +127,9 @@ def cost_text(mined: MiningResult) -> str:
     """What mining cost, in questions to the black box and in seconds."""
     counts = mined.program.metadata["mining"]["rows"]
     each = mined.queries / (counts["training"] + counts["test"])
-    return f"cost: the black box was asked about {mined.queries:,} rows, {each:,.0f} per row; {mined.seconds:.1f} s in all"
+    return (
+        f"cost: the black box was asked about {mined.queries:,} rows, {each:,.0f} per row; {mined.seconds:.1f} s in all"
+    )
 
 
 def _first_figures(mined: MiningResult) -> Iterator[tuple[str, float | None, str]]:

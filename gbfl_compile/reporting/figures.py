@@ -95,9 +95,7 @@ def figures(program: Program) -> Figures:
     if not baselines:
         missing.append("There are no baselines to compare with: none were fitted when the rules were mined.")
     if curve is None and isinstance(program.decision, Scorecard):
-        missing.append(
-            "How the figures grow with the number of clauses was not recorded when the rules were made."
-        )
+        missing.append("How the figures grow with the number of clauses was not recorded when the rules were made.")
     shown = tuple(table for table in tables if table.lines)
     explains = any(line.name.startswith("C_") for table in shown for line in table.lines)
     return Figures(shown, baselines, curve, tuple(missing), explains)
