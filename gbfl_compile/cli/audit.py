@@ -132,8 +132,8 @@ def audit(
 
     Files and views are read back and proved; libraries and scorers are run on rows chosen to expose a mistake; a
     scored table is compared row by row. Exit code: 0 as approved, 1 different, 2 bad usage or input, 3 not read, not
-    run or (with --require proved) not proved; docs/auditing.md has the table. The URL may be given in the environment variable GBFL_DATABASE,
-    which keeps its password out of process lists.
+    run or (with --require proved) not proved; docs/auditing.md has the table. The URL may be given in the environment
+    variable GBFL_DATABASE, which keeps its password out of process lists.
 
     Example: gbfl audit model.gbfl.json --file deployed/model.sql --dialect postgres
     """

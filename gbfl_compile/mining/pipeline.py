@@ -146,8 +146,7 @@ def mine(
     train, black_box: train this kind on the table, or take a fitted model, a callable, a file or "module:callable".
     trust_pickle, trust_types: open a pickle, which runs its author's code; types to allow in a skops file.
     drop, codes, immutable: columns that are no features; features whose values are codes; that no PN changes.
-    features, kinds: columns that are features, where not all others are; name -> "number", "category", "boolean",
-        "date" or "timestamp", where it is not the one inferred.
+    features, kinds: columns that are features, where not all others are; name -> kind, where another was inferred.
     na: texts that mean a missing value, in place of "?", "NA" and the like; empty and blank ones always do.
     missing: rows with a missing feature are learned from ("keep"), left out ("drop"), or refused ("refuse").
     head, clauses, depth: "rules", "tree" or "list", and the size allowed (32 clauses, or a depth of 5).
@@ -200,7 +199,8 @@ def mine(
         obtain_black_box, black_box, train, seed=seed, trust_pickle=trust_pickle, trusted_types=tuple(trust_types)
     )
     with _checkpoint(program_file, checkpoint) as folder:
-        mined = mine_sample(sample, obtain, options, folder, progress)
+        begin = time.perf_counter()
+        mined = replace(mine_sample(sample, obtain, options, folder, progress), seconds=time.perf_counter() - begin)
         if sample.columns is not None:
             kept = replace(mined.triplets, kinds=sample.columns.kinds, texts=sample.columns.book.texts)
             mined = replace(mined, triplets=kept)
@@ -238,8 +238,7 @@ def _writable(out: str | os.PathLike[str] | None) -> Path | None:
     """The program's file, its folder made before the work: a program that cannot be written is hours lost."""
     if out is None:
         return None
-    path = Path(out)
-    if path.is_dir():
+    if (path := Path(out)).is_dir():
         raise BadInput(f"{path}: is a folder, name a file")
     make_folder(path.parent)
     return path
@@ -271,7 +270,7 @@ def mine_sample(
     progress: Progress = _no_progress,
 ) -> MiningResult:
     """The program mined from a sample with the black box that `obtain` gives, explanations kept below `folder`."""
-    split, features, columns, begin = sample.split, sample.features, sample.columns, time.perf_counter()
+    split, features, columns = sample.split, sample.features, sample.columns
     methods = methods_of(options.explainer)
     units = sum(len(units_of(len(x), rows_per_unit(len(x)))) for x in (split.x, split.x_test))
     step = partial(progress, steps=len(methods) * units + 4)
@@ -300,8 +299,8 @@ def mine_sample(
         check_parameters(model)
         domain = with_examples(_domain(model, sample, options), black_box, split.x)
         explain = partial(_explain, explainers_of(model, model.kappa), black_box, domain, n_jobs=jobs)
-        explaining = partial(step, f"explaining {len(split.x)} training rows")
-        explanations = explain(split.x, folder / "training", tell=explaining)
+        telling = partial(step, f"explaining {len(split.x)} training rows")
+        explanations = explain(split.x, folder / "training", tell=telling)
         step(f"fitting {options.head}")
         fit = partial(model.fit, as_input(split.x, features, columns), split.y, explanations=explanations)
         # on few rows the fit itself asks the black box, which need not bear two that ask at once
@@ -309,8 +308,8 @@ def mine_sample(
         if fitting is None:
             fit()
         at_once = None if fitting is None else jobs - 1
-        explaining = partial(step, f"explaining {len(split.x_test)} test rows")
-        held_out = explain(split.x_test, folder / "test", at_once=at_once, tell=explaining)
+        telling = partial(step, f"explaining {len(split.x_test)} test rows")
+        held_out = explain(split.x_test, folder / "test", at_once=at_once, tell=telling)
         by_method = {name: triplets_of(each, classes) for name, each in held_out.items()}
         triplets = by_method[methods[0]]
         figures: dict[str, Any] = {}
@@ -321,8 +320,7 @@ def mine_sample(
         if fitting is not None:
             fitting.answer()
         step("lowering, simplifying, measuring")
-        mined = _measure(model, sample, by_method, options, origin, figures)
-        return replace(mined, queries=black_box.queries, seconds=time.perf_counter() - begin)
+        return _measure(model, sample, by_method, options, origin, figures)
 
 
 def _domain(model: GBFLClassifier, sample: Sample, options: Options) -> Domain:
@@ -385,9 +383,8 @@ def _measure(
     program = replace(program, metadata={**program.metadata, "mining": mining})
     compared = (split.x, triplets.x, triplets.pp, triplets.pn)
     different = sum(_count_different(program, model, rows) for rows in compared)
-    return MiningResult(
-        program, triplets, consistency, accuracy, own_accuracy, sum(map(len, compared)), different, 0, 0.0
-    )
+    rows_compared, queries = sum(map(len, compared)), model.black_box_.queries
+    return MiningResult(program, triplets, consistency, accuracy, own_accuracy, rows_compared, different, queries)
 
 
 def _count_different(program: Program, model: GBFLClassifier, rows: Matrix) -> int:

@@ -47,7 +47,7 @@ class MiningResult:
     """On how many of `compared_rows` the program answers differently from the fitted classifier."""
     queries: int
     """Rows that the black box was asked about; fewer where explained rows of an interrupted run were there already."""
-    seconds: float
+    seconds: float = 0.0
     """What it took, from the black box to the figures; training the black box included."""
 
     @property
