@@ -92,6 +92,7 @@ def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVe
     layers = _with_readable_casts(view, layers)
     places = feature_places(inputs, view, layers)
     text, outputs = _read(inputs, view, label, layers, places)
+    _refuse_defaults(view, places, text.uses.outer)
     columns = tuple(
         None if place is None else replace(place.column, nullable=place.column.nullable or feature in text.uses.outer)
         for feature, place in enumerate(places.columns)
@@ -135,6 +136,14 @@ def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVe
         own = [None if place is None else (place.base.name, place.column) for place in places.columns]
         verdict = with_view_story(inputs, view, label, verdict, own)
     return LayeredAudit(verdict, text, columns)
+
+
+def _refuse_defaults(view: View, places: Places, outer: Collection[int]) -> None:
+    """ClickHouse gives 0, and not NULL, for a column that is not Nullable where an outer join finds no row."""
+    for place in [places.columns[feature] for feature in outer] if view.database.dialect == "clickhouse" else []:
+        if place is not None and not place.column.nullable:
+            what = f"{printable(place.column.name)} is {place.column.declared}"
+            raise Unread(f"{what}, which is 0 and not missing where the join finds no row: a Nullable column is read")
 
 
 def _with_mend(
@@ -339,8 +348,7 @@ def _computed_differs(verdict: DeployedVerdict) -> DeployedVerdict:
 
 
 def _unclear(verdict: DeployedVerdict, text: DeployedText) -> DeployedVerdict:
-    notes = "; ".join(text.notes)
-    reason = f"its text differs from the program, but a filter may leave out the rows that show it: {notes}"
+    reason = f"its text differs, but a filter may leave out the rows that show it: {'; '.join(text.notes)}"
     return replace(verdict, verdict="unread", reason=reason)
 
 
