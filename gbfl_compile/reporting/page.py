@@ -220,7 +220,7 @@ def _banner(lines: tuple[TargetLine, ...] | None, audited: Audit | None) -> Bann
     if audited is None or (checked.status == "different" and audited.status != "different"):
         return checked
     if lines is None:
-        return Banner(audited.status, audited.headline, "Compiled artifacts: no verdict was given.")
+        return Banner(audited.status, audited.headline, audited.detail or "Compiled artifacts: no verdict was given.")
     if audited.status == "different" and checked.status != "different":
         return Banner("different", audited.headline, f"Compiled artifacts: {checked.headline}. {checked.detail}")
     return replace(checked, detail=f"{checked.detail} {audited.headline}.")

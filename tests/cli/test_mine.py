@@ -51,16 +51,16 @@ def test_a_program_is_mined_and_says_how_good_it_is(folder, capsys):
 
 
 def test_mining_says_how_many_rows_the_black_box_was_asked_about(folder):
-    asked = []
+    blocks = []
 
     def black_box(rows):
-        asked.append(len(rows))
+        blocks.append(len(rows))
         return np.column_stack([rows[:, 0] < 40, rows[:, 0] >= 40]).astype(float)
 
     result = mine(folder / "loans.csv", "default", black_box=black_box, clauses=3, baselines=False, explainer="greedy")
     assert result.as_json()["cost"]["queries"] == result.queries
     # one row is asked about to learn what the model takes, and the held-out rows to compare it with the rules
-    assert 0 <= sum(asked) - result.queries <= 1 + 2 * 50
+    assert 0 <= sum(blocks) - result.queries <= 1 + 2 * 50
     assert f"cost: the black box was asked about {result.queries:,} rows, " in result.summary
 
 
