@@ -122,7 +122,7 @@ def _deployed_item(form: Mapping[str, Any]) -> DeployedItem:
     )
     plain_keys = ("kind", "evidence", "engine", "fingerprint")
     facts = [(key, one_line(form[key], 200)) for key in plain_keys if form.get(key) is not None]
-    facts += [(_words(key), _listed(value)) for key, value in form.items() if key not in DEPLOYED_KEYS]
+    facts += [(_key_text(key), _value_text(value)) for key, value in form.items() if key not in DEPLOYED_KEYS]
     more, select = _story(form.get("story"))
     differences = [_change(number, each) for number, each in enumerate(changes[:MOST_DIFFERENCES], 1)]
     differences += _region(form.get("region"), form.get("moved"))
@@ -133,11 +133,11 @@ def _deployed_item(form: Mapping[str, Any]) -> DeployedItem:
     return DeployedItem(line, tuple(facts), len(changes), tuple(differences), left_out, select)
 
 
-def _words(key: str) -> str:
+def _key_text(key: str) -> str:
     return one_line(key, 60).replace("_", " ")
 
 
-def _listed(value: Any) -> str:
+def _value_text(value: Any) -> str:
     """A value of the audit's JSON; texts in a list without its brackets."""
     is_list = isinstance(value, list) and all(isinstance(each, str) for each in value)
     return one_line(", ".join(value) if is_list else value, 300)
