@@ -132,14 +132,11 @@ def mine(
 ) -> int:
     """Mine a program from a table (CSV, Parquet or in a database) and a black box.
 
-    Features are all columns except the target, keys and those dropped: numbers, words, booleans, dates; values may be
-    missing. Which column is what is printed, and --kind changes it. A quarter of the rows is held out to measure on. A
-    rule set (--head rules) agrees best with the black box; a tree or a list is quicker to read. After Ctrl-C, a failure
-    of the black box or a power cut, the same command continues where it stopped. The program depends neither on --jobs
-    nor on --memory.
-
-    The black box is asked about a few hundred changed rows for each row of the table, in large blocks: what that cost
-    is printed last. --rows asks for fewer.
+    Features are all columns except the target, keys and those dropped; values may be missing. Which column is what is
+    printed, and --kind changes it. A quarter of the rows is held out to measure on. A rule set (--head rules) agrees
+    best with the black box; a tree or a list is quicker to read. The black box is asked about a few hundred changed
+    rows per row, in large blocks; what that cost is printed last. After Ctrl-C, a failure of the black box or a power
+    cut, the same command continues where it stopped. The program depends neither on --jobs nor on --memory.
 
     module:callable takes a matrix of rows (a DataFrame where there are words or missing values) and returns one
     probability per class, in sorted order of the classes, or for two classes the probability of the second. An object
