@@ -94,7 +94,7 @@ class MiningResult:
                 "methods": self.figures["test"]["methods"],
             },
             "classifier": {"rows": self.compared_rows, "different": self.compared_different},
-            "cost": {"queries": self.queries, "seconds": round(self.seconds, 3)},
+            "cost": {"queries": self.queries},
         }
 
 
