@@ -63,6 +63,8 @@ class Column:
     nullable: bool = True
     generated: bool = False
     """Whether the database computes it, so that it cannot be filled in."""
+    compares_exactly: bool = False
+    """Whether `=` takes its texts for equal only when they are the same, as far as the catalog can tell."""
 
 
 @dataclass(frozen=True, slots=True)

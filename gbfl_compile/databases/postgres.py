@@ -302,12 +302,21 @@ def is_view(database: Database, table: TableName) -> bool:
 def table_columns(database: Database, table: TableName) -> list[Column]:
     """The columns, with their types; a domain is not one of them and counts as another type."""
     rows = database.fetch(
-        "SELECT attname, format_type(atttypid, atttypmod), NOT attnotnull, attgenerated <> '' FROM pg_attribute "  # noqa: S608
+        "SELECT attname, format_type(atttypid, atttypmod), NOT attnotnull, attgenerated <> '', "  # noqa: S608
+        "atttypid IN (25, 1043) AND COALESCE((SELECT collisdeterministic FROM pg_catalog.pg_collation c "
+        "WHERE c.oid = attcollation), false) FROM pg_attribute "
         f"WHERE attrelid = to_regclass({_path(table)}) AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
     )
     return [
-        Column(str(name), str(kind), column_type(str(kind), TYPES, DEFAULT_DECIMAL), bool(nullable), bool(generated))
-        for name, kind, nullable, generated in rows
+        Column(
+            str(name),
+            str(kind),
+            column_type(str(kind), TYPES, DEFAULT_DECIMAL),
+            bool(nullable),
+            bool(generated),
+            bool(exact),  # TEXT and VARCHAR of a deterministic collation
+        )
+        for name, kind, nullable, generated, exact in rows
     ]
 
 

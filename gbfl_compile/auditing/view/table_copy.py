@@ -118,8 +118,19 @@ class TableCopies:
         columns = tuple(column for each in staged for column in each.columns)
         by_copy = tuple(each.columns for each in staged)
         refusal = next((each.refusal for each in staged if each.refusal), None)
-        values, unreadable = staged[0].values if len(staged) == 1 else (), sum(each.unreadable for each in staged)
+        values, unreadable = self._values(staged, numbers), sum(each.unreadable for each in staged)
         return StagedRows(numbers, rows, columns, values, refusal, by_copy, unreadable)
+
+    def _values(self, staged: Sequence[StagedRows], numbers: NDArray[np.int64]) -> tuple[tuple[Value, ...], ...]:
+        """The features of rows as Python has them, each from the table that gives it."""
+        if not self.program.kinds:
+            return ()
+        rows: list[list[Value]] = [[None] * len(self.program.features) for _ in numbers]
+        for each, copy in zip(staged, self.copies, strict=True):
+            for row, place in zip(rows, np.searchsorted(each.numbers, numbers).tolist(), strict=True):
+                for feature in copy.read_features():
+                    row[feature] = each.values[place][feature]
+        return tuple(map(tuple, rows))
 
     def fill(self, staged: StagedRows, places: Sequence[int]) -> None:
         """Put a selection of the staged rows into the copies, in place of what they hold."""
@@ -352,7 +363,9 @@ def witness_rows(inputs: AuditInput, view: View) -> tuple[Matrix, Codebook]:
         return witness_set.rows, witness_set.book
     witness_set = rows_to_run(program)
     book, parts = witness_set.book, [witness_set.rows]
-    mentioned = dict.fromkeys(token.text for token in view.require_query().tokens if token.token_type.name == "STRING")
+    below = () if view.layers is None else view.layers.views.values()
+    tokens = [token for query in (view.require_query(), *below) for token in query.tokens]
+    mentioned = dict.fromkeys(token.text for token in tokens if token.token_type.name == "STRING")
     for feature, kind in enumerate(program.kinds):
         for text in list(mentioned)[:MOST_TEXTS] if kind == "category" else ():
             if text not in book.texts[feature]:

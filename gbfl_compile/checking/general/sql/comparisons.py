@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
+from gbfl_compile.checking.general.sql import words
 from gbfl_compile.checking.general.sql.arithmetic import subtract
 from gbfl_compile.checking.general.sql.engines import Engine, Nan, as_double, text_as_double
 from gbfl_compile.checking.general.sql.logic import (
@@ -41,9 +42,11 @@ from gbfl_compile.checking.general.sql.values import (
     Column,
     Constant,
     Fractions,
+    Moment,
     Pick,
     Total,
     Value,
+    Word,
     describe,
     fold,
     kinds_of,
@@ -53,11 +56,6 @@ from gbfl_compile.checking.general.sql.values import (
 from gbfl_compile.checking.reading.conditions import MIRRORED, ON_NUMBERS, Comparison
 from gbfl_compile.checking.reading.nodes import Unread, pay
 from gbfl_compile.ir.intervals import above, below
-
-UNKNOWN_TEXTS = (
-    "texts are compared that may have other bytes than the catalog shows: the session that created it had another "
-    "character set than UTF-8, or a text has one of its own (_binary'…'). Create it again after SET NAMES utf8mb4"
-)
 
 WORD = re.compile(r"[A-Za-z0-9_]+")
 """Texts that are equal to every engine or, where they differ in more than case, to none."""
@@ -70,6 +68,8 @@ def truth_of(engine: Engine, value: Value) -> Truth:
         match end:
             case Truth():
                 return end
+            case Word():
+                return words.word_truth(engine, end)
             case Constant(None):
                 return UNKNOWN
             case Constant(bool() as holds):
@@ -90,6 +90,8 @@ def null_test(engine: Engine, value: Value) -> Truth:
             case Column(feature):
                 note_use(end)
                 return is_null(engine.nan, feature)
+            case Word():
+                return words.word_is_null(end)
             case Constant(content):
                 return constant(content is None)
             case Truth():
@@ -116,12 +118,12 @@ def comparison_of(engine: Engine, left: Value, comparison: Comparison, right: Va
         case Column(feature), Constant():
             note_use(left)
             return compare(engine.nan, feature, comparison, _bound_of(engine, right))
-        case Constant(), Column(feature):
-            note_use(right)
-            return compare(engine.nan, feature, MIRRORED[comparison], _bound_of(engine, left))
+        case (Constant() | Moment(), Column() | Word()):
+            return comparison_of(engine, right, MIRRORED[comparison], left)
+        case Word(), Constant() | Moment():
+            return words.compare_word(engine, left, comparison, right)
         case Column(feature), Column(other) if feature == other:
-            note_use(left)
-            note_use(right)
+            note_use(left), note_use(right)
             return compared_with_itself(engine.nan, feature, comparison)
         case Constant(), Constant():
             return constant(_constants_compared(engine, left, comparison, right))
@@ -152,7 +154,7 @@ def _constants_compared(engine: Engine, left: Constant, comparison: Comparison, 
     a, b = left.value, right.value
     if isinstance(a, str) and isinstance(b, str) and comparison in ("==", "!="):
         if not engine.known_texts:
-            raise Unread(UNKNOWN_TEXTS)
+            raise Unread(words.UNKNOWN_TEXTS)
         if not engine.exact_texts and not (
             WORD.fullmatch(a) and WORD.fullmatch(b) and (a == b or a.lower() != b.lower())
         ):
@@ -279,7 +281,7 @@ def _compare(node: Any, scope: Scope) -> Value:
 def _quantify(node: Any, left: Any, sign: Comparison, right: Any, scope: Scope) -> Value:
     """`x = ANY (ARRAY[1, 2])`, which is how PostgreSQL writes IN."""
     array = right.this
-    while kind(array) == "Paren":
+    while kind(array) == "Paren" or words.is_text_array(array):
         array = array.this
     if kind(array) != "Array":
         refuse(node, "ANY or ALL of something that is not a list")
@@ -312,7 +314,8 @@ def _in(node: Any, scope: Scope) -> Value:
         refuse(node, "IN of nothing")
     for item in items:
         refuse_other_equality(node, item, scope)
-    return disjunction([comparison_of(scope.engine, value, "==", item) for item in items])
+    found = disjunction([comparison_of(scope.engine, value, "==", item) for item in items])
+    return words.doubtful_in(scope.engine, value, found)
 
 
 def refuse_bits(node: Any, formulas: Iterable[Formula], scope: Scope) -> None:

@@ -31,6 +31,7 @@ from gbfl_compile.checking.general.sql.logic import Truth, choose, negate, unkno
 from gbfl_compile.checking.general.sql.parsing import ParsedNode, Scope, kind, only, operands, refuse, snippet
 from gbfl_compile.checking.general.sql.types import as_together, cast_to, kinds_together, named_type
 from gbfl_compile.checking.general.sql.values import Constant, Value, kinds_of, map_ends, pick, same
+from gbfl_compile.checking.general.sql.words import collated, word_call
 from gbfl_compile.checking.reading.nodes import Unread
 
 
@@ -165,6 +166,15 @@ def _cast_to_text_type(node: Any, scope: Scope) -> Value:
     return _made_of_type(node, cast_to(scope.engine, expression(node.this, scope), type_))
 
 
+def _collate(node: Any, scope: Scope) -> Value:
+    only(node, "this", "expression")
+    name = node.args["expression"]
+    if kind(name) not in ("Var", "Identifier"):
+        refuse(node, "a collation that is not understood")
+    value = expression(node.this, scope)
+    return map_ends(value, lambda end: collated(scope.engine, end, str(name.this), kind(name) == "Identifier"))
+
+
 def _neg(node: Any, scope: Scope) -> Value:
     only(node, "this")
     return negative(scope.engine, expression(node.this, scope))
@@ -207,6 +217,9 @@ def _call(node: Any, scope: Scope) -> Value:
         return call_value(node, known, parts, scope)
     if scope.engine.name != "clickhouse":
         refuse(node, f"the function {name} is not understood")
+    if name in ("toString", "toBool", "toDate", "toDate32") and len(parts) == 1:
+        word = word_call(scope.engine, name, expression(parts[0], scope))
+        return word if word is not None else refuse(node, f"the function {name} of something other than a word")
     match name, len(parts):
         case "multiIf", size if size >= 3 and size % 2:
             return _arms(node, [(parts[i], parts[i + 1]) for i in range(0, size - 1, 2)], parts[-1], scope)
@@ -292,6 +305,7 @@ READERS: Mapping[str, Callable[[Any, Scope], Value]] = {
     "Cast": _cast,
     "TryCast": _cast,  # how sqlglot reads CAST in Spark; a cast that could fail is refused in any case
     "CastToStrType": _cast_to_text_type,
+    "Collate": _collate,
     "Neg": _neg,
     "Add": _add,
     "Sub": _binary,

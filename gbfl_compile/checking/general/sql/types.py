@@ -15,15 +15,18 @@ from gbfl_compile.checking.general.sql.values import (
     Column,
     Constant,
     Fractions,
+    Moment,
     Other,
     Pick,
     Total,
     Value,
+    Word,
     describe,
     ends,
     kinds_of,
     map_ends,
 )
+from gbfl_compile.checking.general.sql.words import cast_word, is_of_words
 from gbfl_compile.checking.reading.nodes import Unread
 
 NUMBERS = frozenset(["whole", "decimal", "double"])
@@ -144,6 +147,8 @@ def cast_to(engine: Engine, value: Value, to: Any) -> Value:
     name = getattr(getattr(to, "this", None), "name", str(to))
     sizes = [str(part.this) for part in to.expressions]
     nullable = bool(to.args.get("nullable"))
+    if any(is_of_words(end, name) for end in ends(value)):
+        return map_ends(value, lambda end: cast_word(engine, end, to))
     if to.args.get("nested") or to.args.get("values"):
         raise Unread(f"a cast to {to}")
     if name == "NULLABLE" and len(to.expressions) == 1:
@@ -187,7 +192,7 @@ def _as_double(engine: Engine, end: Value, strict: bool) -> Value:
             return Constant(text_as_double(engine, text))
         case Constant(int() | float() | Decimal() as found) if not isinstance(found, bool):
             return Constant(as_double(engine, found))
-        case Total() | Fractions() | Other() | Constant() | Truth() | Pick():
+        case Total() | Fractions() | Other() | Constant() | Truth() | Pick() | Word() | Moment():
             raise Unread(f"{describe(end)} cast to a double")
 
 
