@@ -30,6 +30,7 @@ from gbfl_compile.databases.catalog import (
     StoredView,
     TableName,
     column_type,
+    enumeration,
     integers,
     literal,
     view_name,
@@ -183,7 +184,8 @@ def table_columns(database: Database, table: TableName) -> list[Column]:
             column_type(_without_low_cardinality(str(kind)), TYPES, DEFAULT_DECIMAL),
             "Nullable(" in str(kind) or str(kind).startswith(("Variant", "Dynamic", "JSON")),
             str(default) in ("MATERIALIZED", "ALIAS", "EPHEMERAL"),
-            str(kind) in EXACT_TEXTS,
+            str(kind) in EXACT_TEXTS or enumeration(str(kind), escapes=True) is not None,
+            enumeration(str(kind), escapes=True),
         )
         for name, kind, default in rows
     ]

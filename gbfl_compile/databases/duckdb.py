@@ -30,6 +30,7 @@ from gbfl_compile.databases.catalog import (
     TableName,
     after_table_name,
     column_type,
+    enumeration,
     integers,
     literal,
     view_name,
@@ -153,7 +154,8 @@ def table_columns(database: Database, table: TableName) -> list[Column]:
             column_type(str(kind), TYPES, DEFAULT_DECIMAL),
             bool(nullable),
             str(name) in generated,
-            exact and str(kind) == "VARCHAR",
+            exact and (str(kind) == "VARCHAR" or str(kind).startswith("ENUM(")),
+            enumeration(str(kind), escapes=False),
         )
         for name, kind, nullable in rows
     ]

@@ -41,6 +41,7 @@ from gbfl_compile.databases.catalog import (
     StoredView,
     TableName,
     column_type,
+    enumeration,
     integers,
     literal,
     view_name,
@@ -285,7 +286,14 @@ def table_columns(database: Database, table: TableName) -> list[Column]:
         f"WHERE {_where(table)} ORDER BY ordinal_position"
     )
     return [
-        Column(str(name), str(kind), _type(str(kind)), str(nullable) == "YES", bool(expression))
+        Column(
+            str(name),
+            str(kind),
+            _type(str(kind)),
+            str(nullable) == "YES",
+            bool(expression),
+            members=enumeration(str(kind), escapes=True),
+        )
         for name, kind, nullable, expression in rows
     ]
 

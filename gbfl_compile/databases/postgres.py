@@ -304,7 +304,9 @@ def table_columns(database: Database, table: TableName) -> list[Column]:
     rows = database.fetch(
         "SELECT attname, format_type(atttypid, atttypmod), NOT attnotnull, attgenerated <> '', "  # noqa: S608
         "atttypid IN (25, 1043) AND COALESCE((SELECT collisdeterministic FROM pg_catalog.pg_collation c "
-        "WHERE c.oid = attcollation), false) FROM pg_attribute "
+        "WHERE c.oid = attcollation), false), "
+        "(SELECT array_agg(CAST(enumlabel AS text) ORDER BY enumsortorder) FROM pg_catalog.pg_enum e "
+        "WHERE e.enumtypid = atttypid) FROM pg_attribute "
         f"WHERE attrelid = to_regclass({_path(table)}) AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
     )
     return [
@@ -314,9 +316,10 @@ def table_columns(database: Database, table: TableName) -> list[Column]:
             column_type(str(kind), TYPES, DEFAULT_DECIMAL),
             bool(nullable),
             bool(generated),
-            bool(exact),  # TEXT and VARCHAR of a deterministic collation
+            bool(exact or members),  # TEXT and VARCHAR of a deterministic collation; an enumeration has none
+            tuple(map(str, members)) if members else None,
         )
-        for name, kind, nullable, generated, exact in rows
+        for name, kind, nullable, generated, exact, members in rows
     ]
 
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
 from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict
-from gbfl_compile.auditing.view.domains import holds_kind, prove_on_columns
+from gbfl_compile.auditing.view.domains import prove_on_columns
 from gbfl_compile.auditing.view.layered import audit_layers, run_unread, without_nan_decimals
+from gbfl_compile.auditing.view.places import holds_kind
 from gbfl_compile.auditing.view.run import (
     OtherRowCount,
     Outputs,

@@ -1,21 +1,81 @@
-"""Where each feature of a program is in the tables below a view, and whether it can be one there."""
+"""Where each feature of a program is in the tables below a view, and which values it can have there."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import assert_never
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.view.computed import ComputedFeature, computed_feature
-from gbfl_compile.auditing.view.domains import holds_kind
 from gbfl_compile.auditing.view.layers import Base, Layers, Query, expression_called, renamed_columns
 from gbfl_compile.auditing.view.view import MissingFeature, View
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.databases.catalog import Column
-from gbfl_compile.ir.kinds import used_features
-from gbfl_compile.ir.nodes import Program
+from gbfl_compile.ir.batch import Matrix
+from gbfl_compile.ir.kinds import Codebook, used_features
+from gbfl_compile.ir.nodes import Kind, Program
 from gbfl_compile.ir.text import printable
+
+MOMENTS = {
+    ("duckdb", "date"): re.compile("date"),
+    ("duckdb", "timestamp"): re.compile("timestamp"),
+    ("postgres", "date"): re.compile("date"),
+    ("postgres", "timestamp"): re.compile(r"timestamp(\(\d\))? with(out)? time zone"),
+    ("mariadb", "date"): re.compile("date"),
+    ("mariadb", "timestamp"): re.compile(r"datetime(\(\d\))?"),  # a TIMESTAMP goes by the session's time zone
+    ("clickhouse", "date"): re.compile("date(32)?"),
+    ("clickhouse", "timestamp"): re.compile(r"datetime|datetime64\([0-6](, '[^']*')?\)|datetime\('[^']*'\)"),
+}
+"""The columns of days and of moments, as their catalogs print the types in small letters."""
+
+NUMBER_KINDS = ("double", "float32", "integer", "decimal")
+
+
+def holds_kind(column: Column, kind: Kind, dialect: str) -> bool:
+    """Whether a column holds values of a kind in a way that was tried out."""
+    is_sqlite, declared = dialect == "sqlite", column.declared.casefold()
+    declared = declared.removeprefix("nullable(").removesuffix(")") if declared.startswith("nullable(") else declared
+    match kind:
+        case "number":
+            return column.type.kind in NUMBER_KINDS
+        case "category":
+            return column.holds_texts
+        case "boolean":
+            is_integer = "int" in declared or "bool" in declared  # to SQLite a type is a hint
+            if dialect == "mariadb":
+                return declared == "tinyint(1)"
+            return is_integer and column.type.kind != "text" if is_sqlite else column.type.kind == "boolean"
+        case "date" | "timestamp":
+            return column.type.kind == "text" if is_sqlite else MOMENTS[dialect, kind].fullmatch(declared) is not None
+        case _:
+            assert_never(kind)
+
+
+UTC_LITERALS = {("clickhouse", "date"): "toDate32({})", ("clickhouse", "timestamp"): "toDateTime64({}, 6, 'UTC')"}
+"""Texts of moments that the session's time zone, or the first day of a type, would change."""
+
+
+def as_compared(dialect: str, kind: Kind, column: Column) -> str:
+    """How a word or date is read back: as the rules compare it, without the padding of a CHAR(n), in UTC."""
+    declared = column.declared.casefold()
+    match dialect, kind:
+        case "postgres", "category":
+            return "CAST({value} AS TEXT)"
+        case "postgres", "timestamp" if "with time zone" in declared:
+            return "({value} AT TIME ZONE 'UTC')"
+        case "mariadb", "category" if declared.startswith("char"):
+            return "TRIM(TRAILING ' ' FROM {value})"
+        case "clickhouse", "category":
+            return "toString({value})"
+        case "clickhouse", "timestamp":
+            return "toDateTime64({value}, 6, 'UTC')"
+        case _:
+            return "{value}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,3 +170,36 @@ def refuse_uncertain_words(program: Program, view: View, layers: Layers, places:
             raise Unread(f"{program.features[each.feature]!r} is a {program.kind(each.feature)} that SQL computes")
     if any("\\" in query.definition for query in (view.require_query(), *layers.views.values())):
         raise Unread("a backslash in its text, which is an escape to some engines: compare its rows with --scored")
+
+
+def are_members(program: Program, columns: Sequence[Column | None], rows: Matrix, book: Codebook) -> NDArray[np.bool_]:
+    """The rows whose words are members of the enumerations that their columns are."""
+    keep = np.ones(len(rows), dtype=bool)
+    for feature, members in _enumerations(program, columns):
+        keep &= np.isin(rows[:, feature], _codes(members, book.texts[feature])) | np.isnan(rows[:, feature])
+    return keep
+
+
+def with_members(
+    program: Program, columns: Sequence[Column | None], rows: Matrix, book: Codebook
+) -> tuple[Matrix, Codebook]:
+    """The rows with a member of an enumeration for texts that it does not have: one that no rule mentions, or any."""
+    rows = rows.copy()
+    for feature, members in _enumerations(program, columns):
+        own = next((member for member in members if member not in book.texts[feature]), members[0])
+        book = book.with_text(feature, own)
+        is_member = np.isin(rows[:, feature], _codes(members, book.texts[feature])) | np.isnan(rows[:, feature])
+        rows[~is_member, feature] = book.code(feature, own)
+    return rows, book
+
+
+def _enumerations(program: Program, columns: Sequence[Column | None]) -> list[tuple[int, tuple[str, ...]]]:
+    return [
+        (feature, column.members)
+        for feature, column in enumerate(columns[: len(program.features)])
+        if column is not None and column.members is not None and program.kind(feature) == "category"
+    ]
+
+
+def _codes(members: Sequence[str], texts: Sequence[str]) -> list[float]:
+    return [float(code) for code, text in enumerate(texts, start=1) if text in members]

@@ -18,14 +18,13 @@ from numpy.typing import NDArray
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.view.computed import ComputedFeature, FillIn, computed_values
 from gbfl_compile.auditing.view.domains import (
-    UTC_LITERALS,
     around,
-    as_compared,
     below_the_last_decimal,
     can_hold,
     value_read,
     with_short_texts,
 )
+from gbfl_compile.auditing.view.places import UTC_LITERALS, are_members, as_compared
 from gbfl_compile.auditing.view.view import View
 from gbfl_compile.backends.sql.conditions import moment_text
 from gbfl_compile.backends.sql.engines import DIALECTS
@@ -95,7 +94,9 @@ class TableCopies:
             largest = np.inf if self.database.holds_infinity else np.finfo(np.float64).max
             rows = np.clip(self.filling.rows(rows), -largest, largest)
         rows = around(numbers, with_short_texts(numbers, rows))
-        rows = below_the_last_decimal(numbers, rows[can_hold(self.features, rows, missing)])
+        rows = below_the_last_decimal(
+            numbers, rows[can_hold(self.features, rows, missing) & are_members(self.program, self.features, rows, book)]
+        )
         self.database.insert(DOUBLES, [f"f{place}" for place in range(rows.shape[1])], rows, missing=missing)
         return self._together([copy.stage_witnesses(rows, book) for copy in self.copies])
 

@@ -106,8 +106,7 @@ def null_test(engine: Engine, value: Value) -> Truth:
 
 def comparison_of(engine: Engine, left: Value, comparison: Comparison, right: Value) -> Truth:
     """`left <comparison> right`."""
-    if isinstance(left, Truth) or isinstance(right, Truth):
-        left, right = number_of_truth(engine, left), number_of_truth(engine, right)
+    left, right = number_of_truth(engine, left), number_of_truth(engine, right)
     if isinstance(left, Pick):
         return fold(left, lambda end: comparison_of(engine, end, comparison, right))
     if isinstance(right, Pick):
@@ -123,7 +122,8 @@ def comparison_of(engine: Engine, left: Value, comparison: Comparison, right: Va
         case Word(), Constant() | Moment():
             return words.compare_word(engine, left, comparison, right)
         case Column(feature), Column(other) if feature == other:
-            note_use(left), note_use(right)
+            note_use(left)
+            note_use(right)
             return compared_with_itself(engine.nan, feature, comparison)
         case Constant(), Constant():
             return constant(_constants_compared(engine, left, comparison, right))

@@ -31,7 +31,7 @@ from gbfl_compile.checking.general.sql.logic import Truth, choose, negate, unkno
 from gbfl_compile.checking.general.sql.parsing import ParsedNode, Scope, kind, only, operands, refuse, snippet
 from gbfl_compile.checking.general.sql.types import as_together, cast_to, kinds_together, named_type
 from gbfl_compile.checking.general.sql.values import Constant, Value, kinds_of, map_ends, pick, same
-from gbfl_compile.checking.general.sql.words import collated, word_call
+from gbfl_compile.checking.general.sql.words import with_collation, word_call
 from gbfl_compile.checking.reading.nodes import Unread
 
 
@@ -172,7 +172,7 @@ def _collate(node: Any, scope: Scope) -> Value:
     if kind(name) not in ("Var", "Identifier"):
         refuse(node, "a collation that is not understood")
     value = expression(node.this, scope)
-    return map_ends(value, lambda end: collated(scope.engine, end, str(name.this), kind(name) == "Identifier"))
+    return map_ends(value, lambda end: with_collation(scope.engine, end, str(name.this), kind(name) == "Identifier"))
 
 
 def _neg(node: Any, scope: Scope) -> Value:

@@ -74,7 +74,7 @@ class Word:
     """Whether texts are equal only when they are the same: by the column itself, or by what the text makes of it."""
     cast: bool = False
     """Whether the text has made a plain text of it."""
-    collated: bool = False
+    has_collation: bool = False
     """Whether the text names its collation."""
     outer: bool = False
     """Whether it is NULL where a join finds no row, whatever its table holds."""

@@ -86,7 +86,7 @@ def _require_exact(engine: Engine, word: Word) -> None:
             f"{word.name} ({word.declared}) is compared by its type and collation, by which other texts may be equal: "
             f"write {way}"
         )
-    if not word.collated and (uses := USES.get()) is not None:
+    if not word.has_collation and (uses := USES.get()) is not None:
         uses.words[word.name] = None
 
 
@@ -131,7 +131,7 @@ def word_truth(engine: Engine, word: Word) -> Truth:
     return compare_word(engine, word, "==", Constant(True))
 
 
-def collated(engine: Engine, value: Value, name: str, is_quoted: bool) -> Value:
+def with_collation(engine: Engine, value: Value, name: str, is_quoted: bool) -> Value:
     """`value COLLATE name`."""
     as_written = name if is_quoted or engine.name != "postgres" else name.lower()
     known = as_written if engine.name == "postgres" else as_written.upper()
@@ -141,7 +141,7 @@ def collated(engine: Engine, value: Value, name: str, is_quoted: bool) -> Value:
         raise Unread(f"{value.name} COLLATE {name}, by which other texts may be equal")
     if value.pads and not value.cast:
         raise Unread(f"{value.name} ({value.declared}), which ignores blanks at the end: write {EXACT[engine.name]}")
-    return replace(value, exact=True, collated=True)
+    return replace(value, exact=True, has_collation=True)
 
 
 TEXT_TYPES = frozenset(["TEXT", "VARCHAR"])
