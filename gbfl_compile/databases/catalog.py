@@ -65,6 +65,8 @@ class Column:
     """Whether the database computes it, so that it cannot be filled in."""
     compares_exactly: bool = False
     """Whether `=` takes its texts for equal only when they are the same, as far as the catalog can tell."""
+    rounds: bool = False
+    """Whether it keeps another number than it is given, as MariaDB's DOUBLE(10,1) does: it must be staged as it is."""
     members: tuple[str, ...] | None = None
     """The texts of an enumeration, which holds no other."""
 

@@ -185,7 +185,7 @@ def table_columns(database: Database, table: TableName) -> list[Column]:
             "Nullable(" in str(kind) or str(kind).startswith(("Variant", "Dynamic", "JSON")),
             str(default) in ("MATERIALIZED", "ALIAS", "EPHEMERAL"),
             str(kind) in EXACT_TEXTS or enumeration(str(kind), escapes=True) is not None,
-            enumeration(str(kind), escapes=True),
+            members=enumeration(str(kind), escapes=True),
         )
         for name, kind, default in rows
     ]

@@ -155,7 +155,7 @@ def table_columns(database: Database, table: TableName) -> list[Column]:
             bool(nullable),
             str(name) in generated,
             exact and (str(kind) == "VARCHAR" or str(kind).startswith("ENUM(")),
-            enumeration(str(kind), escapes=False),
+            members=enumeration(str(kind), escapes=False),
         )
         for name, kind, nullable in rows
     ]

@@ -317,7 +317,7 @@ def table_columns(database: Database, table: TableName) -> list[Column]:
             bool(nullable),
             bool(generated),
             bool(exact or members),  # TEXT and VARCHAR of a deterministic collation; an enumeration has none
-            tuple(map(str, members)) if members else None,
+            members=tuple(map(str, members)) if members else None,
         )
         for name, kind, nullable, generated, exact, members in rows
     ]

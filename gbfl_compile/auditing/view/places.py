@@ -15,11 +15,13 @@ from gbfl_compile.auditing.view.computed import ComputedFeature, computed_featur
 from gbfl_compile.auditing.view.layers import Base, Layers, Query, expression_called, renamed_columns
 from gbfl_compile.auditing.view.view import MissingFeature, View
 from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.checking.witnesses import rows_to_run
 from gbfl_compile.databases.catalog import Column
 from gbfl_compile.ir.batch import Matrix
-from gbfl_compile.ir.kinds import Codebook, used_features
+from gbfl_compile.ir.kinds import Codebook, decode_rows, used_features
 from gbfl_compile.ir.nodes import Kind, Program
 from gbfl_compile.ir.text import printable
+from gbfl_compile.tables.values import encode_values
 
 MOMENTS = {
     ("duckdb", "date"): re.compile("date"),
@@ -42,7 +44,7 @@ def holds_kind(column: Column, kind: Kind, dialect: str) -> bool:
     declared = declared.removeprefix("nullable(").removesuffix(")") if declared.startswith("nullable(") else declared
     match kind:
         case "number":
-            return column.type.kind in NUMBER_KINDS
+            return column.type.kind in NUMBER_KINDS or column.rounds
         case "category":
             return column.holds_texts
         case "boolean":
@@ -203,3 +205,31 @@ def _enumerations(program: Program, columns: Sequence[Column | None]) -> list[tu
 
 def _codes(members: Sequence[str], texts: Sequence[str]) -> list[float]:
     return [float(code) for code, text in enumerate(texts, start=1) if text in members]
+
+
+MOST_TEXTS = 60
+"""Texts of a view's own that are tried in each category."""
+
+
+def witness_rows(inputs: AuditInput, view: View) -> tuple[Matrix, Codebook]:
+    """The rows to run, and the book of their texts: the texts that the view itself mentions are tried too."""
+    program = inputs.program
+    if not program.kinds:
+        witness_set = rows_to_run(program, () if inputs.data is None else (inputs.data,))
+        return witness_set.rows, witness_set.book
+    witness_set = rows_to_run(program)
+    book, parts = witness_set.book, [witness_set.rows]
+    below = () if view.layers is None else view.layers.views.values()
+    tokens = [token for query in (view.require_query(), *below) for token in query.tokens]
+    mentioned = dict.fromkeys(token.text for token in tokens if token.token_type.name == "STRING")
+    for feature, kind in enumerate(program.kinds):
+        for text in list(mentioned)[:MOST_TEXTS] if kind == "category" else ():
+            if text not in book.texts[feature]:
+                book = book.with_text(feature, text)
+                part = witness_set.rows[:: max(1, len(witness_set.rows) // 50)].copy()
+                part[:, feature] = book.code(feature, text)
+                parts.append(part)
+    if inputs.data is not None and inputs.book is not None:
+        book = book.with_texts(inputs.book.texts)
+        parts.append(encode_values(program, decode_rows(program, inputs.data.tolist(), inputs.book), book))
+    return np.concatenate(parts), book

@@ -15,14 +15,13 @@ from gbfl_compile.auditing.answers import clauses_held, json_number
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.verdict import value_form
 from gbfl_compile.auditing.view.computed import FillIn
-from gbfl_compile.auditing.view.places import with_members
+from gbfl_compile.auditing.view.places import with_members, witness_rows
 from gbfl_compile.auditing.view.table_copy import (
     StagedRows,
     TableCopies,
     TableCopy,
     copied_tables,
     one_copy,
-    witness_rows,
 )
 from gbfl_compile.auditing.view.view import View, feature_columns, other_inputs, query_over, stored_answer
 from gbfl_compile.backends.sql.engines import DIALECTS

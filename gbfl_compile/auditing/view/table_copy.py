@@ -30,12 +30,11 @@ from gbfl_compile.backends.sql.conditions import moment_text
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.backends.sql.text import string
 from gbfl_compile.checking.prove.findings import Counterexample
-from gbfl_compile.checking.witnesses import rows_to_run
 from gbfl_compile.databases.base import ROW, Database, Missing
 from gbfl_compile.databases.catalog import Catalog, Column, TableName, time_limit
 from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost, TimeLimitReached
 from gbfl_compile.ir.batch import Matrix
-from gbfl_compile.ir.kinds import Codebook, Value, codebook, decode_rows, decode_value
+from gbfl_compile.ir.kinds import Codebook, Value, codebook, decode_value
 from gbfl_compile.ir.nodes import Kind, Program
 from gbfl_compile.tables.values import encode_values
 
@@ -94,6 +93,8 @@ class TableCopies:
             largest = np.inf if self.database.holds_infinity else np.finfo(np.float64).max
             rows = np.clip(self.filling.rows(rows), -largest, largest)
         rows = around(numbers, with_short_texts(numbers, rows))
+        if not self.database.holds_infinity:  # a float32 past the largest one
+            rows = rows[~np.isinf(rows).any(axis=1)]
         rows = below_the_last_decimal(
             numbers, rows[can_hold(self.features, rows, missing) & are_members(self.program, self.features, rows, book)]
         )
@@ -250,8 +251,10 @@ class TableCopy:
     def _stage(self, chosen: Sequence[tuple[Column, str]], source: str, number: str) -> None:
         quote, catalog = self.database.quote, self.catalog
         columns = ", ".join([f"{number} AS {NUMBER}", *(f"{value} AS {quote(c.name)}" for c, value in chosen)])
+        rounding = [f"{quote(column.name)} {column.declared}" for column, _ in chosen if column.rounds]
+        name = f"{self.staged} ({', '.join(rounding)})" if rounding else self.staged
         self.database.execute(catalog.drop.format(name=self.staged))
-        self.database.execute(catalog.staging.format(name=self.staged, query=f"SELECT {columns} FROM {source}"))  # noqa: S608
+        self.database.execute(catalog.staging.format(name=name, query=f"SELECT {columns} FROM {source}"))  # noqa: S608
 
     def _put(self, columns: Sequence[Column], where: str) -> None:
         names = ", ".join(self.database.quote(column.name) for column in columns)
@@ -352,34 +355,6 @@ def one_copy(view: View, features: Sequence[Column | None], program: Program) ->
     return [TableCopy(view.database, view.catalog, view.table, columns, tuple(features), program, named=named)]
 
 
-MOST_TEXTS = 60
-"""Texts of a view's own that are tried in each category."""
-
-
-def witness_rows(inputs: AuditInput, view: View) -> tuple[Matrix, Codebook]:
-    """The rows to run, and the book of their texts: the texts that the view itself mentions are tried too."""
-    program = inputs.program
-    if not program.kinds:
-        witness_set = rows_to_run(program, () if inputs.data is None else (inputs.data,))
-        return witness_set.rows, witness_set.book
-    witness_set = rows_to_run(program)
-    book, parts = witness_set.book, [witness_set.rows]
-    below = () if view.layers is None else view.layers.views.values()
-    tokens = [token for query in (view.require_query(), *below) for token in query.tokens]
-    mentioned = dict.fromkeys(token.text for token in tokens if token.token_type.name == "STRING")
-    for feature, kind in enumerate(program.kinds):
-        for text in list(mentioned)[:MOST_TEXTS] if kind == "category" else ():
-            if text not in book.texts[feature]:
-                book = book.with_text(feature, text)
-                part = witness_set.rows[:: max(1, len(witness_set.rows) // 50)].copy()
-                part[:, feature] = book.code(feature, text)
-                parts.append(part)
-    if inputs.data is not None and inputs.book is not None:
-        book = book.with_texts(inputs.book.texts)
-        parts.append(encode_values(program, decode_rows(program, inputs.data.tolist(), inputs.book), book))
-    return np.concatenate(parts), book
-
-
 def is_refused(inputs: AuditInput, view: View, features: Sequence[Column | None], shown: Counterexample) -> bool:
     """Whether the table cannot hold a row, however its missing values are written."""
     copies = one_copy(view, features, inputs.program)
@@ -394,4 +369,6 @@ def is_refused(inputs: AuditInput, view: View, features: Sequence[Column | None]
         copied_tables(database, features, copies, inputs.program) as copy,
     ):
         ways: tuple[Missing, ...] = ("null", "nan") if database.holds_nan else ("null",)
-        return not any(len(copy.stage_witnesses(rows, way, book).numbers) for way in ways)
+        rounding = [place for place, column in enumerate(features) if column is not None and column.rounds]
+        staged = [copy.stage_witnesses(rows, way, book).rows[:, rounding] for way in ways]
+        return not any(np.array_equal(row, rows[0, rounding], equal_nan=True) for each in staged for row in each)

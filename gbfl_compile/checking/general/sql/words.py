@@ -69,12 +69,12 @@ def compare_word(engine: Engine, word: Word, comparison: Comparison, other: Valu
             held = held if whole else outside(held)
         case "date" | "timestamp", Constant(str() as text):
             held = _since(comparison, moment_of(word.kind, text, MOMENTS.get(engine.name, PLAIN)))
-            return _known(word, held)
+            return _among(word, held)
         case "date" | "timestamp", Moment(kind, number) if kind == word.kind:
-            return _known(word, _since(comparison, number))
+            return _among(word, _since(comparison, number))
         case _:
             raise Unread(f"the {word.kind} {word.name} compared with {describe(other)}")
-    return _known(word, held if comparison == "==" else outside(held))
+    return _among(word, held if comparison == "==" else outside(held))
 
 
 def _require_exact(engine: Engine, word: Word) -> None:
@@ -112,7 +112,7 @@ def _since(comparison: Comparison, number: float) -> Ranges:
             return outside(((number, below(number + 1.0)),))
 
 
-def _known(word: Word, held: Ranges) -> Truth:
+def _among(word: Word, held: Ranges) -> Truth:
     """NULL is unknown. There is no NaN among words and moments, and it is answered as NULL is."""
     held = tidy(held)
     return Truth(among(word.feature, held, False, False), among(word.feature, outside(held), False, False))
