@@ -7,13 +7,19 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from gbfl_compile.cli import main
 from gbfl_compile.databases import availability
+from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.json import load
+from tests.backends.javascript import node
+from tests.reporting.browser import chromium
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -117,3 +123,61 @@ def test_the_c_scorer_is_built_and_scores(tmp_path):
     score = tmp_path / "embed_c" / "score"
     refused = subprocess.run([score], input="1 2\n", capture_output=True, text=True)
     assert (refused.returncode, refused.stderr) == (2, "line 1: give 3 numbers\n")
+
+
+@pytest.fixture(scope="module")
+def javascript(tmp_path_factory):
+    """The folder of the JavaScript example, with the rules compiled as its files say."""
+    folder = tmp_path_factory.mktemp("examples") / "javascript"
+    shutil.copytree(EXAMPLES / "javascript", folder)
+    shutil.copy(EXAMPLES / "loans.gbfl.json", folder.parent)
+    assert main(["compile", str(folder.parent / "loans.gbfl.json"), "--to", "js", "-o", str(folder / "build")]) in (
+        0,
+        3,
+    )
+    return folder
+
+
+def test_the_node_script_scores_rows_and_refuses_what_it_would_have_to_convert(javascript):
+    rows = (javascript / "rows.jsonl").read_text()
+    run = subprocess.run([node(), "score.mjs"], cwd=javascript, input=rows, capture_output=True, text=True)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.splitlines() == [
+        "program 41c2eb386c83",
+        "no 0.95 debt_share < 0.4 AND late_payments < 1; income >= 20000",
+        "no 0.7 debt_share < 0.4 AND late_payments < 1",
+        "yes 0.9 (late_payments >= 3 OR late_payments is missing)",
+        "no 0.6 no rule held",
+    ]
+    text = rows.replace("31000", '"31000"', 1)
+    run = subprocess.run([node(), "score.mjs"], cwd=javascript, input=text, capture_output=True, text=True)
+    assert (run.returncode, len(run.stdout.splitlines())) == (2, 4)
+    assert 'feature "income": "31000" is not a number' in run.stderr
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+def test_the_page_scores_a_form(javascript, tmp_path):
+    program = load(EXAMPLES / "loans.gbfl.json")
+    rows = [[19999, 0.39, 0], [20000, 0.39, 0], [None, 0.4, None], [5, 0.4, 3], [5, 0.4, 2], [None, None, None]]
+    fill = """
+    for (const [name, value] of Object.entries(arguments[0])) {
+      document.querySelector(`[name="${name}"]`).value = value ?? "";
+    }
+    document.getElementById("row").dispatchEvent(new Event("input"));
+    return [document.getElementById("answer").textContent, document.querySelectorAll("#reasons li").length];"""
+    with (
+        chromium(tmp_path / "profile") as browser,
+        ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=javascript)) as server,
+    ):
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        browser.get(f"http://127.0.0.1:{server.server_port}/page.html")
+        shown = [browser.execute_script(fill, dict(zip(program.features, row, strict=True))) for row in rows]
+        errors = [entry for entry in browser.get_log("browser") if "favicon" not in entry["message"]]
+        server.shutdown()
+    answers = [evaluate(program, row) for row in rows]
+    assert shown == [[f"{each.label} ({max(each.probabilities)})", len(each.held)] for each in answers]
+    assert errors == []

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gbfl_compile.auditing.changes import changes
 from gbfl_compile.auditing.diagnose import explain_reading
-from gbfl_compile.auditing.diagnose.likeness import distance, rule_items, with_ways
+from gbfl_compile.auditing.diagnose.slip import distance, rule_items, with_ways
 from gbfl_compile.auditing.region import Frame, frame_of, region_of, rows_around
 from gbfl_compile.auditing.story import RowMoves
 from gbfl_compile.auditing.verdict import AuditVerdict, Change, DeployedVerdict, Region

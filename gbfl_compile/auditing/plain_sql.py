@@ -41,12 +41,28 @@ TYPES = {
 
 ASSUMED = "that the columns are doubles and hold no NaN: the file does not say what its tables hold"
 VIEW = "gbfl_deployed"
-HARMLESS = {"Comment", "Grant", "Drop", "Use", "Transaction", "Commit", "Semicolon"}
-"""Statements beside the one that decides."""
+HARMLESS = {"Comment", "Grant", "Use", "Transaction", "Commit", "Semicolon"}
+"""Statements beside the one that decides; before it, also DROP."""
+PARTS = {
+    "Create": {"this", "expression", "kind", "replace", "exists", "properties", "with_", "with"},
+    "Insert": {"this", "expression"},
+    "Update": {"this", "expressions", "where"},
+}
+"""What may be part of a statement: ON CONFLICT, RETURNING, LIMIT and whatever else is not left aside."""
 
-CONFIG = re.compile(r"\{\{\s*config\(.*?\)\s*\}\}", re.DOTALL)
+PLAIN_ENGINES = ("MergeTree", "Memory", "Log", "InnoDB", "Aria", "MyISAM")
+"""Engines of tables that keep what they are given: a SummingMergeTree does not."""
+
+CONFIG = re.compile(r"\{\{\s*config\((.*?)\)\s*\}\}", re.DOTALL)
+SETTING = re.compile(r"""\s*(?:(\w+)\s*=\s*)?(?:'[^'{]*'|"[^"{]*"|[\w.]+|\[[^\]{]*\])\s*(?:,|$)""")
+SETTINGS = {
+    *("materialized", "unique_key", "schema", "database", "alias", "tags", "enabled", "incremental_strategy"),
+    *("on_schema_change", "cluster_by", "partition_by", "indexes", "meta", "docs", "group", "access"),
+}
+"""What a dbt model may be configured with: hooks and headers run statements of their own."""
 REF = re.compile(r"\{\{\s*ref\(\s*'(\w+)'\s*\)\s*\}\}")
 SOURCE = re.compile(r"\{\{\s*source\(\s*'\w+'\s*,\s*'(\w+)'\s*\)\s*\}\}")
+THIS = re.compile(r"\{\{\s*this\s*\}\}")
 INCREMENTAL = re.compile(r"\{%-?\s*if is_incremental\(\)\s*-?%\}((?:(?!\{%).)*)\{%-?\s*endif\s*-?%\}", re.DOTALL)
 
 
@@ -89,29 +105,60 @@ def audit_plain_sql(
 
 def deployed_query(content: str, dialect: str, label: str) -> DeployedQuery:
     """The one query of a file, in its own words."""
-    import sqlglot
-
     if dialect not in ENGINES:
         raise BadInput(f"no reader for the SQL of {dialect!r}: there is {', '.join(ENGINES)}")
-    notes = tuple(
-        f"rows that an incremental run passes: {' '.join(each.split())}" for each in INCREMENTAL.findall(content)
-    )
-    content = SOURCE.sub(r"\1", REF.sub(r"\1", CONFIG.sub("", INCREMENTAL.sub("", content))))
+    for settings in CONFIG.findall(content):
+        _refuse_hooks(settings)
+    content = CONFIG.sub("", content)
+    always, later = (_query_in(INCREMENTAL.sub(each, content), dialect, label) for each in ("", r"\1"))
+    if not _differ_by_filters(always[1], later[1]):
+        raise Unread("what is_incremental() adds is more than a filter of the rows that come out")
+    notes = (f"rows that an incremental run passes: {' '.join(each.split())}" for each in INCREMENTAL.findall(content))
+    return DeployedQuery(*always, tuple(notes))
+
+
+def _refuse_hooks(settings: str) -> None:
+    place = 0
+    while place < len(settings.rstrip()):
+        match = SETTING.match(settings, place)
+        if match is None or match[1] not in SETTINGS:
+            name = settings[place:].strip() if match is None else match[1] or match[0]
+            raise Unread(f"config({name[:60]}), which may do more than say where the rows go: audit the compiled file")
+        place = match.end()
+
+
+def _query_in(content: str, dialect: str, label: str) -> tuple[str, Any]:
+    """The one query of a text without conditions of dbt, as it is written and parsed."""
+    import sqlglot
+
+    content = THIS.sub("gbfl_this", SOURCE.sub(r"\1", REF.sub(r"\1", content)))
     if "{{" in content or "{%" in content:
         raise Unread("a template: audit the compiled file, which dbt writes to target/compiled")
-    content = "\n".join("" if line.strip().upper() == "GO" else line for line in content.split("\n"))
+    if dialect == "tsql":
+        content = "\n".join("" if line.strip().upper() == "GO" else line for line in content.split("\n"))
     parsed_as = ENGINES[dialect].parsed_as
     try:
         tokens = sqlglot.tokenize(content, read=parsed_as)
         statements = _statements(content, tokens, parsed_as)
+        while statements and type(statements[0][1]).__name__ in ("Drop", *HARMLESS):
+            del statements[0]
+        deciding = [each for each in statements if type(each[1]).__name__ not in HARMLESS]
+        if len(deciding) != 1:
+            raise Unread(f"{len(deciding)} statements that may decide, one is read")
+        (text, tree, own) = deciding[0]
+        query = _query_text(text, tree, own, label)
+        return query, sqlglot.parse_one(query, read=parsed_as)
     except sqlglot.errors.SqlglotError as error:
         raise Unread(f"it is not understood: {str(error).splitlines()[0]}") from None
-    deciding = [each for each in statements if type(each[1]).__name__ not in HARMLESS]
-    if len(deciding) != 1:
-        raise Unread(f"{len(deciding)} statements that may decide, one is read")
-    (text, tree, own) = deciding[0]
-    query = _query_text(text, tree, own, label)
-    return DeployedQuery(query, sqlglot.parse_one(query, read=parsed_as), notes)
+
+
+def _differ_by_filters(one: Any, other: Any) -> bool:
+    """Whether two queries are the same but for their last WHERE: one within could filter what is compared with."""
+    one, other = one.copy(), other.copy()
+    for query in (one, other):
+        if type(query).__name__ == "Select":
+            query.set("where", None)
+    return bool(one == other)
 
 
 def _statements(content: str, tokens: Sequence[Any], parsed_as: str) -> list[tuple[str, Any, list[Any]]]:
@@ -136,6 +183,11 @@ def _query_text(text: str, tree: Any, tokens: Sequence[Any], label: str) -> str:
 
     if isinstance(tree, exp.Query):
         return text
+    parts = PARTS.get(type(tree).__name__, set())
+    if others := [part for part, value in tree.args.items() if value and part not in parts]:
+        raise Unread(f"{type(tree).__name__.upper()} with {others[0]!r}: {tree.sql()[:200]}")
+    if engines := [each.sql() for each in tree.find_all(exp.EngineProperty) if each.name not in PLAIN_ENGINES]:
+        raise Unread(f"{engines[0]}, which may keep other rows than it is given")
     if (
         isinstance(tree, exp.Create)
         and isinstance(tree.expression, exp.Query)
@@ -164,8 +216,7 @@ def _first(tokens: Sequence[Any], words: tuple[str, ...]) -> Any:
 
 def _update_text(text: str, tree: Any, tokens: Sequence[Any], label: str) -> str:
     """UPDATE t SET label = CASE … WHERE … as the query that gives the label."""
-    if tree.args.get("from_") or tree.args.get("from") or tree.args.get("with_"):
-        raise Unread("UPDATE with FROM or WITH")
+    _refuse_other_assignments(tree, label)
     depth, begins, ends, where = 0, None, len(text), ""
     for place, token in enumerate(tokens):
         name = token.token_type.name
@@ -181,6 +232,18 @@ def _update_text(text: str, tree: Any, tokens: Sequence[Any], label: str) -> str
         raise Unread(f"it sets no column {label!r}: say which has the labels with --label")
     table = text[tokens[1].start : _first(tokens, ("SET",)).start]
     return f"SELECT {text[begins:ends]} AS {label} FROM {table} {where}"  # noqa: S608 - in a private database
+
+
+def _refuse_other_assignments(tree: Any, label: str) -> None:
+    """The label is set once, and nothing that it is computed from: MariaDB assigns from left to right."""
+    from sqlglot import exp
+
+    places = [each.this.name.casefold() for each in tree.expressions if isinstance(each, exp.EQ)]
+    if len(places) != len(tree.expressions) or places.count(label.casefold()) > 1:
+        raise Unread("UPDATE that sets several columns at once, or one twice")
+    used = {column.name.casefold() for each in tree.expressions for column in each.expression.find_all(exp.Column)}
+    if changed := [name for name in places if name in used]:
+        raise Unread(f"UPDATE that sets {changed[0]}, from which something that it sets is computed")
 
 
 def _in_database(
@@ -279,6 +342,8 @@ def _read_text(
         expressions=computed,
     )
     text = read_deployed(query.text, dialect, layout)
+    if dialect == "clickhouse" and text.uses.outer:
+        raise Unread("a feature behind an outer join: ClickHouse gives 0 where no row is found, unless it is Nullable")
     domain = [
         Column(printable(name), "double", ColumnType("double", engine_has_nan=False)) for name in program.features
     ]

@@ -318,8 +318,6 @@ def compile_program(
     """
     wanted = (targets,) if isinstance(targets, str) else tuple(targets)
     settings = options or {}
-    for target in wanted:
-        _refuse_unnamed_table(target, settings.get(target, {}))
     source = as_program(program)
     artifacts = tuple(
         emit(source, target, name, settings.get(target)) for target in wanted
@@ -330,13 +328,6 @@ def compile_program(
         return result
     paths = write_artifacts(artifacts, Path(out))
     return replace(result, files=dict(zip(wanted, paths, strict=True)))
-
-
-def _refuse_unnamed_table(target: str, options: Mapping[str, str]) -> None:
-    """Refuse SQL to deploy that names no table: it would read one called `data`, should there be one."""
-    form = options.get("form")
-    if target.startswith("sql:") and form in ("view", "table", "dbt") and not options.get("table"):
-        raise BadInput(f"{target}: form={form} reads a table of yours: name it with --set sql.table=TABLE")
 
 
 def certify(program: Program | File, artifacts: File, out: File, *, name: str | None = None) -> dict[str, str]:

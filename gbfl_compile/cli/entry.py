@@ -18,7 +18,7 @@ from typing import Any
 import click
 from click.shell_completion import get_completion_class
 
-from gbfl_compile.cli.artifacts import check, compile_, sizes
+from gbfl_compile.cli.artifacts import check, compile_, score, sizes
 from gbfl_compile.cli.audit import audit, audit_evidence, audit_log
 from gbfl_compile.cli.demo import demo
 from gbfl_compile.cli.doctor import doctor
@@ -27,7 +27,6 @@ from gbfl_compile.cli.init import init
 from gbfl_compile.cli.mine import mine
 from gbfl_compile.cli.paper import paper
 from gbfl_compile.cli.programs import diff, lint, reasons, report, show
-from gbfl_compile.cli.score import score
 from gbfl_compile.cli.signals import in_order, stop_name
 from gbfl_compile.errors import BadInput, GbflError
 from gbfl_compile.files.atomic import sweep

@@ -167,8 +167,9 @@ def mine(
     if as_json:
         screen.print_json(mined.as_json(out, triplets))
     elif not quiet:
+        lines = mined.summary.split("\n")
         following = shell_command("gbfl", "compile", str(out), "--to", "python", "-o", "build")
-        screen.print_wrapped(*mined.summary.split("\n"), f"{out}: next, {following}")
+        screen.print_wrapped(*lines, f"{out}: next, {following}")
     return DIFFERENT if mined.compared_different else EQUAL
 
 

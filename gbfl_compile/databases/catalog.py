@@ -87,6 +87,8 @@ class StoredView:
     """The whole CREATE VIEW, where the catalog has it apart from the definition."""
     columns: tuple[str, ...] | None = None
     """What it answers with; None where the database cannot say, because a table or column that it reads is gone."""
+    conversion: str | None = None
+    """A column that it gives as another type than its query does, in words: ClickHouse converts what comes out."""
     literals_in_utf8: bool = True
     """Whether its texts have the bytes of UTF-8: in MariaDB that is up to the session which created the view, and to
     character sets before single texts, which its catalog does not print."""
@@ -112,7 +114,8 @@ class StoredFunction:
 class Catalog:
     """How one engine is asked. Templates take {name}, {query}, {value} and {type}."""
 
-    view: Callable[[Database, str], StoredView | None]
+    view: Callable[[Database, TableName], StoredView | None]
+    """A name without a schema is looked up as the engine looks up what a user types."""
     is_view: Callable[[Database, TableName], bool]
     columns: Callable[[Database, TableName], list[Column]]
     copy: Callable[[Database, TableName, str], None]
@@ -126,6 +129,8 @@ class Catalog:
     A view's text could mean what the session finds. The body of a function could mean any of them: whoever calls it, or
     a setting of its own, says where names are looked up.
     """
+    several: Callable[[Database, TableName], bool] = lambda database, name: False
+    """Whether the name may mean several tables or views, one for this session and another for the next."""
     names_fold: bool = True
     """Whether `Age` and `age` are one column."""
     staging: str = "CREATE TEMPORARY TABLE {name} AS {query}"

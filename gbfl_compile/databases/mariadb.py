@@ -215,15 +215,15 @@ def _where(table: TableName) -> str:
     )
 
 
-def stored_view(database: Database, view: str) -> StoredView | None:
+def stored_view(database: Database, view: TableName) -> StoredView | None:
     """The view's query, with every name in back quotes and the schema before every table."""
     rows = database.fetch(
         "SELECT view_definition, collation_connection FROM information_schema.views "  # noqa: S608
-        f"WHERE table_name = {view_name(view)} "
-        "AND (DATABASE() IS NULL OR table_schema = DATABASE())"
+        f"WHERE table_name = {view_name(view.name)} "
+        f"AND table_schema = COALESCE(NULLIF({literal(view.schema)}, ''), DATABASE(), table_schema)"
     )
     if len(rows) > 1:
-        raise BadInput(f"{database.version} has {len(rows)} views {view!r}: connect to the one schema that is meant")
+        raise BadInput(f"{database.version} has {len(rows)} views {view.name!r}: connect to the schema that is meant")
     if not rows or not rows[0][0]:
         return None
     definition = str(rows[0][0])
@@ -239,7 +239,7 @@ def _in_utf8(collation: str, definition: str) -> bool:
     return collation.startswith(("latin1_", "latin2_", "latin5_", "latin7_", "ascii_")) and definition.isascii()
 
 
-def _has_plain_texts(database: Database, view: str, definition: str) -> bool:
+def _has_plain_texts(database: Database, view: TableName, definition: str) -> bool:
     """Whether no text of a view has a character set of its own other than UTF-8.
 
     The catalog leaves them out: it prints _ucs2 x'0061' and _binary'a' as 'a', which may be compared as other bytes
@@ -264,9 +264,9 @@ def _has_plain_texts(database: Database, view: str, definition: str) -> bool:
     return "".join(pieces).replace(LOST, "?").replace(re.sub(r"[^\x00-\x7f]", "?", schema), "") == plain
 
 
-def _shown_query(database: Database, view: str) -> str:
+def _shown_query(database: Database, view: TableName) -> str:
     """The query as SHOW CREATE VIEW has it, with characters past U+FFFF, which the catalog has lost."""
-    shown = str(database.fetch(f"SHOW CREATE VIEW {database.quote(view)}")[0][1])
+    shown = str(database.fetch(f"SHOW CREATE VIEW {view.in_quotes(database)}")[0][1])
     return shown.partition(" VIEW ")[2].partition(" AS ")[2]
 
 

@@ -253,13 +253,13 @@ def _path(table: TableName) -> str:
     return literal(".".join(quote_name(NAMING, part) for part in (table.schema, table.name) if part))
 
 
-def stored_view(database: Database, view: str) -> StoredView | None:
+def stored_view(database: Database, view: TableName) -> StoredView | None:
     """The view's query. A name with a dot or quotes is taken as PostgreSQL would read it.
 
     It is printed with nothing but pg_catalog on the search path: an operator or function that users put before the
     built-in one would be printed without its schema, and look like the built-in one.
     """
-    name = view_name(view if '"' in view or "." in view else f'"{view}"')
+    name = _path(view) if view.schema else view_name(view.name if set('".') & set(view.name) else f'"{view.name}"')
     path = _plain_search_path(database)
     found = database.fetch(
         "SELECT CAST(oid AS bigint), relkind = 'm' FROM pg_class "  # noqa: S608

@@ -103,14 +103,14 @@ def over(connection: sqlite3.Connection, temporary: bool = True) -> Database:
     )
 
 
-def stored_view(database: Database, view: str) -> StoredView | None:
+def stored_view(database: Database, view: TableName) -> StoredView | None:
     """The view's CREATE VIEW statement. A temporary table or view of its name is refused: who reads which differs."""
-    tables = "(SELECT * FROM sqlite_temp_master UNION ALL SELECT * FROM sqlite_master)"
-    rows = database.fetch(
-        f"SELECT sql, type FROM {tables} WHERE type IN ('view', 'table') AND lower(name) = lower({view_name(view)})"  # noqa: S608
-    )
+    place = f"{database.quote(view.schema)}." if view.schema else ""
+    tables = f"(SELECT * FROM sqlite_temp_master UNION ALL SELECT * FROM {place}sqlite_master)"  # noqa: S608 - quoted
+    named = f"type IN ('view', 'table') AND lower(name) = lower({view_name(view.name)})"
+    rows = database.fetch(f"SELECT sql, type FROM {tables} WHERE {named}")  # noqa: S608
     if len(rows) > 1:
-        raise BadInput(f"{database.version} has {len(rows)} tables or views {view!r}, one of them temporary: drop that")
+        raise BadInput(f"{database.version} has {len(rows)} tables or views {view.name!r}, one temporary: drop that")
     return StoredView(str(rows[0][0])) if rows and rows[0][1] == "view" else None
 
 

@@ -26,10 +26,9 @@ from gbfl_compile.learning.explain.explanations import (
     Explainer,
     Explanations,
     concatenate,
-    domain_of,
 )
 from gbfl_compile.learning.explain.nearest import with_examples
-from gbfl_compile.learning.explain.parallel import explain_in_units
+from gbfl_compile.learning.explain.parallel import explain_by_methods
 from gbfl_compile.learning.fit import KAPPAS, HeadKind, Recipe, TreeMode, fit_head, try_recipes
 from gbfl_compile.learning.prepare import (
     USUAL_METHODS,
@@ -39,8 +38,6 @@ from gbfl_compile.learning.prepare import (
     default_black_box,
     explainer_by_name,
     explainers_of,
-    kinds_of,
-    method_folder,
     methods_of,
     recipe_of,
     rows_between,
@@ -49,7 +46,7 @@ from gbfl_compile.learning.prepare import (
     shared_classes,
 )
 from gbfl_compile.learning.rule_table import changes, reasons, rule_table
-from gbfl_compile.learning.tables import as_frame, table_rows, take_table, training_table, validate_training
+from gbfl_compile.learning.tables import as_frame, domain_for, table_rows, take_table, training_table, validate_training
 
 FEW_ROWS = 2000
 """With fewer training rows than this, a large model learns them by heart."""
@@ -194,10 +191,7 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.bounds_ = (self.domain_.lower, self.domain_.upper)
         self.classes_ = shared_classes(self.black_box_, y)
         self.explainers_ = explainers_of(self, self.kappa)
-        self.methods_ = known or {
-            name: self._training_explanations(x, explainer, method_folder(self.checkpoint, name, self.explainers_))
-            for name, explainer in self.explainers_.items()
-        }
+        self.methods_ = known or self._training_explanations(x, self.explainers_, self.checkpoint)
         self.explanations_ = next(iter(self.methods_.values()))
         truth = None if y is None else class_indices(y, self.classes_)
         own = truth if self.labels == "true" and truth is not None else self.explanations_.label
@@ -227,7 +221,7 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         rows = self._rows(X)
         truth = class_indices(np.asarray(y), self.classes_)
-        own, answers = probabilities(self.black_box_, rows), self._answers(rows)
+        own, answers = probabilities(self.black_box_, rows), self.answers(rows)
         calibrated = calibrate_decision(self.head_.decision, answers, truth, own)
         self.probabilities_, self.out_of_fold_ = calibrated.facts, calibrated.out_of_fold
         self.head_ = replace(self.head_, decision=calibrated.decision)
@@ -241,9 +235,7 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return take_table(self, table, X, y)
         x, y = validate_training(self, X, y)
         names = getattr(self, "feature_names_in_", None)
-        limits: dict[str, Any] = {"base": self.base, "bounds": self.bounds, "immutable": self.immutable}
-        kinds = kinds_of(self, x, names)
-        self.domain_ = domain_of(x, features=names, directions=self.directions, kinds=kinds, **limits)
+        self.domain_ = domain_for(self, x, names, None)
         # without a black box there is a y: it was required above
         model = default_black_box(x, y, self.random_state) if self.black_box is None else self.black_box
         self.black_box_ = as_black_box(model, x, features=names, time_limit=self.black_box_timeout)
@@ -251,12 +243,12 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of each row; missing values are allowed, and no clause that asks for them holds."""
-        winners = self._answers(self._rows(X)).labels.astype(np.int64)
+        winners = self.answers(self._rows(X)).labels.astype(np.int64)
         return np.asarray(self.classes_[winners])
 
     def predict_proba(self, X: Any) -> Matrix:
         """One probability per class, in the order of `classes_`."""
-        return self._answers(self._rows(X)).probabilities
+        return self.answers(self._rows(X)).probabilities
 
     def explain_points(self, X: Any, method: str | None = None) -> Explanations:
         """The PP and PN of new rows, under the same black box, base and bounds; by the first method, or by another."""
@@ -288,7 +280,7 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         pp, pn = (changes(*sides, features, self.columns_) for sides in ((base, e.pp), (e.x, e.pn)))
         return pd.DataFrame(
             {
-                "label": self.classes_[self._answers(e.x).labels.astype(np.int64)],
+                "label": self.classes_[self.answers(e.x).labels.astype(np.int64)],
                 "because": reasons(self._program(tuple(self.classes_.tolist())), e.x, self.columns_),
                 "black_box": self.classes_[e.label],
                 "pp": [point if exists else None for point, exists in zip(pp, e.has_pp, strict=True)],
@@ -311,7 +303,7 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def confusion(self, X: Any, y: Any) -> pd.DataFrame:
         """How many rows of each true class (lines) get each answer (columns)."""
-        truth, answer = class_indices(np.asarray(y), self.classes_), self._answers(self._rows(X)).labels
+        truth, answer = class_indices(np.asarray(y), self.classes_), self.answers(self._rows(X)).labels
         counts = np.zeros((len(self.classes_), len(self.classes_)), dtype=np.int64)
         np.add.at(counts, (truth, answer.astype(np.int64)), 1)
         labels = pd.Index(self.classes_, name="true class")
@@ -337,7 +329,7 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         kinds = () if self.columns_ is None else self.columns_.program_kinds
         return Program(self.domain_.features, classes, self.head_.clauses, self.head_.decision, kinds=kinds)
 
-    def _answers(self, x: Matrix) -> Answers:
+    def answers(self, x: Matrix) -> Answers:
         """The head's answers, labels as class indices."""
         book = None if self.columns_ is None else self.columns_.book
         return evaluate_many(self._program(tuple(range(len(self.classes_)))), x, book)
@@ -350,10 +342,12 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             explanations: Explanations = explainer(self.black_box_, x, self.domain_)
         return explanations
 
-    def _training_explanations(self, x: Matrix, explainer: Explainer, folder: Any = None) -> Explanations:
+    def _training_explanations(
+        self, x: Matrix, explainers: Mapping[str, Explainer], folder: Any = None
+    ) -> dict[str, Explanations]:
         if callable(self.explainer) and folder is None and effective_n_jobs(self.n_jobs) == 1:
-            return self._explain(x)  # a user's explainer may look at all rows at once
-        return explain_in_units(explainer, self.black_box_, x, self.domain_, folder=folder, n_jobs=self.n_jobs)
+            return {name: self._explain(x) for name in explainers}  # a user's explainer may look at all rows at once
+        return explain_by_methods(explainers, self.black_box_, x, self.domain_, folder=folder, n_jobs=self.n_jobs)
 
     def _extra_explanations(self, x: Matrix, methods: tuple[str, ...]) -> Explanations | None:
         """Explanations of made-up rows between the training rows, where there is little data."""
@@ -368,16 +362,14 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return concatenate([self._explain(rows, method) for method in methods])
 
     def _measure(self, e: Explanations) -> Consistency:
-        on_x, on_pp, on_pn = (self._answers(points).labels for points in (e.x, e.pp, e.pn))
+        on_x, on_pp, on_pn = (self.answers(points).labels for points in (e.x, e.pp, e.pn))
         return consistency(e.label, on_x, on_pp, on_pn, e.has_pp, e.has_pn)
 
     def _search_recipe(self, recipe: Recipe, x: Matrix, own: Ints) -> tuple[Recipe, dict[str, Explanations]]:
         """The recipe most consistent on held-out rows, and the explanations to fit it to."""
         kappas = {self.kappa: None} if callable(self.explainer) else dict.fromkeys((self.kappa, *KAPPAS))
         by_kappa = {
-            kappa: self.methods_
-            if kappa == self.kappa
-            else {n: self._training_explanations(x, e) for n, e in explainers_of(self, kappa).items()}
+            kappa: self.methods_ if kappa == self.kappa else self._training_explanations(x, explainers_of(self, kappa))
             for kappa in kappas
         }
         stacks = {kappa: concatenate(list(methods.values())) for kappa, methods in by_kappa.items()}

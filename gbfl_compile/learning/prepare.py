@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from functools import partial
 from numbers import Integral, Real
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -129,13 +128,6 @@ def explainers_of(model: Any, kappa: float) -> dict[str, Explainer]:
     names = methods_of(model.explainer)
     most = None if model.max_queries is None else model.max_queries // len(names)
     return {name: explainer_by_name(name, model, kappa, most) for name in names}
-
-
-def method_folder(folder: Any, method: str, methods: Collection[str]) -> Path | None:
-    """Where the rows that one of the methods explained are kept: in the folder itself where there is no other."""
-    if folder is None:
-        return None
-    return Path(folder) if len(methods) == 1 else Path(folder) / method
 
 
 def explainer_by_name(name: str, model: Any, kappa: float, most: int | None = None) -> Explainer:

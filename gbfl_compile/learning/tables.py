@@ -18,7 +18,8 @@ from sklearn.utils.validation import validate_data
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.kinds import Columns, EncodedTable
 from gbfl_compile.learning.black_box.ask import Matrix, OriginalTable, as_black_box
-from gbfl_compile.learning.explain.explanations import table_domain
+from gbfl_compile.learning.explain.explanations import Domain, domain_of, table_domain
+from gbfl_compile.learning.prepare import kinds_of
 from gbfl_compile.tables.kinds import KINDS, encode_rows, encode_table
 from gbfl_compile.tables.values import as_pandas, palettes_of
 
@@ -216,9 +217,7 @@ def take_table(model: Any, table: EncodedTable, X: Any, y: Any) -> tuple[Matrix,
             "GBFLClassifier requires y to be passed, but the target y is None: "
             "only with a black box and labels='black_box' can it be left out"
         )
-    wishes = model.kinds if hasattr(model.kinds, "items") else {}
-    codes = [name for name, kind in wishes.items() if isinstance(kind, tuple)]
-    model.domain_ = table_domain(x, columns, immutable=model.immutable, directions=model.directions, codes=codes)
+    model.domain_ = domain_for(model, x, columns.features, columns)
     if model.black_box is None:
         network = network_on_codes(x, target, columns, model.random_state)
         model.black_box_ = as_black_box(network, x, time_limit=model.black_box_timeout)
@@ -229,6 +228,16 @@ def take_table(model: Any, table: EncodedTable, X: Any, y: Any) -> tuple[Matrix,
             model.black_box, x, features=features, time_limit=model.black_box_timeout, table=original
         )
     return x, target
+
+
+def domain_for(model: Any, x: Matrix, features: Any, columns: Columns | None) -> Domain:
+    """Where explanations may look: the rows' own values, within the limits that a classifier's parameters set."""
+    limits: dict[str, Any] = {"immutable": model.immutable, "directions": model.directions}
+    if columns is not None:
+        wishes = model.kinds if hasattr(model.kinds, "items") else {}
+        return table_domain(x, columns, codes=[n for n, kind in wishes.items() if isinstance(kind, tuple)], **limits)
+    kinds = kinds_of(model, x, features)
+    return domain_of(x, features=features, kinds=kinds, base=model.base, bounds=model.bounds, **limits)
 
 
 def table_rows(columns: Columns, X: Any) -> Matrix:

@@ -25,22 +25,17 @@ from gbfl_compile.ir.batch import Matrix, evaluate_many
 from gbfl_compile.ir.json import save
 from gbfl_compile.ir.nodes import Kind as ColumnKind
 from gbfl_compile.ir.nodes import Program
-from gbfl_compile.learning.black_box.ask import BackgroundCall, BlackBox, OriginalTable, as_black_box
+from gbfl_compile.learning.black_box.ask import BackgroundCall, OriginalTable, as_black_box
 from gbfl_compile.learning.black_box.load import KINDS, Kind, LoadedBlackBox, obtain_black_box
 from gbfl_compile.learning.calibration import Probabilities
 from gbfl_compile.learning.classifier import FEW_ROWS, GBFLClassifier
 from gbfl_compile.learning.consistency import Triplets, save_triplets
 from gbfl_compile.learning.explain.checkpoints import rows_per_unit, units_of
 from gbfl_compile.learning.explain.explanations import (
-    Domain,
-    Explainer,
-    Explanations,
-    domain_of,
-    table_domain,
     triplets_of,
 )
 from gbfl_compile.learning.explain.nearest import with_examples
-from gbfl_compile.learning.explain.parallel import explain_in_units
+from gbfl_compile.learning.explain.parallel import explain_by_methods
 from gbfl_compile.learning.figures import (
     as_input,
     baseline_figures,
@@ -53,20 +48,18 @@ from gbfl_compile.learning.prepare import (
     USUAL_METHODS,
     check_parameters,
     explainers_of,
-    kinds_of,
-    method_folder,
     methods_of,
     shared_classes,
 )
+from gbfl_compile.learning.tables import domain_for
 from gbfl_compile.lowering import lower
 from gbfl_compile.mining.checkpoint import checkpoint_folder, default_checkpoint
-from gbfl_compile.mining.choice import Choice, Missing
-from gbfl_compile.mining.groups import compare_groups
-from gbfl_compile.mining.memory import bytes_of, jobs_within
-from gbfl_compile.mining.summary import MiningResult, distributions
-from gbfl_compile.mining.table import Sample, read_sample
+from gbfl_compile.mining.summary import MiningResult, compare_groups, distributions
 from gbfl_compile.passes import optimise
+from gbfl_compile.tables.choice import Choice, Missing
 from gbfl_compile.tables.kinds import KINDS as COLUMN_KINDS
+from gbfl_compile.tables.memory import bytes_of, jobs_within
+from gbfl_compile.tables.sample import Sample, read_sample
 
 BLOCK_ROWS = 65_536
 
@@ -297,10 +290,11 @@ def mine_sample(
             random_state=options.seed,
         )
         check_parameters(model)
-        domain = with_examples(_domain(model, sample, options), black_box, split.x)
-        explain = partial(_explain, explainers_of(model, model.kappa), black_box, domain, n_jobs=jobs)
+        domain = with_examples(domain_for(model, split.x, features, columns), black_box, split.x)
+        explainers = explainers_of(model, model.kappa)
+        explain = partial(explain_by_methods, explainers, black_box, domain=domain, n_jobs=jobs)
         explaining = partial(step, f"explaining {len(split.x)} training rows")
-        explanations = explain(split.x, folder / "training", tell=explaining)
+        explanations = explain(split.x, folder=folder / "training", tell=explaining)
         step(f"fitting {options.head}")
         fit = partial(model.fit, as_input(split.x, features, columns), split.y, explanations=explanations)
         # on few rows the fit itself asks the black box, which need not bear two that ask at once
@@ -309,7 +303,7 @@ def mine_sample(
             fit()
         at_once = None if fitting is None else jobs - 1
         explaining = partial(step, f"explaining {len(split.x_test)} test rows")
-        held_out = explain(split.x_test, folder / "test", at_once=at_once, tell=explaining)
+        held_out = explain(split.x_test, folder=folder / "test", at_once=at_once, tell=explaining)
         by_method = {name: triplets_of(each, classes) for name, each in held_out.items()}
         triplets = by_method[methods[0]]
         figures: dict[str, Any] = {}
@@ -321,28 +315,6 @@ def mine_sample(
             fitting.answer()
         step("lowering, simplifying, measuring")
         return _measure(model, sample, by_method, options, origin, figures)
-
-
-def _domain(model: GBFLClassifier, sample: Sample, options: Options) -> Domain:
-    x, features = sample.split.x, sample.features
-    if sample.columns is not None:
-        return table_domain(x, sample.columns, immutable=options.immutable, codes=options.codes)
-    return domain_of(x, features=features, immutable=options.immutable, kinds=kinds_of(model, x, features))
-
-
-def _explain(
-    explainers: Mapping[str, Explainer],
-    black_box: BlackBox,
-    domain: Domain,
-    x: Matrix,
-    folder: Path,
-    **how: Any,
-) -> dict[str, Explanations]:
-    """The rows explained by each method, one after the other; each keeps its finished rows in a folder of its own."""
-    return {
-        name: explain_in_units(explainer, black_box, x, domain, folder=method_folder(folder, name, explainers), **how)
-        for name, explainer in explainers.items()
-    }
 
 
 def _measure(
@@ -369,6 +341,8 @@ def _measure(
     own_accuracy = outcome["black_box_accuracy"]
     test = {**outcome, **consistency.as_dict(), "methods": methods}
     program = optimise(lower(model, {"test": test, **figures}), split.x, book)
+    compared = (split.x, triplets.x, triplets.pp, triplets.pn)
+    different = sum(_count_different(program, model, rows) for rows in compared)
     mining = {
         "data": sample.facts,
         "seed": options.seed,
@@ -377,12 +351,10 @@ def _measure(
         "explainer": options.explainer,
         "rows": {"training": len(split.x), "test": len(split.x_test)},
         "path": model.path_.to_dict("records"),
-        "groups": compare_groups(program, split.x_test, split.y_test, book),
         **distributions(program, split.x, split.y, split.y_test, book),
+        "groups": compare_groups(program, split.x_test, split.y_test, book),
     }
     program = replace(program, metadata={**program.metadata, "mining": mining})
-    compared = (split.x, triplets.x, triplets.pp, triplets.pn)
-    different = sum(_count_different(program, model, rows) for rows in compared)
     return MiningResult(program, triplets, consistency, accuracy, own_accuracy, sum(map(len, compared)), different)
 
 
@@ -391,9 +363,8 @@ def _count_different(program: Program, model: GBFLClassifier, rows: Matrix) -> i
     count = 0
     for begin in range(0, len(rows), BLOCK_ROWS):
         block = rows[begin : begin + BLOCK_ROWS]
-        columns = model.columns_
-        answers = evaluate_many(program, block, None if columns is None else columns.book)
-        rows_in = as_input(block, list(model.feature_names_in_), columns)
-        labels, probabilities = model.predict(rows_in), model.predict_proba(rows_in)
-        count += int(((labels != answers.labels) | (probabilities != answers.probabilities).any(axis=1)).sum())
+        answers = evaluate_many(program, block, None if model.columns_ is None else model.columns_.book)
+        own = model.answers(block)
+        labels = model.classes_[own.labels.astype(np.int64)]
+        count += int(((labels != answers.labels) | (own.probabilities != answers.probabilities).any(axis=1)).sum())
     return count

@@ -41,7 +41,7 @@ from gbfl_compile.paper.study import (
     ranking_study,
     round_points,
 )
-from gbfl_compile.passes.clauses import drop_unused_clauses
+from gbfl_compile.passes import drop_unused_clauses
 
 TOP = 5
 

@@ -115,7 +115,9 @@ def test_the_password_of_a_database_is_not_filed(tmp_path, capsys):
     duckdb = pytest.importorskip("duckdb")
     with duckdb.connect(str(tmp_path / "t.db")) as connection:
         connection.execute(f"CREATE TABLE data ({', '.join(f'{name} DOUBLE' for name in TREE.features)})")
-        connection.execute(emit(TREE, "sql:duckdb", options={"form": "view", "view": "v"}).files["model.sql"].decode())
+        connection.execute(
+            emit(TREE, "sql:duckdb", options={"form": "view", "table": "data", "view": "v"}).files["model.sql"].decode()
+        )
     save(TREE, tmp_path / "approved.json")
     url = f"duckdb:///{tmp_path}/t.db?password=hush-hush"
     main(

@@ -1,7 +1,10 @@
 """The JavaScript target: the program's answers in Node.js and in a browser, and strict about what a row is."""
 
+import base64
 import json
+import re
 import subprocess
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -14,6 +17,7 @@ from gbfl_compile.checking.run import expectation
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.nodes import Band, Clause, Interval, OneOf, Program, Scorecard, leaf, split
+from gbfl_compile.ir.text import with_reasons
 from tests.backends.javascript import ANSWERS, answers_in_node, cases, node, same
 from tests.counts import count
 from tests.programs import programs_of_kinds_with_rows, programs_with_rows
@@ -70,7 +74,7 @@ def test_node_answers_as_the_definition_does():
 def test_a_browser_answers_as_the_definition_does(tmp_path):
     from tests.reporting.browser import chromium
 
-    pairs = drawn(count("GBFL_JS_BROWSER_PROGRAMS", 200))
+    pairs = drawn(count("GBFL_JS_PROGRAMS", 500))
     page = tmp_path / "page.html"
     text = json.dumps(cases(modules(pairs)))
     page.write_text(
@@ -121,6 +125,24 @@ def test_an_answer_has_its_reason():
     shares = answer.pop("probabilities")
     assert answer == {"label": "yes", "index": 1, "leaf": None, "scores": [2, 5], "held": [0, 1, 2]}
     assert sum(shares) == pytest.approx(1.0, abs=1e-12)  # they go through exp
+
+
+def test_the_types_name_what_the_module_exports_and_what_an_answer_has():
+    """tests/engines/test_typescript.py compiles them with the TypeScript compiler."""
+    reasons = with_reasons(EVERY_KIND, {0: "Too young"})
+    for program in (EVERY_KIND, reasons, replace(EVERY_KIND, decision=leaf(1.0, 0.0), clauses=())):
+        files = emit(program, "js").files
+        types = files["model.d.ts"].decode()
+        module = base64.b64encode(files["model.js"]).decode()
+        text = f"""const module = await import("data:text/javascript;base64,{module}");
+        const typed = Object.entries(module).map(([name, value]) => [name, typeof value === "function"]);
+        console.log(JSON.stringify([typed, Object.keys(module.score({json.dumps(ROW)}))]));"""
+        ran = subprocess.run([node(), "--input-type=module", "-e", text], capture_output=True, text=True, check=True)
+        exported, keys = json.loads(ran.stdout)
+        declared = re.findall(r"^export declare (const|function) (\w+)", types, re.MULTILINE)
+        assert sorted(map(tuple, exported)) == sorted((name, kind == "function") for kind, name in declared)
+        answer = types.partition("interface Answer {")[2].partition("}")[0]
+        assert sorted(keys) == sorted(re.findall(r"readonly (\w+):", answer))
 
 
 PREFIX = 'TypeError: feature "%s": '

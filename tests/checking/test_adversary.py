@@ -14,6 +14,7 @@ from gbfl_compile.checking.artifact import artifact_files, prove_artifact
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
+from tests.backends.javascript import answers_in_node, same
 from tests.checking.reader_artifacts import said_by_c, said_by_onnx
 
 
@@ -304,7 +305,70 @@ def test_another_model_in_the_folder_is_another_matter(tmp_path):
 
 
 def test_a_hidden_schema_is_read_by_dbt(tmp_path):
-    written(tree(1.0), "sql:duckdb", tmp_path, {"form": "dbt"})
+    written(tree(1.0), "sql:duckdb", tmp_path, {"form": "dbt", "table": "data"})
     (tmp_path / "schema.yml").rename(tmp_path / ".schema.yml")
     (tmp_path / ".schema.yml").write_text("models:\n  - name: model\n    config: {post_hook: drop}\n")
     assert prove_artifact(tree(1.0), "sql:duckdb", artifact_files(tmp_path / "model.sql", ".sql")).answer == "unread"
+
+
+JS_EDITS = [
+    ("return 0;", "return 9;"),  # a leaf that there is not
+    ("return 0;", "return 0.5;"),
+    ("[-1, 0, true]", "[-1, 0, null]"),
+    ("[-1, 0, true]", "[-1, 7, true]"),
+    ("ANSWERS = [];", "ANSWERS = [{ probabilities: [1, 0] }];"),  # what was answered before the first row
+    ("CLASSES[index], index", "CLASSES[0], index"),
+    ("function rules(", "async function rules("),
+    ("function rules(", "function* rules("),
+    ("age >= 1.0", "age >= 1.0 >= 0.0"),  # false >= 0, which is true
+    ("age >= 1.0", "age >= 1.0, true"),
+    ("age >= 1.0", "age >= 1n + 1n"),
+    ("age >= 1.0", "age >= (age = 2.0)"),
+    ("age >= 1.0", "age >= `2`"),
+    ("[0.25, 0.75]", "[0.25, , 0.75]"),
+    ("[0.25, 0.75]", "[0.25, 0.75, 0.0]"),
+    ('"no", "yes"]', '"no", "yes\\u200b"]'),
+    ('"no", "yes"]', '"no", , "yes"]'),
+    ("export function score(", "score = null;\nexport function score("),
+    ("export const DIGEST", "Object.hasOwn = () => false;\nexport const DIGEST"),
+    ("export const DIGEST", "Object.freeze = (value) => value.reverse?.() ?? value;\nexport const DIGEST"),
+    ("// The leaf", "/* */ Array.prototype.push = () => 0; // The leaf"),
+    ("// The leaf", "// The leaf\u2028Array.prototype.push = () => 0;"),
+]
+
+
+def test_javascript_that_answers_otherwise_is_never_proved():
+    """Every edit changes an answer, or ends in an error, in Node.js."""
+    program, rows = tree(1.0), [[0.5, 0.0], [1.0, 0.0], [1.5, 0.0], [None, 0.0]]
+    files = emit(program, "js").files
+    text = files["model.js"].decode()
+    assert [old for old, _ in JS_EDITS if old not in text] == []
+    edits = [text.replace(old, new, 1).encode() for old, new in JS_EDITS]
+    proofs = [prove_artifact(program, "js", {**files, "model.js": edit}).answer for edit in edits]
+    assert [edit for edit, proof in zip(JS_EDITS, proofs, strict=True) if proof == "proved"] == []
+    assert set(proofs) <= {"unread", "other names"}
+    (right,) = answers_in_node([(files["model.js"], rows)])
+    assert same(program, right, rows)
+    # each in its own process: some of them change what every module of a process inherits
+    assert [old for old, edit in zip(JS_EDITS, edits, strict=True) if answers_in_node([(edit, rows)]) == [right]] == []
+
+
+def test_a_javascript_table_that_leads_back_to_itself():
+    """Node.js would follow it for ever."""
+    assert answer(tree(1.0), "js", "[-1, 0, true]", "[0, 0, true]", "model.js") == "unread"
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("package.json", b'{"private": true, "type": "module", "type": "commonjs"}'),
+        ("package.json", b'{"type": "module", "imports": {"#x": "./x.js"}}'),
+        ("model.mjs", b"export * from './model.js';"),
+        ("node_modules/x/index.js", b"process.exit();"),
+        ("model.js.map", b"{}"),
+        ("tsconfig.json", b"{}"),
+    ],
+)
+def test_what_is_put_beside_a_javascript_module_is_not_overlooked(file, content):
+    files = {**emit(tree(1.0), "js").files, file: content}
+    assert prove_artifact(tree(1.0), "js", files).answer == "unread"

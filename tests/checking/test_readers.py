@@ -28,7 +28,7 @@ from tests.programs import programs
 EDITS = {"python": python_edits, "c": c_edits, "onnx": onnx_edits}
 TARGETS = tuple(EDITS)
 SQL_OPTIONS = [
-    {"outputs": outputs, "form": form}
+    {"outputs": outputs, "form": form, "table": "data"}
     for outputs in ("label", "label,probabilities", "label,reason", "label,probabilities,reason")
     for form in ("select", "view")
 ]

@@ -80,6 +80,15 @@ def test_compile_leaves_nothing_that_is_different(folder, capsys, monkeypatch):
     assert "nothing was written" in printed
 
 
+def test_a_view_is_not_named_for_a_form_that_creates_none(folder, capsys):
+    code = main(
+        ["compile", str(folder / "p.json"), "--to", "sql:sqlite", "-o", str(folder / "b"), "--set", "sql.view=v"]
+    )
+    assert code == 2
+    assert "sql.form=view" in capsys.readouterr().err
+    assert not (folder / "b").exists()
+
+
 def test_compile_takes_a_name(folder):
     assert main(["compile", "p.json", "--to", "python", "-o", "build", "--name", "loans"]) == 0
     assert files(folder) == ["build/python/loans.py", "p.json"]

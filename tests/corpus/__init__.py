@@ -96,8 +96,9 @@ def artifacts() -> Iterator[tuple[str, str]]:
         for target in BACKENDS:
             for options in OPTIONS[target.partition(":")[0]]:
                 key = " ".join((name, target, *(f"{option}={value}" for option, value in options.items())))
+                table = {"table": "data"} if target.startswith("sql") else {}
                 try:
-                    artifact = emit(program, target, options=options)
+                    artifact = emit(program, target, options={**table, **options})
                 except BadInput:
                     yield key, "refused"
                     continue

@@ -1,6 +1,7 @@
 """The command line run as users run it, in a separate process, and what it leaves behind."""
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -40,6 +41,7 @@ def start_command(folder, arguments):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 

@@ -86,7 +86,11 @@ def fresh_sql(choose):
         form = choose.choice(("select", "select", "expression", "view", "table", "macro"))
         outputs = choose.choice(("label", "label,probabilities", "label,probabilities,reason"))
         try:
-            artifact = emit(program, f"sql:{choose.choice(list(DIALECTS))}", options={"form": form, "outputs": outputs})
+            artifact = emit(
+                program,
+                f"sql:{choose.choice(list(DIALECTS))}",
+                options={"form": form, "table": "data", "outputs": outputs},
+            )
         except BadInput:  # not every engine has every form
             continue
         return artifact.files["model.sql"]

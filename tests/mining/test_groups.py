@@ -5,7 +5,7 @@ import pytest
 
 from gbfl_compile.ir.kinds import Codebook
 from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, leaf, split
-from gbfl_compile.mining.groups import FEWEST_ROWS, compare_groups, score_interval
+from gbfl_compile.mining.summary import FEWEST_ROWS, compare_groups, score_interval
 
 PROGRAM = Program(
     ("age", "job", "noise", "vip"),

@@ -13,9 +13,9 @@ from gbfl_compile.ir.nodes import Program, Scorecard
 from gbfl_compile.ir.text import probability_lines
 from gbfl_compile.learning.calibration import FEWEST_ROWS
 from gbfl_compile.learning.classifier import GBFLClassifier
-from gbfl_compile.mining.choice import Choice
-from gbfl_compile.mining.table import TEST_SHARE, read_sample
 from gbfl_compile.reporting.page import render_page
+from gbfl_compile.tables.choice import Choice
+from gbfl_compile.tables.sample import TEST_SHARE, read_sample
 
 ENOUGH = int(FEWEST_ROWS / TEST_SHARE)
 QUICK = {"clauses": 2, "explainer": "greedy", "baselines": False, "note": str}

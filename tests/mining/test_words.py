@@ -23,10 +23,10 @@ from gbfl_compile.ir.kinds import Codebook, decode_rows, used_features
 from gbfl_compile.ir.nodes import Clause
 from gbfl_compile.learning.consistency import consistency_on, load_triplets, triplets_for
 from gbfl_compile.lowering import lower
-from gbfl_compile.mining.choice import Choice
 from gbfl_compile.mining.pipeline import mine
-from gbfl_compile.mining.table import read_sample
+from gbfl_compile.tables.choice import Choice
 from gbfl_compile.tables.kinds import encode_table
+from gbfl_compile.tables.sample import read_sample
 from gbfl_compile.why import explain_row
 from tests.bench.words import impossible
 

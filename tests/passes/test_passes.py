@@ -8,9 +8,16 @@ from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree, leaf, split
 from gbfl_compile.ir.text import readable
 from gbfl_compile.ir.validate import validate
-from gbfl_compile.passes import PASSES, optimise
-from gbfl_compile.passes.clauses import drop_true_bounds, drop_unused_clauses, merge_equal_clauses, order_atoms
-from gbfl_compile.passes.decisions import collapse_splits, decide_by_path
+from gbfl_compile.passes import (
+    PASSES,
+    collapse_splits,
+    decide_by_path,
+    drop_true_bounds,
+    drop_unused_clauses,
+    merge_equal_clauses,
+    optimise,
+    order_atoms,
+)
 from tests.programs import programs, programs_with_rows
 
 A, B, C = leaf(1.0, 0.0, rows=10), leaf(0.0, 1.0, rows=20), leaf(0.5, 0.5, rows=30)

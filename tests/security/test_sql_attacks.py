@@ -154,7 +154,7 @@ def outcome(place, program, folder):
     """What came of emitting the program and running the text beside a table that must survive."""
     try:
         expression = emitted(program, place.dialect, form="expression", outputs="label", types="double")
-        view = emitted(program, place.dialect, form="view", key="gbfl_row")
+        view = emitted(program, place.dialect, form="view", table="data", key="gbfl_row")
     except BadInput:
         return "refused"
     except Exception:

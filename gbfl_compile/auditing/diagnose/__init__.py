@@ -17,8 +17,7 @@ import numpy as np
 from gbfl_compile.auditing.answers import RowAnswers
 from gbfl_compile.auditing.diagnose.answer import answer_slips, column_slips
 from gbfl_compile.auditing.diagnose.clause import SIGN, clause_slips
-from gbfl_compile.auditing.diagnose.likeness import distance, rule_items
-from gbfl_compile.auditing.diagnose.slip import Case, Slip, case_of
+from gbfl_compile.auditing.diagnose.slip import Case, Slip, case_of, distance, rule_items
 from gbfl_compile.auditing.verdict import Change
 from gbfl_compile.checking.prove.cells import Cells
 from gbfl_compile.checking.prove.findings import Counterexample, Finding, OutOfTime, ProvedEqual, clock_of

@@ -19,10 +19,16 @@ from gbfl_compile.auditing.answers import as_json, class_finder, json_number, ki
 from gbfl_compile.auditing.scored.compare import (
     Answerer,
     BatchAnswers,
+    DifferenceFile,
+    KeyCount,
     RowSample,
     answer_batch,
     approved_probabilities,
+    difference_file,
     explain_table,
+    key_at,
+    key_problem,
+    key_text,
     matrix,
     probability_columns,
     with_used_features,
@@ -30,7 +36,6 @@ from gbfl_compile.auditing.scored.compare import (
     wrong_scorer,
 )
 from gbfl_compile.auditing.scored.drift import add_to_drift, drift_summary, nothing_counted
-from gbfl_compile.auditing.scored.rows import DifferenceFile, KeyCount, difference_file, key_at, key_problem, key_text
 from gbfl_compile.auditing.scored.source import (
     Batch,
     Source,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -165,14 +166,20 @@ class ProcessEnd:
 
 
 def run_isolated(
-    command: Sequence[str], seconds: float, environment: Mapping[str, str], folder: Path | None = None
+    file: str,
+    arguments: Sequence[str],
+    seconds: float,
+    environment: Mapping[str, str],
+    *,
+    flag: str,
+    folder: Path | None = None,
 ) -> ProcessEnd:
-    """Run a command for at most `seconds`. Exit code 0 is `returned`, any other `exited`.
+    """Run one of our workers for at most `seconds`, by a Python with `flag`. Code 0 is `returned`, others `exited`.
 
-    Its standard input is a pipe that is never written to: it closes when we are gone, and the worker ends with us.
+    It ends with us: see `worker.py`.
     """
     process = subprocess.Popen(  # noqa: S603 - our own worker; what it loads is why it runs apart
-        list(command),
+        [sys.executable, flag, str(Path(__file__).with_name("worker.py")), file, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

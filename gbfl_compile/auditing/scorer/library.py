@@ -12,7 +12,6 @@ import itertools
 import json
 import os
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -198,10 +197,10 @@ def _run(inputs: WitnessInput, path: Path, name: str, seconds: float, real: Real
             (folder / "rows.bin").write_bytes(np.ascontiguousarray(inputs.rows, dtype=real).tobytes())
         steps = np.full(1 + 2 * count, NO_ANSWER, dtype=np.int64)
         (folder / "answers.bin").write_bytes(steps.tobytes())
-        command = [sys.executable, "-I", str(Path(library_worker.__file__)), str(path.resolve()), name, str(folder)]
+        arguments = [str(path.resolve()), name, str(folder)]
         environment = {key: os.environ[key] for key in PASSED_ON if key in os.environ}
         prepare(folder, inputs)
-        ended = run_isolated(command, seconds, environment, folder)
+        ended = run_isolated(library_worker.__file__, arguments, seconds, environment, flag="-I", folder=folder)
         written = read_numbers(folder / "answers.bin", np.int64, steps.shape)
         if written is None:
             return Run(ended, LOADED, RowAnswers(steps[1:]), steps, {}, {"problem": f"{ended.words}: {SPOILED}"})

@@ -14,12 +14,9 @@ import contextlib
 import ctypes
 import json
 import mmap
-import os
 import resource
-import signal
 import struct
 import sys
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -63,19 +60,6 @@ def main(library: str, name: str, folder: Path) -> None:
         _tell(folder, report)
         _ask_batches(loaded, name, values, rows, width, real, order["classes"], folder, answers)
         _tell(folder, {**report, "batches_done": True})
-
-
-def end_with_parent() -> None:
-    """End this process and what it started when its parent is gone: what it loaded may never return."""
-
-    def watch() -> None:
-        with contextlib.suppress(OSError, ValueError):  # whatever was loaded may have closed it
-            while os.read(0, 1):
-                pass
-            os.killpg(0, signal.SIGKILL)
-
-    if os.getpgrp() == os.getpid():
-        threading.Thread(target=watch, daemon=True, name="end with parent").start()
 
 
 class Beside:
@@ -278,5 +262,4 @@ def _tell(folder: Path, form: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    end_with_parent()
     main(sys.argv[1], sys.argv[2], Path(sys.argv[3]))

@@ -63,6 +63,7 @@ def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVe
     places = feature_places(inputs, view, layers)
     refuse_uncertain_words(inputs.program, view, layers, places)
     text, outputs = _read(inputs, view, label, layers, places)
+    _refuse_defaults(view, places, text.uses.outer)
     columns = tuple(
         None if place is None else replace(place.column, nullable=place.column.nullable or feature in text.uses.outer)
         for feature, place in enumerate(places.columns)
@@ -119,6 +120,14 @@ def _with_assumptions(
         listed = ", ".join(map(printable, text.uses.words))
         assumed.append(f"that no session sets default_collation, by which {listed} would be compared")
     return replace(verdict, proof_assumes="; ".join(assumed)) if assumed and verdict.verdict == "equal" else verdict
+
+
+def _refuse_defaults(view: View, places: Places, outer: Collection[int]) -> None:
+    """ClickHouse gives 0, and not NULL, for a column that is not Nullable where an outer join finds no row."""
+    for place in [places.columns[feature] for feature in outer] if view.database.dialect == "clickhouse" else []:
+        if place is not None and not place.column.nullable:
+            what = f"{printable(place.column.name)} is {place.column.declared}"
+            raise Unread(f"{what}, which is 0 and not missing where the join finds no row: a Nullable column is read")
 
 
 def _with_mend(
@@ -274,8 +283,7 @@ def _computed_differs(verdict: DeployedVerdict) -> DeployedVerdict:
 
 
 def _unclear(verdict: DeployedVerdict, text: DeployedText) -> DeployedVerdict:
-    notes = "; ".join(text.notes)
-    reason = f"its text differs from the program, but a filter may leave out the rows that show it: {notes}"
+    reason = f"its text differs, but a filter may leave out the rows that show it: {'; '.join(text.notes)}"
     return replace(verdict, verdict="unread", reason=reason)
 
 

@@ -92,10 +92,12 @@ def read_layers(database: Database, top: Query, parse: Callable[[Database, str],
                 continue
             if len(views) > MOST_LAYERS:
                 raise Unread(f"more than {MOST_LAYERS} views below it")
+            if catalog.several(database, name):
+                raise Unread(f"there are several tables or views {name.name}: the session that asks says which is read")
             if not catalog.is_view(database, name):
                 bases[name] = Base(name, tuple(catalog.columns(database, name)))
                 continue
-            stored = catalog.view(database, _as_named(database, name))
+            stored = catalog.view(database, name)
             if stored is None:
                 raise Unread(f"the view {name.name} is not found")
             if stored.materialized:
@@ -103,6 +105,8 @@ def read_layers(database: Database, top: Query, parse: Callable[[Database, str],
                     f"it reads {name.name}, a materialized view, which answers from stored rows: "
                     f"compare what comes out with --scored"
                 )
+            if stored.conversion is not None:
+                raise Unread(f"{name.name}: {stored.conversion}")
             views[name] = parse(database, stored.definition)
             in_utf8 = in_utf8 and stored.literals_in_utf8
             waiting += _names(views[name])
@@ -125,13 +129,6 @@ def _refuse_two_of_one_name(queries: Sequence[Query]) -> None:
             raise Unread(
                 f"it reads {table.name!r} of several schemas, or with and without its schema: which is not known"
             )
-
-
-def _as_named(database: Database, name: TableName) -> str:
-    """A view as its catalog is named for it."""
-    if database.dialect == "postgres" and name.schema:
-        return f"{database.quote(name.schema)}.{database.quote(name.name)}"
-    return name.name
 
 
 def known_tables(

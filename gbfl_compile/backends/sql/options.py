@@ -26,6 +26,8 @@ RESERVED = "gbfl_"
 """How the names of our stages and inner columns begin. SQLite takes a table called like a stage for that stage."""
 
 KNOWN = ("form", "table", "schema", "view", "key", "types", "outputs", "replace")
+DEPLOYED = ("view", "table", "dbt")
+"""Forms that are left in a database: none is written that would read a table called `data`, should there be one."""
 CHOICES = {"form": get_args(Form), "types": ("any", "double"), "replace": ("no", "yes")}
 
 
@@ -74,9 +76,11 @@ def layout(dialect: Dialect, program: Program, name: str, options: Options, reas
             raise BadInput(f"{where}: column.{feature}: the program has no such feature")
     refuse_kinds(dialect, program)
     form = cast(Form, options.get("form", "select"))
+    if form in DEPLOYED and not options.get("table"):
+        raise BadInput(f"{where}: form={form} reads a table of yours: name it with --set sql.table=TABLE, or table=")
     view = options.get("view", name)
     keys = tuple(key.strip() for key in options.get("key", "").split(",") if key.strip())
-    if "key" not in options and form in ("view", "table", "dbt"):
+    if "key" not in options and form in DEPLOYED:
         keys = _known_key(dialect, program, options, mapped)
     tables = (("table", options.get("table", "data")), ("schema", options.get("schema", "")))
     created = "" if form in ("select", "expression") else view

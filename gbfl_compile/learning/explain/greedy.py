@@ -19,7 +19,6 @@ from gbfl_compile.learning.black_box.ask import BlackBox, Bools, Ints, Matrix, p
 from gbfl_compile.learning.explain import mixed
 from gbfl_compile.learning.explain.domain import Domain
 from gbfl_compile.learning.explain.explanations import Explanations
-from gbfl_compile.learning.explain.moves import nearest_allowed, pn_candidates, pp_values
 from gbfl_compile.learning.explain.search import (
     WINS,
     ExplainerSettings,
@@ -27,6 +26,9 @@ from gbfl_compile.learning.explain.search import (
     changes_allowed,
     explain_rows,
     margins,
+    nearest_allowed,
+    pn_candidates,
+    pp_values,
     widths,
 )
 

@@ -21,14 +21,16 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.learning.black_box.ask import BLOCK_CELLS, BlackBox, Ints, Matrix, probabilities
 from gbfl_compile.learning.explain.domain import Domain
 from gbfl_compile.learning.explain.explanations import Explanations
-from gbfl_compile.learning.explain.moves import free_sides, pp_values, round_to_kinds
 from gbfl_compile.learning.explain.search import (
     WINS,
     ExplainerSettings,
     Side,
     changes_allowed,
     explain_rows,
+    free_sides,
     margins,
+    pp_values,
+    round_to_kinds,
     widths,
 )
 

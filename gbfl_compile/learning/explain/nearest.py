@@ -19,7 +19,6 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.learning.black_box.ask import BlackBox, Bools, Ints, Matrix, classes_of, probabilities, rows_per_block
 from gbfl_compile.learning.explain.domain import Domain, Examples
 from gbfl_compile.learning.explain.explanations import Explanations
-from gbfl_compile.learning.explain.moves import nearest_allowed, pp_values
 from gbfl_compile.learning.explain.search import (
     WINS,
     ExplainerSettings,
@@ -27,6 +26,8 @@ from gbfl_compile.learning.explain.search import (
     changes_allowed,
     explain_rows,
     margins,
+    nearest_allowed,
+    pp_values,
     widths,
 )
 from gbfl_compile.learning.explain.table_values import breaks_pairs, differ, halfway

@@ -59,6 +59,25 @@ PATIENCE = 3
 """How often in a row workers may die without finishing a unit."""
 
 
+def explain_by_methods(
+    explainers: Mapping[str, Explainer],
+    black_box: BlackBox,
+    x: Matrix,
+    domain: Domain,
+    *,
+    folder: str | os.PathLike[str] | None,
+    **how: Any,
+) -> dict[str, Explanations]:
+    """The rows explained by each method, one after the other; each of several keeps its rows in a folder of its own."""
+    folders = {
+        name: None if folder is None else Path(folder, name if len(explainers) > 1 else "") for name in explainers
+    }
+    return {
+        name: explain_in_units(explainer, black_box, x, domain, folder=folders[name], **how)
+        for name, explainer in explainers.items()
+    }
+
+
 def explain_in_units(
     explainer: Explainer,
     black_box: BlackBox,

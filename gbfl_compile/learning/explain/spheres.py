@@ -17,7 +17,6 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.learning.black_box.ask import BlackBox, Bools, Ints, Matrix, probabilities, rows_per_block
 from gbfl_compile.learning.explain.domain import Domain
 from gbfl_compile.learning.explain.explanations import Explanations
-from gbfl_compile.learning.explain.moves import round_to_kinds
 from gbfl_compile.learning.explain.nearest import usual_ranges
 from gbfl_compile.learning.explain.search import (
     WINS,
@@ -26,6 +25,7 @@ from gbfl_compile.learning.explain.search import (
     changes_allowed,
     explain_rows,
     margins,
+    round_to_kinds,
     widths,
 )
 from gbfl_compile.learning.explain.table_values import TableValues, breaks_pairs, differ, moves

@@ -282,15 +282,6 @@ def fill(database, frame, name, wrong=()):
     database.execute(f"CREATE TABLE {name} {engine}AS {query}")
 
 
-@pytest.fixture(params=("sqlite", "duckdb", "postgres", "datafusion"))
-def database(request):
-    if reason := availability(request.param):
-        pytest.skip(reason)
-    made = scratch(request.param)
-    yield made
-    made.close()
-
-
 def test_a_table_in_a_database_is_read_page_by_page_and_left_alone(monkeypatch, database):
     monkeypatch.setattr(scored_database, "PAGE_ROWS", 100)
     fill(database, many(450), "scored")

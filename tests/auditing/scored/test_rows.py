@@ -13,9 +13,7 @@ from gbfl_compile.auditing.scored.drift import drift_alarms, kolmogorov_smirnov,
 from gbfl_compile.cli import main
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.json import save
-from tests.auditing.scored.test_audit import PROGRAM, database, fill, many, with_probabilities, written
-
-__all__ = ["database"]  # a fixture
+from tests.auditing.scored.test_audit import PROGRAM, fill, many, with_probabilities, written
 
 KEYED = ScoredOptions(keys=("id",))
 

@@ -10,7 +10,6 @@ from gbfl_compile import audit
 from gbfl_compile.auditing.scored import ScoredOptions, audit_scored
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.backends.sql.staging import blocks, staged_column
-from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
@@ -171,15 +170,6 @@ def fill(database, rows, labels, name="scored"):
     engine = "ENGINE = Memory " if database.dialect == "clickhouse" else ""
     database.execute(f"DROP TABLE IF EXISTS {name}")  # engines that are slow to start are shared by several tests
     database.execute(f"CREATE TABLE {name} {engine}AS SELECT {', '.join(columns)} FROM numbers")
-
-
-@pytest.fixture(params=("sqlite", "duckdb", "postgres", "datafusion"))
-def database(request):
-    if reason := availability(request.param):
-        pytest.skip(reason)
-    made = scratch(request.param)
-    yield made
-    made.close()
 
 
 def test_a_table_in_a_database_is_read_with_its_kinds(database):

@@ -52,7 +52,7 @@ def hostile_program(features=HOSTILE, labels=HOSTILE):
 
 def text_of(program, dialect, **options):
     """The artifact's SQL."""
-    return emit(program, f"sql:{dialect}", options=options).files["model.sql"].decode()
+    return emit(program, f"sql:{dialect}", options={"table": "data", **options}).files["model.sql"].decode()
 
 
 def answers(program, database, folder, rows, **options):

@@ -10,7 +10,9 @@ import pytest
 from gbfl_compile.backends import emit
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.checking.artifact import prove_artifact
+from gbfl_compile.checking.check import compile_program
 from gbfl_compile.cli import main
+from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.json import to_json
 from tests.backends.sql.programs import TREE
 
@@ -81,6 +83,10 @@ def test_what_is_deployed_names_its_table(form, tmp_path, capsys):
     assert main([*command, f"sql.form={form}"]) == 2
     assert f"form={form} reads a table of yours: name it with --set sql.table=TABLE" in capsys.readouterr().err
     assert not (tmp_path / "b").exists()
+    with pytest.raises(BadInput, match=f"form={form} reads a table of yours"):
+        emit(TREE, "sql:sqlite", options={"form": form})
+    with pytest.raises(BadInput, match=f"form={form} reads a table of yours"):
+        compile_program(TREE, "sql:sqlite", tmp_path / "b", options={"sql:sqlite": {"form": form}})
 
 
 def test_a_query_on_a_table_called_data_is_not_silent_about_it(tmp_path, capsys):

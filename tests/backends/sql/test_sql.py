@@ -214,7 +214,7 @@ def test_short_thresholds_are_spelled_so_that_the_reader_is_certain_of_them():
 
 def test_the_header_carries_digest_features_and_rules(tmp_path):
     path = tmp_path / "model.sql"
-    path.write_bytes(emit(TREE, "sql:postgres", options={"form": "view"}).files["model.sql"])
+    path.write_bytes(emit(TREE, "sql:postgres", options={"form": "view", "table": "data"}).files["model.sql"])
     header = read_script(path).header
     assert header["digest"] == digest(TREE)
     assert (header["features"], header["classes"], header["form"]) == (["age", "income"], ["no", "yes"], "view")
@@ -325,7 +325,7 @@ def test_what_a_client_would_substitute_is_refused_wherever_it_is(dialect):
         "table": (TREE, {"table": text}),
         "schema": (TREE, {"schema": text}),
         "key": (TREE, {"key": text}),
-        "view": (TREE, {"view": text, "form": "view"}),
+        "view": (TREE, {"view": text, "form": "view", "table": "data"}),
     }.values():
         with pytest.raises(BadInput, match=r"clients of .* substitute"):
             text_of(program, dialect, **options)

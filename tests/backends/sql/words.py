@@ -89,7 +89,7 @@ def random_program(choose):
 
 
 def text_of(program, dialect, **options):
-    return emit(program, f"sql:{dialect}", options=options).files["model.sql"].decode()
+    return emit(program, f"sql:{dialect}", options={"table": "data", **options}).files["model.sql"].decode()
 
 
 def witness_rows(program):

@@ -110,9 +110,9 @@ TARGETS = {
         f"sql, {name}, expression": (f"sql:{name}", {"form": "expression", "outputs": "label,probabilities"})
         for name in ("sqlite", "postgres")
     },
-    "sql, view": ("sql:postgres", {"form": "view", "outputs": "label,probabilities"}),
-    "sql, table": ("sql:duckdb", {"form": "table", "outputs": "label,probabilities,reason"}),
-    "sql, dbt": ("sql:duckdb", {"form": "dbt"}),
+    "sql, view": ("sql:postgres", {"form": "view", "table": "data", "outputs": "label,probabilities"}),
+    "sql, table": ("sql:duckdb", {"form": "table", "table": "data", "outputs": "label,probabilities,reason"}),
+    "sql, dbt": ("sql:duckdb", {"form": "dbt", "table": "data"}),
     "sql, macro": ("sql:duckdb", {"form": "macro", "outputs": "label,probabilities"}),
 }
 

@@ -29,8 +29,7 @@ from gbfl_compile.checking.general.sql.relations import can_hold
 from gbfl_compile.checking.general.sql.statements import Answer, answer_relation, answers_of
 from gbfl_compile.checking.general.sql.values import USES, Column, Constant, Other, Uses, Value, Word
 from gbfl_compile.checking.general.sql.words import UNKNOWN_TEXTS as UNKNOWN_TEXTS
-from gbfl_compile.checking.reading.nodes import Reading, Unread, limit_work
-from gbfl_compile.checking.reading.tables import one_file
+from gbfl_compile.checking.reading.nodes import Reading, Unread, limit_work, one_file
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
 from gbfl_compile.ir.kinds import codebook
 from gbfl_compile.ir.nodes import Label

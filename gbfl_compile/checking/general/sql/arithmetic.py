@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 
-from gbfl_compile.checking.general.sql.engines import Engine, as_double
-from gbfl_compile.checking.general.sql.logic import FALSE, TRUE, Formula, Points, Truth, both, opposite
+from gbfl_compile.checking.general.sql.engines import Engine
+from gbfl_compile.checking.general.sql.finite import calculate
+from gbfl_compile.checking.general.sql.logic import FALSE, TRUE, Formula, Points, Truth, both, either, opposite
 from gbfl_compile.checking.general.sql.values import (
     UNIT,
     Constant,
     Fractions,
+    Near,
     Pick,
     Total,
     Value,
@@ -20,6 +22,7 @@ from gbfl_compile.checking.general.sql.values import (
     kinds_of,
     map_ends,
     number_of_truth,
+    pick,
     picks,
 )
 from gbfl_compile.checking.reading.nodes import Unread
@@ -157,26 +160,6 @@ def fitting(engine: Engine, points: Points, wide: bool) -> Total:
     return Total(points, wide)
 
 
-def _whole(value: Value) -> int | None:
-    if isinstance(value, Constant) and type(value.value) is int:
-        return value.value
-    return None
-
-
-def _real(value: Value) -> float | None:
-    if isinstance(value, Constant) and isinstance(value.value, float):
-        return value.value
-    return None
-
-
-def _number(engine: Engine, value: Value) -> float | None:
-    """A constant beside a double, which makes it one too."""
-    if isinstance(value, Constant) and type(value.value) in (int, float, Decimal):
-        assert isinstance(value.value, int | float | Decimal)  # noqa: S101 - asked in the line above
-        return as_double(engine, value.value)
-    return None
-
-
 def negative(engine: Engine, value: Value) -> Value:
     """`-value`."""
 
@@ -192,56 +175,90 @@ def negative(engine: Engine, value: Value) -> Value:
                 return Constant(number.copy_negate())  # `-number` would round to 28 digits
             case Total():
                 return times(engine, Constant(-1), end)
+            case Near(low, high, whole):
+                return Near(-high, -low, whole)
+            case Fractions(points, kind):
+                return Fractions(_add(Points(0), points, -1), kind)
             case _:
                 raise Unread(f"minus {describe(end)}")
 
-    return map_ends(value, of)
+    return map_ends(number_of_truth(engine, value), of)
 
 
 def add(engine: Engine, left: Value, right: Value) -> Value:
     """`left + right`."""
-    a, b = _whole(left), _whole(right)
-    if a is not None and b is not None:
-        return _constant(engine, a + b, left, right)
+    return _arithmetic(engine, "+", left, right, _plus)
+
+
+def minus(engine: Engine, left: Value, right: Value) -> Value:
+    """`left - right`."""
+    return _arithmetic(engine, "-", left, right, subtract)
+
+
+def multiply(engine: Engine, left: Value, right: Value) -> Value:
+    """`left * right`."""
+    return _arithmetic(engine, "*", left, right, _product)
+
+
+def divide(engine: Engine, left: Value, right: Value) -> Value:
+    """`left / right`."""
+    return _arithmetic(engine, "/", left, right, _quotient)
+
+
+def _arithmetic(
+    engine: Engine, sign: str, left: Value, right: Value, act: Callable[[Engine, Value, Value], Value]
+) -> Value:
+    """A sum of points where it is one, otherwise each of the numbers it can come to; NULL where a part is."""
+    left, right = number_of_truth(engine, left), number_of_truth(engine, right)
+    missing = either((where_null(left), where_null(right)))
+    sides = (left, right) if missing is FALSE else (_fill_in(left), _fill_in(right))
+    if all(isinstance(side, Constant) for side in sides):
+        value = calculate(engine, sign, *sides)
+    else:
+        try:
+            value = act(engine, *sides)
+        except Unread as error:
+            try:
+                value = calculate(engine, sign, *sides)
+            except Unread:
+                raise error from None
+    return pick(missing, Constant(None), value)
+
+
+def where_null(value: Value) -> Formula:
+    """Where a value is NULL because of a choice; not where a column is."""
+    made: dict[int, Formula] = {}
+
+    def of(end: Value) -> Formula:
+        return made[id(end)] if isinstance(end, Pick) else (TRUE if end == Constant(None) else FALSE)
+
+    for node in picks(value):
+        then, otherwise = of(node.then), of(node.otherwise)
+        made[id(node)] = either((both((node.condition, then)), both((opposite(node.condition), otherwise))))
+    return of(value)
+
+
+def _fill_in(value: Value) -> Value:
+    return map_ends(value, lambda end: Constant(1) if end == Constant(None) else end)  # nothing is divided by nought
+
+
+def _plus(engine: Engine, left: Value, right: Value) -> Value:
     if is_fractional(left) or is_fractional(right):
         return add_fractions(left, right, 1)
     return _sum(engine, left, right, 1)
 
 
-def _constant(engine: Engine, number: int, left: Value, right: Value) -> Value:
-    wide = isinstance(left, Constant) and isinstance(right, Constant) and (left.wide or right.wide)
-    fitting(engine, Points(number), wide)
-    return Constant(number, wide)
-
-
 def subtract(engine: Engine, left: Value, right: Value) -> Total | Fractions:
-    """`left - right`."""
+    """`left - right` as a sum of points."""
     if is_fractional(left) or is_fractional(right):
         return add_fractions(left, right, -1)
     return _sum(engine, left, right, -1)
 
 
-def multiply(engine: Engine, left: Value, right: Value) -> Value:
-    """`left * right`."""
-    a, b = _whole(left), _whole(right)
-    if a is not None and b is not None:
-        return _constant(engine, a * b, left, right)
-    if (x := _real(left)) is not None and (y := _number(engine, right)) is not None:
-        return _finite(x * y)
-    if (y := _real(right)) is not None and (x := _number(engine, left)) is not None:
-        return _finite(x * y)
+def _product(engine: Engine, left: Value, right: Value) -> Value:
     return times(engine, left, right)
 
 
-def divide(engine: Engine, left: Value, right: Value) -> Value:
-    """`left / right`, of constants."""
-    x, y = _number(engine, left), _number(engine, right)
-    if x is None or not y or (_real(left) is None and _real(right) is None):
-        raise Unread(f"{describe(left)} divided by {describe(right)}")
-    return _finite(x / y)
-
-
-def _finite(number: float) -> Constant:
-    if not math.isfinite(number):
-        raise Unread("constants that come to no number")
-    return Constant(number + 0.0)
+def _quotient(engine: Engine, left: Value, right: Value) -> Value:
+    del engine
+    raise Unread(f"{describe(left)} divided by {describe(right)}")

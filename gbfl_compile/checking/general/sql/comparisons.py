@@ -10,17 +10,16 @@ from typing import Any
 
 from gbfl_compile.checking.general.sql import words
 from gbfl_compile.checking.general.sql.arithmetic import subtract
-from gbfl_compile.checking.general.sql.engines import Engine, Nan, as_double, text_as_double
+from gbfl_compile.checking.general.sql.engines import Engine, as_double, text_as_double
+from gbfl_compile.checking.general.sql.finite import compare_numbers, compute
 from gbfl_compile.checking.general.sql.logic import (
     EVERY_NUMBER,
-    FALSE,
     UNKNOWN,
     Among,
     Both,
     Either,
     Formula,
     Points,
-    Ranges,
     Sign,
     Truth,
     among,
@@ -31,11 +30,10 @@ from gbfl_compile.checking.general.sql.logic import (
     either,
     is_known,
     negate,
-    outside,
     sign,
-    tidy,
     unknown,
 )
+from gbfl_compile.checking.general.sql.nan_order import compare, compared_with_itself, is_null
 from gbfl_compile.checking.general.sql.parsing import Scope, kind, only, operands, refuse
 from gbfl_compile.checking.general.sql.types import as_together, kinds_together
 from gbfl_compile.checking.general.sql.values import (
@@ -43,6 +41,7 @@ from gbfl_compile.checking.general.sql.values import (
     Constant,
     Fractions,
     Moment,
+    Near,
     Pick,
     Total,
     Value,
@@ -55,7 +54,6 @@ from gbfl_compile.checking.general.sql.values import (
 )
 from gbfl_compile.checking.reading.conditions import MIRRORED, ON_NUMBERS, Comparison
 from gbfl_compile.checking.reading.nodes import Unread, pay
-from gbfl_compile.ir.intervals import above, below
 
 WORD = re.compile(r"[A-Za-z0-9_]+")
 """Texts that are equal to every engine or, where they differ in more than case, to none."""
@@ -96,7 +94,7 @@ def null_test(engine: Engine, value: Value) -> Truth:
                 return constant(content is None)
             case Truth():
                 return is_known(unknown(end))
-            case Total() | Fractions():
+            case Total() | Fractions() | Near():
                 return constant(False)
             case _:
                 raise Unread(f"{describe(end)} IS NULL")
@@ -127,6 +125,11 @@ def comparison_of(engine: Engine, left: Value, comparison: Comparison, right: Va
             return compared_with_itself(engine.nan, feature, comparison)
         case Constant(), Constant():
             return constant(_constants_compared(engine, left, comparison, right))
+        case (Near() | Total() | Fractions() | Constant(), Near()) | (Near(), Total() | Fractions() | Constant()):
+            return fold(
+                compute(engine, lambda a, b: constant(compare_numbers(a, comparison, b)), left, right),
+                lambda end: truth_of(engine, end),
+            )
         case (Total() | Fractions() | Constant(), Total() | Fractions() | Constant()):
             return _sign(subtract(engine, left, right).points, comparison)
         case _:
@@ -169,67 +172,6 @@ def _constants_compared(engine: Engine, left: Constant, comparison: Comparison, 
     if a != a or b != b:
         raise Unread("NaN compared with a constant")
     return ON_NUMBERS[comparison](a, b)  # type: ignore[arg-type]  # decimals compare exactly too
-
-
-def compare(nan: Nan, feature: int, comparison: Comparison, bound: float) -> Truth:
-    """`x <comparison> bound` as an engine with this order of NaN answers it."""
-    if math.isnan(bound):
-        return _compared_with_nan(nan, feature, comparison)
-    numbers = _numbers(comparison, bound)
-    others = outside(tidy(numbers))
-    if nan == "none":
-        return Truth(among(feature, numbers, False, False), among(feature, others, False, False))
-    high = comparison == "!=" if nan == "ieee" else comparison in (">", ">=", "!=")
-    low = comparison in ("<", "<=", "!=") if nan == "total" else high
-    return Truth(among(feature, numbers, False, high, low), among(feature, others, False, not high, not low))
-
-
-def _numbers(comparison: Comparison, bound: float) -> Ranges:
-    less = () if bound == -math.inf else ((-math.inf, below(bound)),)
-    more = () if bound == math.inf else ((above(bound), math.inf),)
-    match comparison:
-        case "<":
-            return less
-        case "<=":
-            return ((-math.inf, bound),)
-        case ">":
-            return more
-        case ">=":
-            return ((bound, math.inf),)
-        case "==":
-            return ((bound, bound),)
-        case "!=":
-            return (*less, *more)
-
-
-def _compared_with_nan(nan: Nan, feature: int, comparison: Comparison) -> Truth:
-    if nan == "ieee":
-        holds = comparison == "!="
-        present = among(feature, EVERY_NUMBER, False, True)
-        return Truth(present, FALSE) if holds else Truth(FALSE, present)
-    numbers_hold = comparison in ("<", "<=", "!=")
-    nan_holds = comparison in ("<=", ">=", "==")
-    low_holds = numbers_hold if nan == "total" else nan_holds
-    return Truth(
-        among(feature, EVERY_NUMBER if numbers_hold else (), False, nan_holds, low_holds),
-        among(feature, () if numbers_hold else EVERY_NUMBER, False, not nan_holds, not low_holds),
-    )
-
-
-def compared_with_itself(nan: Nan, feature: int, comparison: Comparison) -> Truth:
-    """`x = x` and the like: only NULL and, in IEEE engines, NaN tell."""
-    numbers_hold = comparison in ("<=", ">=", "==")
-    nan_holds = comparison == "!=" if nan == "ieee" else numbers_hold
-    has_nan = nan != "none"
-    return Truth(
-        among(feature, EVERY_NUMBER if numbers_hold else (), False, has_nan and nan_holds),
-        among(feature, () if numbers_hold else EVERY_NUMBER, False, has_nan and not nan_holds),
-    )
-
-
-def is_null(nan: Nan, feature: int) -> Truth:
-    """`x IS NULL`; an engine without NaN has stored NULL for it."""
-    return is_known(among(feature, (), True, nan == "none"))
 
 
 COMPARISONS: Mapping[str, Comparison] = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "EQ": "==", "NEQ": "!="}

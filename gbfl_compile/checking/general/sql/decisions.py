@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
-from itertools import permutations
-from typing import Literal, TypeAlias
 
 from gbfl_compile.checking.general.sql.arithmetic import total_of
 from gbfl_compile.checking.general.sql.engines import Engine, as_double
-from gbfl_compile.checking.general.sql.logic import Among, Both, Either, Formula, Points, Sign, among, both
-from gbfl_compile.checking.general.sql.values import Constant, Pick, Total, Value, describe, ends, kinds_of, pick, picks
-from gbfl_compile.checking.reading.conditions import ON_NUMBERS
+from gbfl_compile.checking.general.sql.logic import Formula, Points, among, both
+from gbfl_compile.checking.general.sql.points import (
+    MOST_SUMS,
+    Tie,
+    is_scored,
+    scores_by_label,
+    tie_of,
+    without_dead_ends,
+    without_points,
+)
+from gbfl_compile.checking.general.sql.values import Constant, Pick, Total, Value, describe, ends, kinds_of, pick
 from gbfl_compile.checking.reading.nodes import Outcome, Unread, pay
 from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.intervals import Values, clause_values
@@ -22,12 +28,6 @@ from gbfl_compile.ir.nodes import Label, Leaf, Program, Scorecard, Split
 from gbfl_compile.ir.nodes import Tree as ApprovedTree
 
 MOST_STEPS = 200_000
-MOST_CLAUSES = 10
-"""Of a scorecard that is written out as choices."""
-MOST_ORDERED = 5
-"""Up to so many classes every order of their scores is tried (541 of them, ties included)."""
-
-Tie: TypeAlias = Literal["lower", "higher"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,18 +70,48 @@ class RuleSet:
 def decision(engine: Engine, answers: Answers, classes: tuple[Label, ...]) -> Tree | RuleSet:
     """All columns as one tree or one rule set."""
     winner = _winner(engine, classes)
-    for end in ends(answers.label):
-        winner(end)
-    answer_values = [answers.label, *answers.probabilities, *answers.scores]
-    if answers.scores or is_scored(answer_values):
-        return _rule_set(engine, answers, classes, winner)
+    answers = replace(answers, label=without_dead_ends(answers.label, lambda end: _is_answer(winner, end)))
+    if answers.scores or is_scored([answers.label, *answers.probabilities]):
+        try:
+            _check_ends(answers.label, winner)
+            return _rule_set(engine, answers, classes, winner)
+        except Unread:
+            if answers.scores or not _is_choice(answers):
+                raise
+        answers = _written_out(answers, winner)
+    _check_ends(answers.label, winner)
     return _tree(engine, answers, len(classes), winner)
+
+
+def _check_ends(label: Value, winner: Callable[[Value], int]) -> None:
+    for end in ends(label):
+        winner(end)
+
+
+def _is_answer(winner: Callable[[Value], int], end: Value) -> bool:
+    try:
+        winner(end)
+    except Unread:
+        return False
+    return True
+
+
+def _is_choice(answers: Answers) -> bool:
+    """Whether points are only compared, and are no answer themselves."""
+    return not any(isinstance(end, Total) for value in (answers.label, *answers.probabilities) for end in ends(value))
+
+
+def _written_out(answers: Answers, winner: Callable[[Value], int]) -> Answers:
+    """The answers with points written out as choices."""
+    label = without_dead_ends(without_points(answers.label), lambda end: _is_answer(winner, end))
+    return replace(answers, label=label, probabilities=tuple(map(without_points, answers.probabilities)))
 
 
 def where_it_answers(holds: Formula, answers: Answers, approved: Program) -> Answers:
     """The answers where a row comes out; elsewhere what was approved, so that only rows that come out are compared."""
-    if is_scored([answers.label]) or (answers.probabilities and not isinstance(approved.decision, ApprovedTree)):
-        raise Unread("a filter on features beside points")
+    if answers.probabilities and not isinstance(approved.decision, ApprovedTree):
+        raise Unread("a filter on features beside probabilities by points")
+    answers = replace(answers, label=without_points(answers.label))
     if answers.scores or answers.leaf is not None or answers.reason is not None:
         raise Unread("a leaf, a reason or scores of rows of which some are left out")
     conditions = [
@@ -116,14 +146,18 @@ def _values(feature: int, pieces: Sequence[Values]) -> Formula:
 
 def _by_points(conditions: Sequence[Formula], card: Scorecard, end: Callable[[tuple[float, ...]], Constant]) -> Value:
     """A scorecard as a choice by each of its clauses in turn."""
-    if len(conditions) > MOST_CLAUSES:
-        raise Unread(f"a filter on features beside more than {MOST_CLAUSES} clauses with points")
+    made: dict[tuple[int, tuple[int, ...]], Value] = {}
 
     def value(place: int, scores: tuple[int, ...]) -> Value:
         if place == len(conditions):
             return end(tuple(map(float, scores)))
-        more = tuple(a + b for a, b in zip(scores, card.points[place], strict=True))
-        return pick(conditions[place], value(place + 1, more), value(place + 1, scores))
+        if (place, scores) not in made:
+            pay(1)
+            if len(made) > MOST_SUMS:
+                raise Unread("a filter on features beside too many clauses with points")
+            more = tuple(a + b for a, b in zip(scores, card.points[place], strict=True))
+            made[place, scores] = pick(conditions[place], value(place + 1, more), value(place + 1, scores))
+        return made[place, scores]
 
     return value(0, tuple(card.bias))
 
@@ -256,141 +290,3 @@ def _terms(scores: Sequence[Points]) -> tuple[tuple[Formula, tuple[int, ...]], .
         for formula, more in points.terms:
             worth.setdefault(formula, [0] * len(scores))[c] = more
     return tuple((formula, tuple(row)) for formula, row in worth.items())
-
-
-def difference(a: Points, b: Points) -> Points:
-    """One sum less another."""
-    terms = dict(a.terms)
-    for formula, worth in b.terms:
-        terms[formula] = terms.get(formula, 0) - worth
-    kept = sorted(((f, worth) for f, worth in terms.items() if worth), key=lambda term: term[0].order)
-    return Points(a.bias - b.bias, tuple(kept))
-
-
-def signs(value: Value) -> list[Sign]:
-    """The comparisons of points that a value depends on, in the order they appear."""
-    found: dict[Sign, None] = {}
-    for node in reversed(picks(value)):
-        waiting = [node.condition]
-        while waiting:
-            pay(1)
-            part = waiting.pop()
-            match part:
-                case Sign():
-                    found[part] = None
-                case Both(parts) | Either(parts):
-                    waiting += parts[::-1]
-                case Among():
-                    pass
-    return list(found)
-
-
-def scores_by_label(label: Value, classes: int) -> Iterator[tuple[Points, ...]]:
-    """What the scores may be, told by the label alone: differences of the sums it compares."""
-    questions = signs(label)
-    zero = Points(0)
-    if classes == 2:
-        for each in questions[:1]:
-            yield zero, difference(zero, each.points)
-            yield zero, each.points
-        return
-    first = [each.points for each in questions[: classes - 1]]
-    if len(first) == classes - 1 and classes <= MOST_ORDERED:
-        for order in permutations(first):
-            yield zero, *(difference(zero, points) for points in order)
-
-
-def tie_of(label: Value, winner: Callable[[Value], int], scores: Sequence[Points]) -> Tie | None:
-    """How ties are broken where the label is the class with most points; None where it is not.
-
-    `winner` gives the class of an end of the label.
-    """
-    if len(scores) > MOST_ORDERED:
-        return None
-    try:
-        orders = list(_orders(scores))
-        sides = {each: _pairs(each.points, scores) for each in signs(label)}
-    except LookupError:
-        return None
-    ties: tuple[Tie, Tie] = ("lower", "higher")
-    for tie in ties:
-        sign = 1 if tie == "higher" else -1
-        if all(
-            _answer(label, winner, sides, ranks) == max(range(len(ranks)), key=lambda c: (ranks[c], sign * c))
-            for ranks in orders
-        ):
-            return tie
-    return None
-
-
-Ranks: TypeAlias = tuple[int, ...]
-Sides: TypeAlias = tuple[int, int]
-"""The classes whose scores are compared."""
-
-
-def _orders(scores: Sequence[Points]) -> Iterator[Ranks]:
-    """Every order the scores can have, ties included: those with a constant difference, or an equal one, keep it."""
-    count = len(scores)
-    groups: dict[Points, list[tuple[int, int]]] = {}
-    for i in range(count):
-        for j in range(count):
-            if i != j:
-                groups.setdefault(difference(scores[i], scores[j]), []).append((i, j))
-    for ranks in _ranks(count):
-        if all(_fits(points, pairs, ranks) for points, pairs in groups.items()):
-            yield ranks
-
-
-def _fits(points: Points, pairs: list[tuple[int, int]], ranks: Ranks) -> bool:
-    found = {_sign(ranks[i] - ranks[j]) for i, j in pairs}
-    return len(found) == 1 and (bool(points.terms) or found == {_sign(points.bias)})
-
-
-def _sign(number: int) -> int:
-    return (number > 0) - (number < 0)
-
-
-def _ranks(count: int) -> Iterator[Ranks]:
-    def grow(made: Ranks) -> Iterator[Ranks]:
-        if len(made) == count:
-            if set(made) == set(range(max(made) + 1)):
-                yield made
-            return
-        for rank in range(count):
-            yield from grow((*made, rank))
-
-    yield from grow(())
-
-
-def _pairs(points: Points, scores: Sequence[Points]) -> Sides:
-    """Which scores a comparison is about; LookupError where it is about something else."""
-    for i, a in enumerate(scores):
-        for j, b in enumerate(scores):
-            if i != j and difference(a, b) == points:
-                return i, j
-    raise LookupError
-
-
-def _answer(label: Value, winner: Callable[[Value], int], sides: Mapping[Sign, Sides], ranks: Ranks) -> int:
-    value = label
-    while isinstance(value, Pick):
-        value = value.then if _holds(value.condition, sides, ranks) else value.otherwise
-    return winner(value)
-
-
-def _holds(formula: Formula, sides: Mapping[Sign, Sides], ranks: Ranks) -> bool:
-    match formula:
-        case Sign():
-            left, right = sides[formula]
-            return ON_NUMBERS[formula.comparison](ranks[left] - ranks[right], 0)
-        case Both(parts):
-            return all(_holds(part, sides, ranks) for part in parts)
-        case Either(parts):
-            return any(_holds(part, sides, ranks) for part in parts)
-        case Among():
-            raise Unread("the label asks for points and for a feature")
-
-
-def is_scored(values: Sequence[Value]) -> bool:
-    """Whether any of the outputs depends on points."""
-    return any(any(isinstance(end, Total) for end in ends(value)) or signs(value) for value in values)

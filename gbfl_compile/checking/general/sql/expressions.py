@@ -12,10 +12,11 @@ from typing import Any
 from gbfl_compile.checking.general.sql.arithmetic import (
     add,
     divide,
+    minus,
     multiply,
     negative,
-    subtract,
 )
+from gbfl_compile.checking.general.sql.builtin import BUILTINS
 from gbfl_compile.checking.general.sql.comparisons import (
     PREDICATES,
     comparison_of,
@@ -28,10 +29,21 @@ from gbfl_compile.checking.general.sql.comparisons import (
 from gbfl_compile.checking.general.sql.engines import number
 from gbfl_compile.checking.general.sql.functions import call_value
 from gbfl_compile.checking.general.sql.logic import Truth, choose, negate, unknown
-from gbfl_compile.checking.general.sql.parsing import ParsedNode, Scope, kind, only, operands, refuse, snippet
+from gbfl_compile.checking.general.sql.parsing import ParsedNode, Scope, kind, only, refuse, snippet
 from gbfl_compile.checking.general.sql.types import as_together, cast_to, kinds_together, named_type
-from gbfl_compile.checking.general.sql.values import Constant, Value, kinds_of, map_ends, pick, same
+from gbfl_compile.checking.general.sql.values import (
+    Constant,
+    Fractions,
+    Near,
+    Total,
+    Value,
+    kinds_of,
+    map_ends,
+    pick,
+    same,
+)
 from gbfl_compile.checking.general.sql.words import with_collation, word_call
+from gbfl_compile.checking.reading.conditions import Comparison
 from gbfl_compile.checking.reading.nodes import Unread
 
 
@@ -104,12 +116,43 @@ def _arms(node: Any, arms: list[tuple[Any, Any]], default: Any, scope: Scope, su
     """The first arm whose condition is true. An arm no row comes to is read too: it has a say in the type."""
     conditions = [_holds(test, scope, subject) for test, _ in arms]
     refuse_bits(node, [condition.true for condition in conditions], scope)
-    answers = [expression(answer, scope) for _, answer in arms]
-    value: Value = Constant(None) if default is None else expression(default, scope)
+    answers = [_answer(answer, scope) for _, answer in arms]
+    value: Value = Constant(None) if default is None else _answer(default, scope)
     kinds = kinds_together(scope.engine, [*answers, value])
+    _refuse_typed_nulls([answer for _, answer in arms] + [default], kinds)
     for condition_, answer in zip(reversed(conditions), reversed(answers), strict=True):
         value = pick(condition_.true, answer, value)
     return as_together(scope.engine, value, kinds)
+
+
+def _typed_null(node: Any) -> str | None:
+    """The type of `NULL::text`, as PostgreSQL writes an ELSE NULL; None for anything else."""
+    while kind(node) == "Paren":
+        node = node.this
+    if kind(node) != "Cast" or kind(node.this) != "Null" or node.args["to"].expressions:
+        return None
+    return str(getattr(node.args["to"].this, "name", ""))
+
+
+def _answer(node: Any, scope: Scope) -> Value:
+    if _typed_null(node) is None:
+        return expression(node, scope)
+    only(node, "this", "to", "_type")
+    return Constant(None)
+
+
+KIND_OF_TYPE = {
+    **{"TEXT": "text", "VARCHAR": "text", "INT": "whole"},
+    **{"BIGINT": "whole", "DOUBLE": "double", "DECIMAL": "decimal"},
+}
+
+
+def _refuse_typed_nulls(answers: list[Any], kinds: frozenset[str]) -> None:
+    """A NULL that has a type gives it to what it is beside: refused where nothing else there has that type."""
+    for each in answers:
+        named = _typed_null(each)
+        if named is not None and kinds != {KIND_OF_TYPE.get(named)}:
+            refuse(each, "a NULL that has a type: it gives it to whatever is beside it")
 
 
 def _holds(test: Any, scope: Scope, subject: Value | None) -> Truth:
@@ -117,7 +160,8 @@ def _holds(test: Any, scope: Scope, subject: Value | None) -> Truth:
     if subject is None:
         return condition(test, scope)
     one = expression(test, scope)
-    refuse_other_equality(test, one, scope)
+    if not (isinstance(one, Constant) and kinds_of(subject) == kinds_of(one) and kinds_of(one) <= {"whole", "text"}):
+        refuse_other_equality(test, one, scope)
     return comparison_of(scope.engine, subject, "==", one)
 
 
@@ -133,11 +177,25 @@ def _coalesce(node: Any, scope: Scope) -> Value:
     parts = [expression(part, scope) for part in (node.this, *node.expressions)]
     *first, value = parts
     for part in reversed(first):
-        if isinstance(part, Truth):
-            value = choose(unknown(part), truth_of(scope.engine, value), part)
-        else:
-            value = pick(null_test(scope.engine, part).true, value, part)
+        value = _or_else(part, value, scope)
     return as_together(scope.engine, value, kinds_together(scope.engine, parts))
+
+
+def _or_else(part: Value, rest: Value, scope: Scope) -> Value:
+    """A value, or another one where it is NULL."""
+    if isinstance(part, Truth):
+        return choose(unknown(part), truth_of(scope.engine, rest), part)
+
+    def of(end: Value) -> Value:
+        match end:
+            case Constant(None):
+                return rest
+            case Constant() | Total() | Fractions() | Near():
+                return end
+            case _:
+                return pick(null_test(scope.engine, end).true, rest, end)
+
+    return map_ends(part, of)
 
 
 def _null_if(node: Any, scope: Scope) -> Value:
@@ -181,32 +239,23 @@ def _neg(node: Any, scope: Scope) -> Value:
 
 
 def _add(node: Any, scope: Scope) -> Value:
-    first, *rest = [expression(part, scope) for part in operands(node)]
-    for part in rest:
-        first = add(scope.engine, first, part)
+    """In the order in which doubles are added; a sum may be long, so this does not recurse on its left."""
+    rest = []
+    while kind(node) in ("Add", "Paren"):
+        if kind(node) == "Add":
+            only(node, "this", "expression", "safe")
+            rest.append(node.args["expression"])
+        node = node.this
+    first = expression(node, scope)
+    for part in reversed(rest):
+        first = add(scope.engine, first, expression(part, scope))
     return first
 
 
 def _binary(node: Any, scope: Scope) -> Value:
     only(node, "this", "expression", "typed", "safe")
-    act = {"Sub": subtract, "Mul": multiply, "Div": divide}[kind(node)]
+    act = {"Sub": minus, "Mul": multiply, "Div": divide}[kind(node)]
     return act(scope.engine, expression(node.this, scope), expression(node.args["expression"], scope))
-
-
-def _join_texts(node: Any, scope: Scope) -> Value:
-    """Constant texts one after the other; with a NULL among them the engines differ."""
-    if kind(node) == "DPipe":
-        parts = operands(node)
-    else:
-        only(node, "expressions", "safe", "coalesce")
-        parts = node.expressions
-    texts = []
-    for part in parts:
-        value = expression(part, scope)
-        if not isinstance(value, Constant) or not isinstance(value.value, str):
-            refuse(node, "texts joined that are not constants")
-        texts.append(value.value)
-    return Constant("".join(texts))
 
 
 def _call(node: Any, scope: Scope) -> Value:
@@ -221,6 +270,12 @@ def _call(node: Any, scope: Scope) -> Value:
         word = word_call(scope.engine, name, expression(parts[0], scope))
         return word if word is not None else refuse(node, f"the function {name} of something other than a word")
     match name, len(parts):
+        case "caseWithExpression", size if size >= 4 and not size % 2:
+            arms = [(parts[i], parts[i + 1]) for i in range(1, size - 1, 2)]
+            return _arms(node, arms, parts[-1], scope, expression(parts[0], scope))
+        case (("greaterOrEquals" | "greater" | "lessOrEquals" | "less" | "equals" | "notEquals"), 2):
+            sides = [expression(part, scope) for part in parts]
+            return comparison_of(scope.engine, sides[0], CLICKHOUSE_SIGNS[name], sides[1])
         case "multiIf", size if size >= 3 and size % 2:
             return _arms(node, [(parts[i], parts[i + 1]) for i in range(0, size - 1, 2)], parts[-1], scope)
         case "isNull", 1:
@@ -235,6 +290,12 @@ def _call(node: Any, scope: Scope) -> Value:
             return _made_of_type(node, cast_to(scope.engine, expression(parts[0], scope), type_))
         case _:
             refuse(node, f"the function {name} is not understood")
+
+
+CLICKHOUSE_SIGNS: Mapping[str, Comparison] = {
+    **{"greaterOrEquals": ">=", "greater": ">", "lessOrEquals": "<="},
+    **{"less": "<", "equals": "==", "notEquals": "!="},
+}
 
 
 def _call_in_schema(node: Any, scope: Scope) -> Value:
@@ -311,8 +372,7 @@ READERS: Mapping[str, Callable[[Any, Scope], Value]] = {
     "Sub": _binary,
     "Mul": _binary,
     "Div": _binary,
-    "DPipe": _join_texts,
-    "Concat": _join_texts,
+    **BUILTINS,
     "Anonymous": _call,
     "Dot": _call_in_schema,
     "Bracket": _look_up,

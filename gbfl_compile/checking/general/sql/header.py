@@ -13,8 +13,7 @@ from typing import Any
 
 from gbfl_compile.checking.general.sql.functions import Functions
 from gbfl_compile.checking.general.sql.relations import Tables
-from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.checking.reading.tables import class_labels, feature_names
+from gbfl_compile.checking.reading.nodes import Unread, class_labels, feature_names
 from gbfl_compile.checking.strict.sql.cursor import class_columns
 from gbfl_compile.ir.nodes import Kind, Label, Program
 

@@ -33,6 +33,7 @@ from gbfl_compile.checking.general.sql.relations import (
     Columns,
     Relation,
     Tables,
+    can_hold,
     constant_rows,
 )
 from gbfl_compile.checking.general.sql.values import USES, Column, Constant, Other, Value, Word
@@ -124,7 +125,7 @@ def _join(
                 merged=frame.merged | merged,
             )
             pairs.append((pair, *_met(test, pair, reader, known)))
-        joined += _pairs(frame, name, right, pairs, side)
+        joined += _pairs(reader.engine, frame, name, right, pairs, side)
     if len(joined) > MOST_BRANCHES:
         refuse(place, "a join of too many rows of constants")
     return joined, combined
@@ -153,6 +154,7 @@ def _outer_column(value: Value) -> Value:
 
 
 def _pairs(
+    engine: Engine,
     frame: Frame,
     name: str | None,
     right: Relation,
@@ -175,6 +177,8 @@ def _pairs(
     missed = opposite(
         either(both((branch.holds, meets)) for branch, (_, meets, _) in zip(right.branches, pairs, strict=True))
     )
+    if engine.name == "clickhouse" and can_hold(missed):
+        raise Unread("rows of constants behind an outer join: ClickHouse gives 0 or '' where no row is found")
     nothing = dict.fromkeys(right.names(), Constant(None))
     source = (name, nothing, None)
     yield replace(frame, holds=both((frame.holds, missed)), sources=(*frame.sources, source))

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any, TypeAlias, assert_never
 
 from gbfl_compile.checking.general.sql.logic import FALSE, TRUE, Among, Both, Either, Formula, Sign, both, either
@@ -166,28 +165,38 @@ def are_apart(branches: Sequence[Branch]) -> bool:
 
 
 def can_hold(formula: Formula) -> bool:
-    """Whether some row satisfies a formula; where there are too many to try, it is taken to be so."""
-    if formula is FALSE:
-        return False
-    atoms: dict[int, list[Among]] = {}
+    """Whether some row satisfies a formula; where there are too many to try, or points in it, it is taken to be so."""
+    tried = 0
+    waiting = [formula]
+    while waiting:
+        tried += 1
+        part = waiting.pop()
+        if part is FALSE:
+            continue
+        atom = _first_atom(part)
+        if atom is None or tried > MOST_CELLS:
+            return True
+        atoms = [each for each in _atoms(part) if each.feature == atom.feature]
+        kinds = {tuple(_among(each, value) for each in atoms): value for value in _values(atoms)}
+        waiting += (_with_value(part, atom.feature, value) for value in kinds.values())
+    return False
+
+
+def _first_atom(formula: Formula) -> Among | None:
+    return next(_atoms(formula), None)
+
+
+def _atoms(formula: Formula) -> Iterator[Among]:
     waiting = [formula]
     while waiting:
         pay(1)
         match waiting.pop():
             case Among() as part:
-                atoms.setdefault(part.feature, []).append(part)
+                yield part
             case Both(parts) | Either(parts):
                 waiting += parts
             case Sign():
-                return True
-    values = {feature: list(_values(parts)) for feature, parts in atoms.items()}
-    if math.prod(len(each) for each in values.values()) > MOST_CELLS:
-        return True
-    for chosen in product(*values.values()):
-        pay(1)
-        if _holds(formula, dict(zip(values, chosen, strict=True))):
-            return True
-    return False
+                pass
 
 
 def _values(parts: Sequence[Among]) -> Iterator[float | str]:
@@ -197,18 +206,23 @@ def _values(parts: Sequence[Among]) -> Iterator[float | str]:
     yield from ("null", "nan", "low")
 
 
-def _holds(formula: Formula, row: Mapping[int, float | str]) -> bool:
+def _among(atom: Among, value: float | str) -> bool:
+    if isinstance(value, str):
+        return {"null": atom.null, "nan": atom.nan, "low": atom.low}[value]
+    return any(least <= value <= most for least, most in atom.numbers)
+
+
+def _with_value(formula: Formula, feature: int, value: float | str) -> Formula:
+    """What is left of a formula where a feature has a value; a comparison of points may hold."""
+    pay(1)
     match formula:
-        case Among(feature, numbers, null, nan, low):
-            value = row[feature]
-            if isinstance(value, str):
-                return {"null": null, "nan": nan, "low": low}[value]
-            return any(least <= value <= most for least, most in numbers)
+        case Among():
+            return formula if formula.feature != feature else TRUE if _among(formula, value) else FALSE
         case Both(parts):
-            return all(_holds(part, row) for part in parts)
+            return both(_with_value(part, feature, value) for part in parts)
         case Either(parts):
-            return any(_holds(part, row) for part in parts)
+            return either(_with_value(part, feature, value) for part in parts)
         case Sign():
-            return True
+            return TRUE
         case _:
             assert_never(formula)

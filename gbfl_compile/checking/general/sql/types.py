@@ -10,12 +10,14 @@ from typing import Any
 
 from gbfl_compile.checking.general.sql.arithmetic import fitting
 from gbfl_compile.checking.general.sql.engines import Engine, as_double, number, text_as_double
+from gbfl_compile.checking.general.sql.finite import choices
 from gbfl_compile.checking.general.sql.logic import Truth
 from gbfl_compile.checking.general.sql.values import (
     Column,
     Constant,
     Fractions,
     Moment,
+    Near,
     Other,
     Pick,
     Total,
@@ -25,6 +27,7 @@ from gbfl_compile.checking.general.sql.values import (
     ends,
     kinds_of,
     map_ends,
+    pick,
 )
 from gbfl_compile.checking.general.sql.words import cast_word, is_of_words
 from gbfl_compile.checking.reading.nodes import Unread
@@ -168,6 +171,8 @@ def cast_to(engine: Engine, value: Value, to: Any) -> Value:
         name = "BIGINT"
     whole = (WIDENING if engine.name == "clickhouse" else WHOLE).get(name)
     if whole is not None:
+        if engine.nullable_casts and not nullable and "truth" in kinds_of(value):
+            raise Unread(f"{describe(value)} cast to {to}, which holds no NULL in {engine.name}")
         return map_ends(value, lambda end: _as_whole(engine, end, name, whole))
     if name in TEXTS or (name == "CHAR" and engine.parsed_as == "mysql"):
         length = _longest(engine, sizes)
@@ -192,7 +197,9 @@ def _as_double(engine: Engine, end: Value, strict: bool) -> Value:
             return Constant(text_as_double(engine, text))
         case Constant(int() | float() | Decimal() as found) if not isinstance(found, bool):
             return Constant(as_double(engine, found))
-        case Total() | Fractions() | Other() | Constant() | Truth() | Pick() | Word() | Moment():
+        case Total() | Fractions():
+            return map_ends(choices(engine, end), lambda one: _as_double(engine, one, strict))
+        case Near() | Other() | Constant() | Truth() | Pick() | Word() | Moment():
             raise Unread(f"{describe(end)} cast to a double")
 
 
@@ -208,6 +215,9 @@ def _as_whole(engine: Engine, end: Value, name: str, bounds: tuple[int, int]) ->
             pass
         case Total(points) if least < 0 and points.largest <= most:
             return fitting(engine, points, wide)
+        case Truth() if least < 0:
+            one, nought = Constant(1, wide), Constant(0, wide)
+            return pick(end.true, one, pick(end.false, nought, Constant(None)))
         case _:
             raise Unread(f"{describe(end)} cast to a whole number ({name})")
     if not least <= found <= most:
@@ -256,5 +266,9 @@ def _as_decimal(engine: Engine, end: Value) -> Value:
             return Constant(Decimal(whole))
         case Constant(None) | Constant(Decimal()):
             return end
+        case Near(low, high) if low == high:
+            return end
+        case Total() | Fractions():
+            return map_ends(choices(engine, end), lambda one: _as_decimal(engine, one))
         case _:
             raise Unread(f"{describe(end)} cast to a decimal")

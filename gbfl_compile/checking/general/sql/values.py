@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from decimal import Decimal
+from fractions import Fraction
 from typing import TypeAlias
 
 from gbfl_compile.checking.general.sql.engines import Engine
@@ -125,6 +126,16 @@ class Fractions:
     """What the engine adds: decimal or double."""
 
 
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A number that an engine computed, between these two; a number of unknown type where both are one."""
+
+    low: Fraction
+    high: Fraction
+    whole: bool = False
+    """Whether its type may be one of whole numbers, so that a quotient may be cut."""
+
+
 UNIT = 10**10 * 2**10
 """Parts of one: ten digits after the point, or twenty bits."""
 
@@ -147,7 +158,7 @@ class Pick:
     """The kinds of all it can come to."""
 
 
-Value: TypeAlias = Column | Word | Moment | Constant | Total | Fractions | Other | Truth | Pick
+Value: TypeAlias = Column | Word | Moment | Constant | Total | Fractions | Near | Other | Truth | Pick
 
 
 def pick(condition: Formula, then: Value, otherwise: Value) -> Value:
@@ -162,7 +173,7 @@ def pick(condition: Formula, then: Value, otherwise: Value) -> Value:
 
 
 def kinds_of(value: Value) -> frozenset[str]:
-    """What kinds of value it can come to: null, truth, whole, decimal, double, text, or a column that is no feature."""
+    """What kinds of value it can come to: null, truth, whole, decimal, double, computed, text, unknown."""
     match value:
         case Pick():
             return value.kinds
@@ -178,6 +189,8 @@ def kinds_of(value: Value) -> frozenset[str]:
             return _KIND_OF[int]
         case Fractions():
             return frozenset([value.kind])
+        case Near():
+            return OF_SOME_NUMBER
         case Truth():
             return _KIND_OF[bool]
         case Other():
@@ -185,6 +198,7 @@ def kinds_of(value: Value) -> frozenset[str]:
 
 
 OF_UNKNOWN_TYPE = frozenset(["unknown"])
+OF_SOME_NUMBER = frozenset(["computed"])
 _KIND_OF: dict[type, frozenset[str]] = {
     type(None): frozenset(["null"]),
     bool: frozenset(["truth"]),
@@ -279,4 +293,5 @@ def describe(value: Value) -> str:
             return f"the column {name!r}, which is no feature,"
         case _:
             words = {"Truth": "a condition", "Pick": "a choice", "Total": "a sum of points"}
-            return {**words, "Fractions": "a sum of points"}.get(type(value).__name__, "an expression")
+            words |= {"Fractions": "a sum of points", "Near": "a computed number"}
+            return words.get(type(value).__name__, "an expression")

@@ -24,8 +24,9 @@ from gbfl_compile.checking.reading.nodes import (
     StepDecision,
     Test,
     Unread,
+    class_labels,
+    feature_names,
 )
-from gbfl_compile.checking.reading.tables import class_labels, feature_names
 from gbfl_compile.checking.strict.c.lexer import Real, plain_text, runtime_tokens, tokens
 from gbfl_compile.checking.strict.c.template import Contents, known_text
 from gbfl_compile.ir.nodes import Label

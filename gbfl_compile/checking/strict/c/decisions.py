@@ -9,8 +9,19 @@ from itertools import groupby, pairwise
 from typing import TypeAlias
 
 from gbfl_compile.checking.reading.conditions import Value, all_of, choice, decision_of
-from gbfl_compile.checking.reading.nodes import Condition, Outcome, PointDecision, StepDecision, Test, Unread
-from gbfl_compile.checking.reading.tables import Step, bands_by_class, leaf_outcome, scale_of, way_to
+from gbfl_compile.checking.reading.nodes import (
+    Condition,
+    Outcome,
+    PointDecision,
+    Step,
+    StepDecision,
+    Test,
+    Unread,
+    bands_by_class,
+    leaf_outcome,
+    scale_of,
+    way_to,
+)
 from gbfl_compile.checking.strict.c.contents import (
     check_columns,
     check_each_class,

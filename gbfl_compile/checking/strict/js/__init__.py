@@ -15,9 +15,13 @@ from pathlib import Path
 from typing import get_args
 
 from gbfl_compile.checking.reading.conditions import decision_of
-from gbfl_compile.checking.reading.nodes import Outcome, PointDecision, Reading, StepDecision, Unread
-from gbfl_compile.checking.reading.tables import (
+from gbfl_compile.checking.reading.nodes import (
+    Outcome,
+    PointDecision,
+    Reading,
     Step,
+    StepDecision,
+    Unread,
     bands_by_class,
     class_labels,
     feature_names,

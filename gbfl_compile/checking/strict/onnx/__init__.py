@@ -13,8 +13,18 @@ from typing import Any, Literal
 import numpy as np
 
 from gbfl_compile.checking.reading.conditions import decision_of
-from gbfl_compile.checking.reading.nodes import Outcome, PointDecision, Reading, StepDecision, Unread
-from gbfl_compile.checking.reading.tables import class_labels, feature_names, leaf_outcome, one_file, scale_of
+from gbfl_compile.checking.reading.nodes import (
+    Outcome,
+    PointDecision,
+    Reading,
+    StepDecision,
+    Unread,
+    class_labels,
+    feature_names,
+    leaf_outcome,
+    one_file,
+    scale_of,
+)
 from gbfl_compile.checking.strict.onnx.graph import Model, dtype_of, inputs_of, kinds_of, open_model, place
 from gbfl_compile.checking.strict.onnx.nodes import results
 from gbfl_compile.checking.strict.onnx.values import (

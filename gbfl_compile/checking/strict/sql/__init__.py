@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gbfl_compile.checking.reading.nodes import Reading, Unread
-from gbfl_compile.checking.reading.tables import one_file
+from gbfl_compile.checking.reading.nodes import Reading, Unread, one_file
 from gbfl_compile.checking.strict.sql.catalogs import catalog_of, refuse_declared_conversions
 from gbfl_compile.checking.strict.sql.cursor import Cursor
 from gbfl_compile.checking.strict.sql.cursor import ExpectedText as ExpectedText

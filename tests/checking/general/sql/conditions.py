@@ -46,6 +46,50 @@ CASE age WHEN age THEN TRUE ELSE FALSE END;age NOTNULL AND income > 0;NOT age IS
     "\n", ""
 ).split(";")
 
+POINTS = (
+    "CASE WHEN age > 3 THEN 2 ELSE 0 END",
+    "CASE WHEN income > 0 THEN 1 WHEN income <= 0 THEN 0 END",
+    "CASE age WHEN 3 THEN 5 END",
+)
+TEXTS = (
+    "CASE WHEN age > 3 THEN 'High' WHEN age < 1 THEN 'low x' ELSE ' mid ' END",
+    "CASE WHEN income > 0 THEN 'High' END",
+)
+
+COMPUTED = """{a} + {b} >= 2;{a} + {b} = 3;{a} - {b} > 0;{a} * {b} = 2;{a} * {b} IS NULL;COALESCE({a}, 0) + COALESCE({b}, 0) >= 2;
+-({a} + {b}) <= -2;({a} + {b}) / 2 >= 1;({a} + 1) / 2.0 > 0.6;({a} + 1) / 2e0 >= 0.5e0;{a} / 2 = 1;{b} / {a} > 0;
+ABS({a} - {b}) = 1;SIGN({a} - {b}) >= 0;SIGN({a} - 1) = -1;GREATEST({a}, {b}) = 2;LEAST({a}, {b}) < 1;GREATEST({a}, {b}, {c}) >= 2;
+MAX({a}, {b}) = 2;MIN({a}, {b}) IS NULL;GREATEST({a}, 1) = 1;LEAST({a}, 1.5) = 1.5;GREATEST(age, 3) >= 4;LEAST(age, 3) < 3;
+GREATEST(LEAST(age, 10), 0) >= 5;MAX(MIN(age, 10), 0) >= 5;LEAST(age, 3, 5) = 3;GREATEST(age, NULL) > 3;LEAST(COALESCE(age, 7), 8) >= 7;
+0.1 * {a} + 0.2 >= 0.3;0.1e0 * {a} + 0.2e0 >= 0.4e0;0.6 * {a} + 0.3 * {b} > 1.4;CASE WHEN age > 3 THEN 0.6 ELSE 0 END + 0.3 >= 0.9;
+CASE WHEN age > 3 THEN 0.1 ELSE 0 END + 0.2 = 0.3;CASE WHEN age > 3 THEN 0.1e0 ELSE 0e0 END + 0.2e0 = 0.3e0;
+0.3e0 - CASE WHEN age > 3 THEN 0.1e0 ELSE 0e0 END = 0.2e0;0.7e0 + (0.1e0 + CASE WHEN age > 3 THEN 0.2e0 ELSE 0e0 END) = 1e0;
+ROUND({a} + {b}) >= 2;ROUND({a} * 0.34, 1) >= 0.7;ROUND({a} * 0.34, 1) = 0.7;ROUND({a} * 0.25, 1) >= 0.5;ROUND(({a} + {b}) * 0.3, 2) = 0.9;
+FLOOR({a} * 0.6) = 1;CEIL({a} * 0.6) = 2;CEILING({a} * 0.6) = 2;FLOOR({a}) = 2;ROUND({a} * 0.5) = 1;ROUND(2.4 - {a}) = 0;
+1 / (1 + EXP(-({a} + {b} - 2))) >= 0.5;1.0 / (1.0 + EXP(-(0.5 * {a} - 0.5))) > 0.5;1 / (1 + EXP(1.5 - {a})) < 0.4;EXP({a}) > 7;
+EXP({a} - 2) = 1;LN({a} + 1) > 1;LN({a} + 1) <= 1.0986;ROUND(1 / (1 + EXP(-({a} - 1))), 2) >= 0.73;EXP(0 * {a}) >= 1;
+CAST({a} AS DOUBLE PRECISION) + 0.5 > 2;CAST({a} + {b} AS DOUBLE PRECISION) / 2 >= 1;CAST(age > 3 AS INTEGER) * 6 + {b} >= 6;
+(age > 3)::int * 6 + COALESCE((income > 0)::int, 0) >= 7;(age > 3) * 6 + {b} >= 6;COALESCE(age > 3, 0) * 2 + {b} = 2;
+LOWER({s}) = 'high';UPPER({t}) = 'HIGH';LOWER({s}) <> 'high';TRIM({s}) = 'mid';LTRIM({s}) = 'mid ';RTRIM({s}) = ' mid';
+REPLACE({s}, 'i', 'o') = 'Hogh';REPLACE({s}, 'I', 'o') = 'High';SUBSTR({s}, 1, 3) = 'low';SUBSTRING({s}, 2) = 'igh';LEFT({s}, 3) = 'Hig';
+RIGHT({s}, 2) = ' x';CONCAT({s}, '!') = 'High!';{s} || '!' = 'High!';{s} || {t} = 'HighHigh';CONCAT({t}, '!') = '!';{s} LIKE 'H%';
+{s} LIKE 'h%';{s} LIKE '%x';{s} LIKE '_igh';{s} NOT LIKE 'l%';{t} LIKE 'H%';{t} NOT LIKE 'H%';{s} ILIKE 'h%';{s} LIKE '%.%';
+LEFT(LOWER({s}), 1) IN ('h', 'l');CASE {s} WHEN 'High' THEN TRUE ELSE FALSE END;CASE {a} WHEN 0 THEN TRUE WHEN 2 THEN FALSE END;
+COALESCE({t}, 'none') = 'none';COALESCE({b}, {c}, 9) >= 5;NULLIF({a}, 0) = 2;{a} + {b} BETWEEN 1 AND 2;{a} + {b} IN (1, 3);
+CASE WHEN {a} + {b} >= 2 AND age < 10 THEN TRUE ELSE income < 0 END;NOT ({a} + {b} = 2 OR income > 0);{a} = {b};{a} + {b} = {a};
+30 * 10 / 4 < age;age >= 2 * 1.5;age > 1 - 0.7;age >= 0.1 + 0.2;age > 10 / 4;age > -7 / 2;age >= 10 / 4.0;age >= 7 / 2e0""".replace(
+    "\n", ""
+)
+"""Functions and arithmetic on what is one of some constants."""
+
+
+def computed_conditions():
+    """Each of them, by itself and within others."""
+    (a, b, c), (s, t) = POINTS, TEXTS
+    filled = [each.format(a=a, b=b, c=c, s=s, t=t) for each in COMPUTED.split(";")]
+    return [form.format(one) for one in filled for form in WITHIN]
+
+
 COMMENTED = [
     "age > 3 --AND age > 5\n",
     "age > 5--3\n",

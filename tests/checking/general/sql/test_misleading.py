@@ -29,7 +29,7 @@ def quote(dialect):
 
 
 def emitted(program, dialect, **options):
-    return dict(emit(program, f"sql:{dialect}", "model", options).files)
+    return dict(emit(program, f"sql:{dialect}", "model", {"table": "data", **options}).files)
 
 
 def text_of(program, dialect, **options):

@@ -25,7 +25,7 @@ LABELS = {"outputs": "label"}
 
 def text_of(program, dialect, **options):
     """The artifact."""
-    return emit(program, f"sql:{dialect}", options=options).files["model.sql"].decode()
+    return emit(program, f"sql:{dialect}", options={"table": "data", **options}).files["model.sql"].decode()
 
 
 def strict(program, text, dialect, **options):

@@ -19,7 +19,7 @@ def assert_refused(files, name, old, new, why):
     assert old in text
     other = {**files, name: text.replace(old, new).encode()}
     with pytest.raises(Unread, match=re.escape(why)):
-        read_strict_files("duckdb", other, SMALL, {"form": "dbt"})
+        read_strict_files("duckdb", other, SMALL, {"form": "dbt", "table": "data"})
     assert prove_artifact(SMALL, "sql:duckdb", other).answer == "unread"
 
 
@@ -33,7 +33,7 @@ def assert_refused(files, name, old, new, why):
     ],
 )
 def test_a_dbt_model_has_no_hooks(config):
-    files = dict(emit(SMALL, "sql:duckdb", "model", {"form": "dbt"}).files)
+    files = dict(emit(SMALL, "sql:duckdb", "model", {"form": "dbt", "table": "data"}).files)
     assert_refused(
         files, "model.sql", "config(materialized='view')", config, "a template that is none of the strict form"
     )
@@ -43,7 +43,7 @@ def test_a_dbt_model_has_no_hooks(config):
     "source", ["ref('data') ~ (' WHERE 1 = 0')", "ref('data') if true else ref('b')", "source('a', 'b') | f('c')"]
 )
 def test_a_dbt_source_is_a_name_and_nothing_more(source):
-    files = dict(emit(SMALL, "sql:duckdb", "model", {"form": "dbt"}).files)
+    files = dict(emit(SMALL, "sql:duckdb", "model", {"form": "dbt", "table": "data"}).files)
     assert_refused(files, "model.sql", "ref('data')", source, "a template that is none of the strict form")
 
 
@@ -58,11 +58,11 @@ def test_a_dbt_source_is_a_name_and_nothing_more(source):
     ],
 )
 def test_a_schema_says_names_and_tests_alone(schema):
-    files = dict(emit(SMALL, "sql:duckdb", "model", {"form": "dbt"}).files)
+    files = dict(emit(SMALL, "sql:duckdb", "model", {"form": "dbt", "table": "data"}).files)
     assert prove_artifact(SMALL, "sql:duckdb", files).answer == "proved"
     files["schema.yml"] = schema.replace(b"{emitted}", files["schema.yml"])
     with pytest.raises(Unread, match=r"schema\.yml: "):
-        read_strict_files("duckdb", files, SMALL, {"form": "dbt"})
+        read_strict_files("duckdb", files, SMALL, {"form": "dbt", "table": "data"})
     assert prove_artifact(SMALL, "sql:duckdb", files).answer == "unread"
 
 
@@ -76,10 +76,10 @@ def test_a_carriage_return_is_refused_because_dbt_replaces_it(dialect, ending):
         split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)),
         kinds=("category",),
     )
-    files = dict(emit(program, f"sql:{dialect}", "model", {"form": "dbt"}).files)
+    files = dict(emit(program, f"sql:{dialect}", "model", {"form": "dbt", "table": "data"}).files)
     other = replace(program, clauses=(Clause((OneOf(0, (f"a{ending}b",)),)),))
     with pytest.raises(BadInput, match=r"carriage return, which dbt replaces|clients of SQLite substitute"):
-        emit(other, f"sql:{dialect}", "model", {"form": "dbt"})
+        emit(other, f"sql:{dialect}", "model", {"form": "dbt", "table": "data"})
     edited = {**files, "model.sql": files["model.sql"].replace(b"'a\nb'", f"'a{ending}b'".encode())}
     assert edited != files
     assert prove_artifact(program, f"sql:{dialect}", files).answer == "proved"

@@ -122,7 +122,7 @@ def test_random_programs_are_proved_and_read_as_they_answer(dialect):
 
 
 def test_the_files_of_a_dbt_model_are_read_together():
-    options = {"form": "dbt", "schema": "raw"}
+    options = {"form": "dbt", "table": "data", "schema": "raw"}
     files = dict(emit(SMALL, "sql:duckdb", options=options).files)
     (reading,) = read_strict_files("duckdb", files, SMALL, options)
     assert reading.place == "label, p_no, p_yes"

@@ -215,7 +215,7 @@ def test_what_is_read_and_proved_is_what_the_engine_answers(database):
 
 def test_a_view_of_sqlite_is_read_back_with_its_words():
     """Its catalog keeps the text."""
-    options = {"form": "view", "outputs": "label"}
+    options = {"form": "view", "table": "data", "outputs": "label"}
     text = body_of(text_of(ASKED, "sqlite", **options))
     readings = read_strict_view(text, "sqlite", expected_of(ASKED, options))
     assert prove_readings(ASKED, readings, 5.0).answer == "proved"
@@ -236,7 +236,7 @@ TYPES_IN_POSTGRES = (
 
 
 def read_in_postgres(text, types=TYPES_IN_POSTGRES):
-    expected = replace(expected_of(ASKED, {"form": "view", "outputs": "label"}), types=types)
+    expected = replace(expected_of(ASKED, {"form": "view", "table": "data", "outputs": "label"}), types=types)
     return read_strict_view(text, "postgres", expected)
 
 

@@ -21,9 +21,8 @@ from gbfl_compile.errors import BadInput, NotANumber
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.kinds import Columns
 from gbfl_compile.ir.text import printable
-from gbfl_compile.mining.choice import MANY_ROWS, Choice, used_columns
-from gbfl_compile.mining.memory import give_back, refuse_many_rows
 from gbfl_compile.tables.batches import column_names
+from gbfl_compile.tables.choice import MANY_ROWS, Choice, used_columns
 from gbfl_compile.tables.draw import Places, RowDraw, draw, drawn_rows, most_rows
 from gbfl_compile.tables.kinds import (
     KINDS,
@@ -33,6 +32,7 @@ from gbfl_compile.tables.kinds import (
     marks_of,
     missing_values,
 )
+from gbfl_compile.tables.memory import give_back, refuse_many_rows
 from gbfl_compile.tables.read import (
     MOST_NAMED,
     file_ending,

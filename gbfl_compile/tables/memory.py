@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from gbfl_compile.errors import BadInput
 
 if TYPE_CHECKING:
-    from gbfl_compile.mining.table import Split
+    from gbfl_compile.tables.sample import Split
 
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 

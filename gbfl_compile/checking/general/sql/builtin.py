@@ -1,0 +1,239 @@
+"""Built-in functions of numbers and texts, where their arguments are one of finitely many constants.
+
+Each is worked out for every value an argument can have. What engines do in different ways is refused: letters beyond
+ASCII, halves that are rounded, patterns whose answer depends on case where the engine does not mind it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
+
+from gbfl_compile.checking.general.sql.comparisons import comparison_of, null_test
+from gbfl_compile.checking.general.sql.finite import (
+    compute,
+    exponential,
+    extreme,
+    logarithm,
+    magnitude,
+    round_number,
+    to_whole,
+)
+from gbfl_compile.checking.general.sql.logic import UNKNOWN, Truth, constant, either
+from gbfl_compile.checking.general.sql.parsing import Scope, kind, only, operands, refuse
+from gbfl_compile.checking.general.sql.types import as_together, kinds_together
+from gbfl_compile.checking.general.sql.values import (
+    Column,
+    Constant,
+    Value,
+    describe,
+    ends,
+    fold,
+    pick,
+)
+from gbfl_compile.checking.reading.conditions import Comparison
+from gbfl_compile.checking.reading.nodes import Unread
+
+PLAIN = re.compile(r"[ -~]*")
+"""Letters that mean the same in every character set."""
+
+
+def _number_function(act: Callable[[Value], Value]) -> Callable[[Any, Scope], Value]:
+    def read(node: Any, scope: Scope) -> Value:
+        only(node, "this")
+        return compute(scope.engine, act, scope.follow(node.this, scope))
+
+    return read
+
+
+def _sign(value: Fraction) -> int:
+    return (value > 0) - (value < 0)
+
+
+def _round(node: Any, scope: Scope) -> Value:
+    only(node, "this", "decimals", "casts_non_integer_decimals")
+    digits = 0
+    if (places := node.args.get("decimals")) is not None:
+        found = scope.follow(places, scope)
+        if not isinstance(found, Constant) or type(found.value) is not int:
+            refuse(node, "round to a number of digits that is no constant")
+        digits = found.value
+    return compute(scope.engine, lambda end: round_number(scope.engine, end, digits), scope.follow(node.this, scope))
+
+
+def _whole_part(act: Callable[[Fraction], int]) -> Callable[[Any, Scope], Value]:
+    return _number_function(lambda end: to_whole(end, act))
+
+
+def _extreme(node: Any, scope: Scope) -> Value:
+    """GREATEST and LEAST; of a feature and constants, the comparison that they make."""
+    only(node, "this", "expressions", "ignore_nulls")
+    engine, largest = scope.engine, kind(node) == "Greatest"
+    parts = [scope.follow(part, scope) for part in (node.this, *node.expressions)]
+    if not any(isinstance(end, Column) for part in parts for end in ends(part)):
+        return compute(engine, lambda *each: extreme(engine, each, largest), *parts)
+    if engine.nan == "ieee" or engine.name not in ("postgres", "duckdb", "mariadb", "sqlite"):
+        refuse(node, f"GREATEST or LEAST of a feature, which may be NULL or NaN, as {engine.name} takes it")
+    first, *rest = parts
+    for part in rest:
+        first = _larger(scope, first, part, ">=" if largest else "<=")
+    return first
+
+
+def _larger(scope: Scope, left: Value, right: Value, sign: Comparison) -> Value:
+    engine = scope.engine
+    kinds = kinds_together(engine, [left, right])
+    chosen = pick(comparison_of(engine, left, sign, right).true, left, right)
+    nulls = [null_test(engine, each).true for each in (left, right)]
+    if engine.name in ("postgres", "duckdb"):
+        value = pick(nulls[0], right, pick(nulls[1], left, chosen))
+    else:
+        value = pick(either(nulls), Constant(None), chosen)
+    return as_together(engine, value, kinds)
+
+
+def text_in(end: Value) -> str:
+    """The text that an end is, of plain letters."""
+    if isinstance(end, Constant) and isinstance(end.value, str) and PLAIN.fullmatch(end.value):
+        return end.value
+    raise Unread(f"{describe(end)} where a text of plain letters is asked for")
+
+
+def _of_texts(scope: Scope, act: Callable[..., str], *parts: Value) -> Value:
+    """A function of texts; NULL for NULL, which all engines have for the functions that use this."""
+
+    def of(*each: Value) -> Value:
+        if Constant(None) in each:
+            return Constant(None)
+        return Constant(act(*map(text_in, each)))
+
+    return compute(scope.engine, of, *parts)
+
+
+def _case_of_letters(act: Callable[[str], str]) -> Callable[[Any, Scope], Value]:
+    def read(node: Any, scope: Scope) -> Value:
+        only(node, "this")
+        return _of_texts(scope, act, scope.follow(node.this, scope))
+
+    return read
+
+
+def _trim(node: Any, scope: Scope) -> Value:
+    only(node, "this", "position")
+    act = {"": str.strip, "BOTH": str.strip, "LEADING": str.lstrip, "TRAILING": str.rstrip}
+    position = str(node.args.get("position") or "").upper()
+    if position not in act:
+        refuse(node, "trims in a way that is not understood")
+    return _of_texts(scope, lambda text: act[position](text, " "), scope.follow(node.this, scope))
+
+
+def _replace(node: Any, scope: Scope) -> Value:
+    only(node, "this", "expression", "replacement")
+    if not scope.engine.exact_texts and scope.engine.parsed_as != "mysql":
+        refuse(node, f"REPLACE, which need not tell letters by their case in {scope.engine.name}")
+    parts = [scope.follow(node.args[part], scope) for part in ("this", "expression", "replacement")]
+    if any(end == Constant("") for end in ends(parts[1])):
+        refuse(node, "REPLACE of the empty text")
+    return _of_texts(scope, lambda text, old, new: text.replace(old, new), *parts)
+
+
+def _part_of_text(node: Any, scope: Scope) -> Value:
+    """SUBSTRING(x, 1, 3), LEFT(x, 3) and RIGHT(x, 3)."""
+    which = kind(node)
+    only(node, "this", *(("start", "length") if which == "Substring" else ("expression",)))
+    numbers: list[int | None] = []
+    for name in ("start", "length") if which == "Substring" else ("expression",):
+        if (part := node.args.get(name)) is None:
+            numbers.append(None)
+            continue
+        value = scope.follow(part, scope)
+        if not isinstance(value, Constant) or type(value.value) is not int or value.value < 1:
+            refuse(node, "a part of a text from or up to a place that is no number above nought")
+        numbers.append(value.value)
+    if which == "Substring":
+        start, length = numbers
+        begin = (start or 1) - 1
+        return _of_texts(
+            scope, lambda text: text[begin : None if length is None else begin + length], scope.follow(node.this, scope)
+        )
+    count = numbers[0] or 1
+    act = (lambda text: text[:count]) if which == "Left" else (lambda text: text[-count:])
+    return _of_texts(scope, act, scope.follow(node.this, scope))
+
+
+def _join_texts(node: Any, scope: Scope) -> Value:
+    """Texts one after the other; with a NULL among them the engines differ."""
+    if kind(node) == "DPipe":
+        parts = operands(node)
+    else:
+        only(node, "expressions", "safe", "coalesce")
+        parts = node.expressions
+    values = [scope.follow(part, scope) for part in parts]
+    if len(values) and all(isinstance(each, Constant) and isinstance(each.value, str) for each in values):
+        return Constant("".join(str(each.value) for each in values if isinstance(each, Constant)))
+    if any(end == Constant(None) for value in values for end in ends(value)):
+        refuse(node, "texts joined, of which one may be NULL")
+    return _of_texts(scope, lambda *each: "".join(each), *values)
+
+
+MINDS_CASE = {"postgres", "duckdb", "clickhouse", "snowflake", "bigquery", "spark", "databricks", "redshift", "trino"}
+"""Engines whose LIKE tells `a` from `A`."""
+
+
+def _like(node: Any, scope: Scope) -> Value:
+    """`band LIKE 'high%'`, of texts that are constants."""
+    only(node, "this", "expression")
+    value, pattern = scope.follow(node.this, scope), scope.follow(node.args["expression"], scope)
+    if not isinstance(pattern, Constant) or not isinstance(pattern.value, str) or "\\" in pattern.value:
+        refuse(node, "a pattern that is no constant, or has a backslash")
+    wanted = text_in(pattern)
+    expected = "".join({"%": ".*", "_": "."}.get(letter, re.escape(letter)) for letter in wanted)
+    minds_case = kind(node) == "Like" and scope.engine.name in MINDS_CASE
+
+    def of(end: Value) -> Value:
+        if end == Constant(None):
+            return end
+        text = text_in(end)
+        exact, loose = (re.fullmatch(expected, text, flags | re.DOTALL) is not None for flags in (0, re.IGNORECASE))
+        is_certain = minds_case or (kind(node) == "ILike") or exact == loose
+        if not is_certain or (not scope.engine.exact_texts and text != text.rstrip()):
+            refuse(node, f"a pattern that holds by case or by blanks at the end, as {scope.engine.name} takes them")
+        return constant(exact if minds_case else loose)
+
+    return _as_truth(compute(scope.engine, of, value))
+
+
+def _as_truth(value: Value) -> Truth:
+    def of(end: Value) -> Truth:
+        if isinstance(end, Truth):
+            return end
+        return UNKNOWN
+
+    return fold(value, of)
+
+
+BUILTINS: Mapping[str, Callable[[Any, Scope], Value]] = {
+    "Exp": _number_function(exponential),
+    "Ln": _number_function(logarithm),
+    "Abs": _number_function(magnitude),
+    "Sign": _whole_part(_sign),
+    "Floor": _whole_part(math.floor),
+    "Ceil": _whole_part(math.ceil),
+    "Round": _round,
+    "Greatest": _extreme,
+    "Least": _extreme,
+    "Lower": _case_of_letters(str.lower),
+    "Upper": _case_of_letters(str.upper),
+    "Trim": _trim,
+    "Replace": _replace,
+    "Substring": _part_of_text,
+    "Left": _part_of_text,
+    "Right": _part_of_text,
+    "DPipe": _join_texts,
+    "Concat": _join_texts,
+    "Like": _like,
+    "ILike": _like,
+}
