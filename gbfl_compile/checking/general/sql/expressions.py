@@ -207,7 +207,7 @@ def _null_if(node: Any, scope: Scope) -> Value:
 
 
 def _cast(node: Any, scope: Scope) -> Value:
-    only(node, "this", "to", "_type")
+    only(node, "this", "to", "_type", *(("safe",) if kind(node) == "TryCast" else ()))
     return _made_of_type(node, cast_to(scope.engine, expression(node.this, scope), node.args["to"]))
 
 

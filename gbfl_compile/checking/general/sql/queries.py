@@ -140,7 +140,7 @@ def _star(item: Any, reader: Reader, known: Stages, frame: Frame) -> tuple[Colum
     rests = [rest for _, _, rest in chosen if rest is not None]
     if reader.tables is None and rests:
         refuse(item, "all columns of a table")
-    if not chosen or len(rests) > 1 or (rests and (star.args.get("except_") or star.args.get("replace"))):
+    if not chosen or len(rests) > 1 or (rests and star.args.get("replace")):
         refuse(item, "all columns of a table whose columns are not known")
     left_out = {
         name_key(reader.engine, each.this if kind(each) == "Column" else each)
