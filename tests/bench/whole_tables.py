@@ -91,7 +91,9 @@ def table_file(name, folder, work):
     if not SAMPLE:
         return path
     table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    rows = table.sample(min(SAMPLE, len(table)), random_state=0).sort_index()
+    rows = table.sample(min(SAMPLE, len(table)), random_state=0)
+    rows = pd.concat([rows, *(each.head(4) for _, each in table.groupby(TABLES[name][0]))])  # of rare classes too
+    rows = rows[~rows.index.duplicated()].sort_index()
     rows.to_csv(work / f"{name}_sample.csv", index=False)
     say(f"{name}: a sample of {len(rows)} of {len(table)} rows")
     return work / f"{name}_sample.csv"
