@@ -46,9 +46,12 @@ from gbfl_compile.checking.general.sql.values import (
     Column,
     Constant,
     Fractions,
+    Moment,
     Pick,
     Total,
     Value,
+    Word,
+    describe,
     kinds_of,
     map_ends,
     pick,
@@ -180,6 +183,8 @@ def _kept_as(scope: Scope, value: Value, declared: str, is_parameter: bool = Fal
         raise Unread(f"the type {declared}: it may be one that a user made, or is not understood")
 
     def keep(end: Value) -> Value:
+        if isinstance(end, Word | Moment):
+            raise Unread(f"{describe(end)} given to a function, which may compare it in another way")
         if isinstance(end, Column) and plain not in ("double", "double precision"):
             own = _plain_type(scope.types.get(end.feature, ""))
             is_exact = plain in EXACT_TYPES.get(scope.engine.name, ()) and (
