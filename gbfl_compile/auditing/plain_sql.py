@@ -15,7 +15,7 @@ from gbfl_compile.auditing.scripts import DeployedQuery, deployed_query
 from gbfl_compile.auditing.verdict import DeployedVerdict
 from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.auditing.view.domains import prove_on_columns
-from gbfl_compile.auditing.view.layered import PLAIN_NAME
+from gbfl_compile.auditing.view.places import PLAIN_NAME
 from gbfl_compile.checking.artifact import ArtifactProof
 from gbfl_compile.checking.general.sql import DeployedText, KnownTable, TextLayout, read_deployed
 from gbfl_compile.checking.general.sql.engines import ENGINES

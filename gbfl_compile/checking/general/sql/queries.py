@@ -35,7 +35,7 @@ from gbfl_compile.checking.general.sql.relations import (
     Relation,
     side_by_side,
 )
-from gbfl_compile.checking.general.sql.values import Column, Other, Value
+from gbfl_compile.checking.general.sql.values import Column, Other, Value, Word
 from gbfl_compile.checking.reading.nodes import Unread
 
 ALIASES_WITHIN = {"duckdb", "clickhouse", "snowflake", "redshift", "databricks", "spark"}
@@ -128,7 +128,7 @@ def _select(node: Any, reader: Reader, known: Stages, frame: Frame) -> tuple[Col
 def _refuse_covered(node: Any, columns: Columns, rest: Callable[[str], Value]) -> None:
     """A star and an alias that is the name of a feature: two columns have that name."""
     for name, value in columns.items():
-        if isinstance(rest(name), Column) and value != rest(name):
+        if isinstance(rest(name), Column | Word) and value != rest(name):
             refuse(node, f"brings the column {name!r}, which is there already")
 
 

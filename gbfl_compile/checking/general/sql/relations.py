@@ -25,7 +25,7 @@ from gbfl_compile.checking.general.sql.logic import (
     either,
     sign,
 )
-from gbfl_compile.checking.general.sql.values import Column, Constant, Other, Value
+from gbfl_compile.checking.general.sql.values import Column, Constant, Other, Value, Word
 from gbfl_compile.checking.reading.conditions import ON_NUMBERS, Comparison
 from gbfl_compile.checking.reading.nodes import Unread, pay
 from gbfl_compile.ir.intervals import above, below
@@ -137,6 +137,8 @@ def _or_null(name: str, value: Value | Unread) -> Value | Unread:
     match value:
         case Column(feature):
             return Column(feature, outer=True)
+        case Word():
+            return replace(value, outer=True)
         case Other() | Unread() | Constant(None):
             return value
         case _:
