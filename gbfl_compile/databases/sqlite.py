@@ -154,6 +154,8 @@ def _type(declared: str, strict: bool) -> ColumnType:
         return integers(64)
     if "INT" not in upper and any(word in upper for word in ("CHAR", "CLOB", "TEXT")):
         return ColumnType("text")
+    if not upper or "BLOB" in upper:  # a text stays a text there, and '10' is more than any number
+        return ColumnType("other", engine_has_nan=False)
     return ColumnType("double", engine_has_nan=False)
 
 

@@ -44,7 +44,7 @@ def holds_kind(column: Column, kind: Kind, dialect: str) -> bool:
     declared = declared.removeprefix("nullable(").removesuffix(")") if declared.startswith("nullable(") else declared
     match kind:
         case "number":
-            return column.type.kind in NUMBER_KINDS or column.rounds
+            return column.type.kind in NUMBER_KINDS or column.rounds or (is_sqlite and column.type.kind == "other")
         case "category":
             return column.holds_texts
         case "boolean":
