@@ -154,8 +154,8 @@ def _type(declared: str, strict: bool) -> ColumnType:
         return integers(64)
     if "INT" not in upper and any(word in upper for word in ("CHAR", "CLOB", "TEXT")):
         return ColumnType("text")
-    if not upper or "BLOB" in upper:  # a text stays a text there, and '10' is more than any number
-        return ColumnType("other", engine_has_nan=False)
+    if "INT" not in upper and (not upper or "BLOB" in upper or (strict and upper == "ANY")):
+        return ColumnType("other", engine_has_nan=False)  # it keeps '5' as a text, which is above every number
     return ColumnType("double", engine_has_nan=False)
 
 

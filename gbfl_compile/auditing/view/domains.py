@@ -11,6 +11,7 @@ the two rewritten sides are equal on every double exactly if the original sides 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal
@@ -290,9 +291,14 @@ def value_read(kind: Kind, value: Any, name: str, book: Codebook, feature: int) 
     return math.nan if code is None else code, native
 
 
+NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+
+
 def _as_number(value: Any, name: str) -> float:
     if value is None:
         return math.nan
+    if isinstance(value, str) and NUMBER.fullmatch(value) is None:  # Python alone takes '1_000', 'nan' and '\uff11'
+        raise BadInput(f"feature {name!r}: the text {value!r} is not a number")
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
