@@ -30,6 +30,7 @@ from gbfl_compile.databases.catalog import (
     StoredView,
     TableName,
     column_type,
+    enumeration,
     integers,
     literal,
     view_name,
@@ -204,9 +205,15 @@ def table_columns(database: Database, table: TableName) -> list[Column]:
             column_type(_without_low_cardinality(str(kind)), TYPES, DEFAULT_DECIMAL),
             "Nullable(" in str(kind) or str(kind).startswith(("Variant", "Dynamic", "JSON")),
             str(default) in ("MATERIALIZED", "ALIAS", "EPHEMERAL"),
+            str(kind) in EXACT_TEXTS or enumeration(str(kind), escapes=True) is not None,
+            members=enumeration(str(kind), escapes=True),
         )
         for name, kind, default in rows
     ]
+
+
+EXACT_TEXTS = ("String", "Nullable(String)", "LowCardinality(String)", "LowCardinality(Nullable(String))")
+"""Not FixedString(n), which fills up with NUL characters and is equal to the text without them."""
 
 
 def _without_low_cardinality(declared: str) -> str:

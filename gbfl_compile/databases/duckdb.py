@@ -30,6 +30,7 @@ from gbfl_compile.databases.catalog import (
     TableName,
     after_table_name,
     column_type,
+    enumeration,
     integers,
     literal,
     view_name,
@@ -154,9 +155,17 @@ def table_columns(database: Database, table: TableName) -> list[Column]:
         f"WHERE {_where(table, 'table_name')} ORDER BY column_index"
     )
     generated = _generated_columns(database, table)
+    tables = database.fetch(f"SELECT sql FROM duckdb_tables() WHERE {_where(table, 'table_name')}")  # noqa: S608
+    exact = bool(tables) and all("collate" not in str(text).casefold() for (text,) in tables)
     return [
         Column(
-            str(name), str(kind), column_type(str(kind), TYPES, DEFAULT_DECIMAL), bool(nullable), str(name) in generated
+            str(name),
+            str(kind),
+            column_type(str(kind), TYPES, DEFAULT_DECIMAL),
+            bool(nullable),
+            str(name) in generated,
+            exact and (str(kind) == "VARCHAR" or str(kind).startswith("ENUM(")),
+            members=enumeration(str(kind), escapes=False),
         )
         for name, kind, nullable in rows
     ]

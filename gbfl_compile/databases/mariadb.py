@@ -41,6 +41,7 @@ from gbfl_compile.databases.catalog import (
     StoredView,
     TableName,
     column_type,
+    enumeration,
     integers,
     literal,
     view_name,
@@ -285,7 +286,15 @@ def table_columns(database: Database, table: TableName) -> list[Column]:
         f"WHERE {_where(table)} ORDER BY ordinal_position"
     )
     return [
-        Column(str(name), str(kind), _type(str(kind)), str(nullable) == "YES", bool(expression))
+        Column(
+            str(name),
+            str(kind),
+            _type(str(kind)),
+            str(nullable) == "YES",
+            bool(expression),
+            rounds=ROUNDED.match(str(kind)) is not None,
+            members=enumeration(str(kind), escapes=True),
+        )
         for name, kind, nullable, expression in rows
     ]
 
@@ -294,7 +303,15 @@ def _without_width(declared: str) -> str:
     return re.sub(r"(int|double|float)\([\d, ]*\)", r"\1", declared.casefold()).replace(" zerofill", "")
 
 
+ROUNDED = re.compile(r"(?:double|float)\((\d+),(\d+)\)", re.IGNORECASE)
+"""Columns that round what they are given, and an index on them what they are compared with: FLOAT(7,2) >= 0.1."""
+
+
 def _type(declared: str) -> ColumnType:
+    if rounded := ROUNDED.match(declared):
+        whole, digits = int(rounded[1]) - int(rounded[2]), int(rounded[2])
+        largest = 10.0**whole - 10.0 ** (1 - digits)  # what is above may be rounded past the last one
+        return ColumnType("other", 0.0 if "unsigned" in declared else -largest, largest, engine_has_nan=False)
     return column_type(_without_width(declared), TYPES, DEFAULT_DECIMAL)
 
 

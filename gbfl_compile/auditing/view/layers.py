@@ -132,22 +132,25 @@ def _refuse_two_of_one_name(queries: Sequence[Query]) -> None:
 
 
 def known_tables(
-    layers: Layers, features: Mapping[tuple[str, str], int], with_rows: bool = True
+    layers: Layers, features: Mapping[tuple[str, str], int], with_texts: bool = True
 ) -> Callable[[str, str], KnownTable]:
-    """What each name means to the reader; `features` is (table, column) -> feature."""
+    """What each name means to the reader; `features` is (table, column) -> feature.
+
+    Tables with texts are no constants where words are compared (`with_texts`): their columns have collations.
+    """
     known: dict[TableName, KnownTable] = {}
 
     def table(schema: str, name: str) -> KnownTable:
         named = TableName(schema, name)
         if named not in known:
-            known[named] = _table_facts(layers, named, features, with_rows)
+            known[named] = _table_facts(layers, named, features, with_texts)
         return known[named]
 
     return table
 
 
 def _table_facts(
-    layers: Layers, name: TableName, features: Mapping[tuple[str, str], int], with_rows: bool
+    layers: Layers, name: TableName, features: Mapping[tuple[str, str], int], with_texts: bool
 ) -> KnownTable:
     if name in layers.views:
         query = layers.views[name]
@@ -157,18 +160,18 @@ def _table_facts(
         raise Unread(f"the table {name.name} is not found")
     columns = tuple(column.name for column in base.columns)
     own = {column: features[base.key, column] for column in columns if (base.key, column) in features}
-    rows = _rows(layers.database, base) if with_rows and not own else None
+    rows = None if own else _rows(layers.database, base, with_texts)
     return KnownTable(base.key, columns, own, rows)
 
 
-def _rows(database: Database, base: Base) -> tuple[tuple[Any, ...], ...] | None:
+def _rows(database: Database, base: Base, with_texts: bool) -> tuple[tuple[Any, ...], ...] | None:
     """What a small table holds, or None where it is no small table of numbers and texts."""
     listed = ", ".join(database.quote(column.name) for column in base.columns)
     try:
         rows = database.fetch(f"SELECT {listed} FROM {base.name.in_quotes(database)} LIMIT {MOST_ROWS + 1}")  # noqa: S608
     except CannotRun:
         return None
-    plain = (bool, int, float, Decimal, str, type(None))
+    plain = (bool, int, float, Decimal, type(None), *([str] if with_texts else []))
     if not 0 < len(rows) <= MOST_ROWS or not all(isinstance(value, plain) for row in rows for value in row):
         return None
     return tuple(map(tuple, rows))

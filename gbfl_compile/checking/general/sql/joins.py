@@ -36,7 +36,7 @@ from gbfl_compile.checking.general.sql.relations import (
     can_hold,
     constant_rows,
 )
-from gbfl_compile.checking.general.sql.values import USES, Column, Constant, Other, Value
+from gbfl_compile.checking.general.sql.values import USES, Column, Constant, Other, Value, Word
 from gbfl_compile.checking.reading.nodes import Unread
 
 UNLIMITED = {"sqlite": "-1", "mariadb": "18446744073709551615", "mysql": "18446744073709551615"}
@@ -150,7 +150,7 @@ def _null_side(source: tuple[str | None, Columns, Any]) -> tuple[str | None, Col
 
 
 def _outer_column(value: Value) -> Value:
-    return Column(value.feature, value.cast, True) if isinstance(value, Column) else value
+    return replace(value, outer=True) if isinstance(value, Column | Word) else value
 
 
 def _pairs(
@@ -275,7 +275,7 @@ def _table(node: Any, reader: Reader, tables: Tables) -> Relation:
             uses.constants[known.key] = f"{known.key} as it is now ({len(rows)} row{'s' if len(rows) != 1 else ''})"
         return constant_rows(keys, rows)
     columns: dict[str, Value | Unread] = {
-        key: Column(features[column]) if column in features else Other(f"{known.key}.{column}")
+        key: reader.feature(features[column]) if column in features else Other(f"{known.key}.{column}")
         for key, column in zip(keys, known.columns, strict=True)
     }
     return Relation((Branch(TRUE, columns),), None, frozenset([known.key]))
