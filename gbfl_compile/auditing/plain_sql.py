@@ -6,18 +6,16 @@ private database, features as doubles, and the query is audited there as a view.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from gbfl_compile.auditing.compare import AuditInput, Prover, compare_readings, weaker_without_run
 from gbfl_compile.auditing.mend import feature_columns, keeps_rows, with_mend
+from gbfl_compile.auditing.scripts import DeployedQuery, deployed_query
 from gbfl_compile.auditing.verdict import DeployedVerdict
 from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.auditing.view.domains import prove_on_columns
-from gbfl_compile.auditing.view.layered import PLAIN_NAME
+from gbfl_compile.auditing.view.places import PLAIN_NAME
 from gbfl_compile.checking.artifact import ArtifactProof
 from gbfl_compile.checking.general.sql import DeployedText, KnownTable, TextLayout, read_deployed
 from gbfl_compile.checking.general.sql.engines import ENGINES
@@ -40,23 +38,9 @@ TYPES = {
 """A double, a text and a whole number in each engine, and the end of CREATE TABLE."""
 
 ASSUMED = "that the columns are doubles and hold no NaN: the file does not say what its tables hold"
+AS_CALLED = "that the columns are of the types that the functions ask for, and hold no NaN"
+AS_CREATED = "that the tables are as the file creates them, and hold no NaN"
 VIEW = "gbfl_deployed"
-HARMLESS = {"Comment", "Grant", "Drop", "Use", "Transaction", "Commit", "Semicolon"}
-"""Statements beside the one that decides."""
-
-CONFIG = re.compile(r"\{\{\s*config\(.*?\)\s*\}\}", re.DOTALL)
-REF = re.compile(r"\{\{\s*ref\(\s*'(\w+)'\s*\)\s*\}\}")
-SOURCE = re.compile(r"\{\{\s*source\(\s*'\w+'\s*,\s*'(\w+)'\s*\)\s*\}\}")
-INCREMENTAL = re.compile(r"\{%-?\s*if is_incremental\(\)\s*-?%\}((?:(?!\{%).)*)\{%-?\s*endif\s*-?%\}", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class DeployedQuery:
-    """The query of a file."""
-
-    text: str
-    tree: Any
-    notes: tuple[str, ...] = ()
 
 
 def audit_plain_sql(
@@ -83,104 +67,9 @@ def audit_plain_sql(
         return replace(deployed, verdict="unread", reason=str(error), proof=ArtifactProof("unread", str(error)))
     assumed = None
     if verdict.verdict in ("equal", "not run"):
-        assumed = "; ".join(filter(None, (verdict.proof_assumes, ASSUMED)))
+        words = AS_CREATED if query.tables else AS_CALLED if query.types else ASSUMED
+        assumed = "; ".join(filter(None, (verdict.proof_assumes, words)))
     return replace(verdict, row_effects=(*query.notes, *verdict.row_effects), proof_assumes=assumed)
-
-
-def deployed_query(content: str, dialect: str, label: str) -> DeployedQuery:
-    """The one query of a file, in its own words."""
-    import sqlglot
-
-    if dialect not in ENGINES:
-        raise BadInput(f"no reader for the SQL of {dialect!r}: there is {', '.join(ENGINES)}")
-    notes = tuple(
-        f"rows that an incremental run passes: {' '.join(each.split())}" for each in INCREMENTAL.findall(content)
-    )
-    content = SOURCE.sub(r"\1", REF.sub(r"\1", CONFIG.sub("", INCREMENTAL.sub("", content))))
-    if "{{" in content or "{%" in content:
-        raise Unread("a template: audit the compiled file, which dbt writes to target/compiled")
-    content = "\n".join("" if line.strip().upper() == "GO" else line for line in content.split("\n"))
-    parsed_as = ENGINES[dialect].parsed_as
-    try:
-        tokens = sqlglot.tokenize(content, read=parsed_as)
-        statements = _statements(content, tokens, parsed_as)
-    except sqlglot.errors.SqlglotError as error:
-        raise Unread(f"it is not understood: {str(error).splitlines()[0]}") from None
-    deciding = [each for each in statements if type(each[1]).__name__ not in HARMLESS]
-    if len(deciding) != 1:
-        raise Unread(f"{len(deciding)} statements that may decide, one is read")
-    (text, tree, own) = deciding[0]
-    query = _query_text(text, tree, own, label)
-    return DeployedQuery(query, sqlglot.parse_one(query, read=parsed_as), notes)
-
-
-def _statements(content: str, tokens: Sequence[Any], parsed_as: str) -> list[tuple[str, Any, list[Any]]]:
-    import sqlglot
-
-    parts: list[list[Any]] = [[]]
-    for token in tokens:
-        if token.token_type.name == "SEMICOLON":
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    found = []
-    for part in filter(None, parts):
-        text = content[part[0].start : part[-1].end + 1]
-        found.append((text, sqlglot.parse_one(text, read=parsed_as), sqlglot.tokenize(text, read=parsed_as)))
-    return found
-
-
-def _query_text(text: str, tree: Any, tokens: Sequence[Any], label: str) -> str:
-    """The query within a statement."""
-    from sqlglot import exp
-
-    if isinstance(tree, exp.Query):
-        return text
-    if (
-        isinstance(tree, exp.Create)
-        and isinstance(tree.expression, exp.Query)
-        and not isinstance(tree.this, exp.Schema)
-    ):
-        return text[_first(tokens, ("AS",)).end + 1 :]
-    if isinstance(tree, exp.Insert) and isinstance(tree.expression, exp.Query):
-        query = text[_first(tokens, ("SELECT", "WITH")).start :]
-        names = [each.name for each in tree.this.expressions] if isinstance(tree.this, exp.Schema) else []
-        if names and names != [each.alias_or_name for each in tree.expression.selects]:
-            raise Unread("INSERT into columns that are not called as those of its SELECT: give those the same names")
-        return query
-    if isinstance(tree, exp.Update):
-        return _update_text(text, tree, tokens, label)
-    raise Unread(f"{type(tree).__name__.upper()}, which is not understood: a query, view, INSERT … SELECT or UPDATE is")
-
-
-def _first(tokens: Sequence[Any], words: tuple[str, ...]) -> Any:
-    depth = 0
-    for token in tokens:
-        depth += {"L_PAREN": 1, "R_PAREN": -1}.get(token.token_type.name, 0)
-        if depth == 0 and token.text.upper() in words:
-            return token
-    raise Unread(f"no {words[0]} in it")
-
-
-def _update_text(text: str, tree: Any, tokens: Sequence[Any], label: str) -> str:
-    """UPDATE t SET label = CASE … WHERE … as the query that gives the label."""
-    if tree.args.get("from_") or tree.args.get("from") or tree.args.get("with_"):
-        raise Unread("UPDATE with FROM or WITH")
-    depth, begins, ends, where = 0, None, len(text), ""
-    for place, token in enumerate(tokens):
-        name = token.token_type.name
-        depth += {"L_PAREN": 1, "R_PAREN": -1, "CASE": 1, "END": -1}.get(name, 0)
-        if depth == 0 and begins is not None and (name == "COMMA" or token.text.upper() == "WHERE"):
-            ends = min(ends, token.start)
-        if depth == 0 and token.text.upper() == "WHERE":
-            where = text[token.start :]
-        is_label = token.text.casefold() == label.casefold() and place + 1 < len(tokens)
-        if depth == 0 and begins is None and is_label and tokens[place + 1].text == "=":
-            begins = tokens[place + 1].end + 1
-    if begins is None:
-        raise Unread(f"it sets no column {label!r}: say which has the labels with --label")
-    table = text[tokens[1].start : _first(tokens, ("SET",)).start]
-    return f"SELECT {text[begins:ends]} AS {label} FROM {table} {where}"  # noqa: S608 - in a private database
 
 
 def _in_database(
@@ -190,6 +79,8 @@ def _in_database(
     with closing(scratch(dialect)) as database:
         try:
             _make_tables(inputs, database, query)
+            for statement in query.earlier:
+                database.execute(statement)
             database.execute(f"CREATE VIEW {VIEW} AS {query.text}")
         except (CannotRun, BadInput):
             return None
@@ -199,28 +90,35 @@ def _in_database(
 
 def _make_tables(inputs: AuditInput, database: Database, query: DeployedQuery) -> None:
     """Tables with the columns that the query names."""
+    import sqlglot
     from sqlglot import exp
 
     double, text, whole, ending = TYPES[database.dialect]
-    ctes = {cte.alias.casefold() for cte in query.tree.find_all(exp.CTE)}
-    tables = {t.sql(): t for t in query.tree.find_all(exp.Table) if t.name and t.name.casefold() not in ctes}
+    parsed_as = ENGINES[database.dialect].parsed_as
+    trees = [query.tree, *(sqlglot.parse_one(text, read=parsed_as) for text, _ in query.views.values())]
+    ctes = {cte.alias.casefold() for tree in trees for cte in tree.find_all(exp.CTE)} | query.views.keys()
+    tables = {
+        t.sql(): t for tree in trees for t in tree.find_all(exp.Table) if t.name and t.name.casefold() not in ctes
+    }
     names = {each.name: each for each in tables.values()}
     if len(names) != 1 or next(iter(names.values())).db:
         raise BadInput("several tables, whose columns are not known")
     stated = [inputs.columns.get(name, name) for name in inputs.program.features]
     features = {name.casefold(): name for each in stated for name in _columns_of(each, database.dialect)}
-    used = dict.fromkeys(each.name.casefold() for each in query.tree.find_all(exp.Column) if each.name != "*")
-    aliases = {each.alias.casefold() for each in query.tree.find_all(exp.Alias)}
+    used = dict.fromkeys(c.name.casefold() for tree in trees for c in tree.find_all(exp.Column) if c.name != "*")
+    aliases = {each.alias.casefold() for tree in trees for each in tree.find_all(exp.Alias)}
     texts = {
         node.this.name.casefold()
-        for node in query.tree.find_all(exp.EQ, exp.NEQ, exp.In, exp.GTE, exp.LTE, exp.LT, exp.GT)
+        for tree in trees
+        for node in tree.find_all(exp.EQ, exp.NEQ, exp.In, exp.GTE, exp.LTE, exp.LT, exp.GT)
         for literal in node.find_all(exp.Literal)
         if literal.is_string and isinstance(node.this, exp.Column)
     }
-    columns = [f"{database.quote(name)} {double}" for name in features.values()]
+    (table,) = names
+    columns = [f"{database.quote(name)} {query.types.get(key, double)}" for key, name in features.items()]
     others = [name for name in used if name not in features and name not in aliases]
     columns += [f"{database.quote(name)} {text if name in texts else whole}" for name in others]
-    (table,) = names
+    columns = list(query.tables.get(table.casefold(), columns))
     database.execute(f"CREATE TABLE {table} ({', '.join(columns)}){ending}")
 
 
@@ -251,6 +149,14 @@ def _read_only(
     return weaker_without_run(verdict)
 
 
+def _known_table(query: DeployedQuery, name: str) -> KnownTable:
+    """A table of which nothing is known, or a view that the file makes before."""
+    if name.casefold() in query.tables:
+        raise Unread(f"the table {name} has the types that the file gives it, and its engine is not run here")
+    text, names = query.views.get(name.casefold(), (None, ()))
+    return KnownTable(name, query=text, names=names)
+
+
 def _read_text(
     inputs: AuditInput, query: DeployedQuery, dialect: str, label: str
 ) -> tuple[Prover, tuple[Reading, ...], DeployedText]:
@@ -274,11 +180,14 @@ def _read_text(
         program.classes,
         columns,
         (("label", fold_name(label)),),
-        tables=lambda schema, name: KnownTable(name),
+        tables=lambda schema, name: _known_table(query, name),
         approved=program,
         expressions=computed,
+        functions=lambda schema, name: query.functions.get(name.casefold()),
     )
     text = read_deployed(query.text, dialect, layout)
+    if dialect == "clickhouse" and text.uses.outer:
+        raise Unread("a feature behind an outer join: ClickHouse gives 0 where no row is found, unless it is Nullable")
     domain = [
         Column(printable(name), "double", ColumnType("double", engine_has_nan=False)) for name in program.features
     ]

@@ -36,7 +36,13 @@ def _targets(context: click.Context, parameter: click.Parameter, incomplete: str
 
 @click.command("compile")
 @click.argument("program", type=FILE)
-@click.option("--to", "targets", required=True, shell_complete=_targets, help="Targets, separated by commas.")
+@click.option(
+    "--to",
+    "targets",
+    required=True,
+    shell_complete=_targets,
+    help="Targets, separated by commas: python, c, js, onnx, sql:duckdb and other databases; `gbfl doctor` lists all.",
+)
 @click.option("--out", "-o", type=FILE, required=True, help="Output folder; one subfolder per target.")
 @click.option("--name", default="model", show_default=True, help="Name of the artifacts.")
 @target_settings
@@ -48,8 +54,11 @@ def compile_(
 ) -> int:
     """Compile a program to one or more targets: OUT/<target>/NAME.<ext>.
 
-    Each artifact is first read back, proved equal and run on witnesses. If one differs, none is written and the exit
-    code is 1.
+    Each artifact is first read back, proved equal for every input, and run on rows chosen to expose a mistake. If one
+    differs, none is written and the exit code is 1.
+
+    Options of a target are given with --set, such as --set sql.form=view --set sql.table=loans (docs/sql.md) or
+    --set c.dtype=float32 (docs/embedding.md).
 
     Example: gbfl compile demo-out/loans.gbfl.json --to python -o build
     """
@@ -92,7 +101,7 @@ def compile_(
 @click.argument("program", type=FILE)
 @click.argument("out", type=FILE, required=False)
 @click.option("--data", type=FILE, help="A table (CSV or Parquet) whose rows are run as well.")
-@click.option("--triplets", type=FILE, help="An NPZ file of x, PP and PN, to compare local consistency.")
+@click.option("--triplets", type=FILE, help="The file that gbfl mine --triplets wrote: compare local consistency.")
 @click.option("--name", help="The artifacts' name, where a folder holds several.")
 @target_settings
 @click.option("--budget", type=float, default=10.0, show_default=True, help="Time limit per proof, in seconds.")
@@ -171,7 +180,8 @@ def check(
 @as_json
 @output_options
 def sizes(source: Path, as_json: bool) -> int:
-    """Report the size of a C scorer in bytes, built for this machine and, where gcc can, for a Cortex-M4.
+    """Report the size of a C scorer in bytes, built for this machine and, with arm-none-eabi-gcc, for a
+    Cortex-M4.
 
     Example: gbfl sizes build/c/model.c
     """

@@ -34,7 +34,7 @@ READ_ENDINGS = (".py", ".c", ".js", ".onnx", ".sql")
 @click.argument("deployed", type=FILE, nargs=-1, metavar="[FILES]...")
 @click.option("--file", type=FILE, multiple=True, help="A deployed .py, .c, .js, .onnx or .sql; may be repeated.")
 @click.option("--dialect", help="The database a .sql file is for, if the file does not say.")
-@click.option("--library", type=FILE, help="A deployed .so: run on witnesses in a separate process.")
+@click.option("--library", type=FILE, help="A deployed .so: run on chosen rows, in a separate process.")
 @click.option(
     "--name", help="The prefix of the library's functions.  [default: its file name, without lib and endings]"
 )
@@ -69,9 +69,9 @@ READ_ENDINGS = (".py", ".c", ".js", ".onnx", ".sql")
 )
 @click.option("--key", multiple=True, help="A key column of the scored table: missing and duplicated keys are found.")
 @click.option("--differences", type=WRITTEN, help="A CSV file for all rows of the scored table that differ.")
-@click.option("--drift", is_flag=True, help="Compare the scored table's distributions with those of training.")
+@click.option("--drift", is_flag=True, help="Compare the scored table's distributions with those of the training rows.")
 @click.option(
-    "--fail-on-drift", is_flag=True, help="Exit with 1 if a class share or a feature has drifted (and --drift)."
+    "--fail-on-drift", is_flag=True, help="Exit with 1 if a class share or a feature has drifted (includes --drift)."
 )
 @click.option("--call", multiple=True, metavar="WHAT", help="A scorer: module:function, or an http URL.")
 @click.option(
@@ -99,7 +99,7 @@ READ_ENDINGS = (".py", ".c", ".js", ".onnx", ".sql")
 @click.option(
     "--data", type=FILE, help="Rows (CSV or Parquet) to run as well; those affected by a difference are counted."
 )
-@click.option("--triplets", type=FILE, help="An NPZ file of x, PP and PN, to compare local consistency.")
+@click.option("--triplets", type=FILE, help="The file that gbfl mine --triplets wrote: compare local consistency.")
 @click.option(
     "--budget", "budget_seconds", type=float, default=10.0, show_default=True, help="Time limit per proof, in seconds."
 )
@@ -130,10 +130,10 @@ def audit(
 ) -> int:
     """Check that what is deployed is the approved PROGRAM, and show the evidence. FILES are as --file.
 
-    Files and views are read back and proved; libraries and scorers are run on witnesses; a scored table is compared
-    row by row. Exit code: 0 as approved, 1 different, 2 bad usage or input, 3 not read, not run or (with --require
-    proved) not proved; docs/auditing.md has the table. The URL may be given in the environment variable GBFL_DATABASE,
-    which keeps its password out of process lists.
+    Files and views are read back and proved; libraries and scorers are run on rows chosen to expose a mistake; a
+    scored table is compared row by row. Exit code: 0 as approved, 1 different, 2 bad usage or input, 3 not read, not
+    run or (with --require proved) not proved; docs/auditing.md has the table. The URL may be given in the environment
+    variable GBFL_DATABASE, which keeps its password out of process lists.
 
     Example: gbfl audit model.gbfl.json --file deployed/model.sql --dialect postgres
     """

@@ -249,21 +249,29 @@ def _black_box_chapter(mined: MiningResult) -> Sequence[str]:
     return (
         "",
         "2  A BLACK BOX",
-        f"   Gradient boosting learned from {rows['training']:,} of the loans. On the other {rows['test']}, which it",
-        f"   never saw, it is right {_percent(mined.black_box_accuracy)} of the time. Always saying",
-        f'   "paid back" would be right {_percent(max(counts) / sum(counts))} of the time. Nobody can read it.',
+        f"   A model that nobody can read (gradient boosting) learned from {rows['training']:,} loans.",
+        f"   On the other {rows['test']}, which it never saw,"
+        f" it is right {_percent(mined.black_box_accuracy)} of the time.",
+        f'   Always saying "paid back" would be right {_percent(max(counts) / sum(counts))} of the time.',
     )
 
 
 def _rules_chapter(mined: MiningResult, out: Path) -> Sequence[str]:
-    from gbfl_compile.ir.text import readable
+    from gbfl_compile.ir.nodes import Leaf, Tree
+    from gbfl_compile.ir.text import leaf_text, readable
 
-    share = mined.consistency.fidelity
+    share, tree, classes = mined.consistency.fidelity, mined.program.decision, mined.program.classes
+    assert isinstance(tree, Tree)  # noqa: S101 - a tree was asked for
+    leaf = next(node for node in tree.nodes if isinstance(node, Leaf))
     return (
         "",
         "3  RULES THAT EXPLAIN IT",
-        "   The black box was asked what it would say about small changes of each loan.",
-        "   These rules answer as it does. default = yes: the loan was not paid back.",
+        "   For each loan the black box was asked what it would say if a little of it",
+        f"   were different: {mined.queries:,} questions, {mined.seconds:.0f} s. Its answers became these rules.",
+        '   "yes" is a loan that will not be paid back. What is between IF and THEN is a',
+        "   clause; clauses are numbered from 0. How to read the end of a line:",
+        f'   "{leaf_text(leaf, classes)}": {classes[leaf.winner]} is right with probability'
+        f" {leaf.probabilities[leaf.winner]:.2f}; {leaf.rows} loans end here.",
         "",
         *(f"   {line}" for line in readable(mined.program).split("\n")),
         "",
@@ -277,6 +285,7 @@ def _targets_chapter(verdict: Verdict, not_emitted: dict[str, str], out: Path) -
     return (
         "",
         "4  THE SAME RULES WHERE DECISIONS ARE MADE",
+        "   The rules were written as programs for each place where they may have to run.",
         "   Each file was read back and compared with the rules, for every possible input",
         "   and not for a sample. Then it was run on rows that would expose a mistake.",
         "",

@@ -115,7 +115,7 @@ COMMANDS = {
     mine: "mine rules from a table and a black box",
     show: "print a program's rules, or why one row gets its class",
     reasons: "list clauses by number, or attach your own wording to them",
-    compile_: "compile a program to Python, C, ONNX or SQL",
+    compile_: "compile a program to Python, C, JavaScript, ONNX or SQL",
     check: "prove that artifacts equal their source, and run them",
     lint: "find rules that are redundant or can never apply",
     score: "score a table, in a file or inside a database",

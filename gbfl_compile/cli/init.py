@@ -121,7 +121,7 @@ def _risk(loan: dict[str, float], words: float = 0.0) -> float:
 def init(folder: Path, as_json: bool) -> int:
     """Create a small example to start from: invented loans, new ones to score, and a README with the commands.
 
-    loans_words.csv has words, dates, truth values and gaps as well.
+    loans_words.csv has words, dates, booleans and missing values as well.
 
     Nothing is overwritten. FOLDER defaults to gbfl-start.
 

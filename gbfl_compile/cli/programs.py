@@ -15,7 +15,7 @@ from gbfl_compile.errors import BadInput
 @click.argument("program", type=FILE)
 @click.option("--row", "table", type=FILE, help="A table (CSV or Parquet): explain the class of one of its rows.")
 @click.option("--row-number", type=click.IntRange(1), default=1, show_default=True, help="Which of its rows.")
-@click.option("--triplets", type=FILE, help="An NPZ file of x, PP and PN: add what the black box says about the row.")
+@click.option("--triplets", type=FILE, help="The file that gbfl mine --triplets wrote: add what the black box says.")
 @as_json
 @output_options
 def show(program: Path, table: Path | None, row_number: int, triplets: Path | None, as_json: bool) -> int:
@@ -155,7 +155,7 @@ def diff(old: Path, new: Path, data: Path | None, budget: float, as_json: bool) 
 @click.option(
     "--row-number", type=click.IntRange(1), default=1, show_default=True, help="Which row of --row or --triplets."
 )
-@click.option("--triplets", type=FILE, help="An NPZ file of x, PP and PN: show those of the row.")
+@click.option("--triplets", type=FILE, help="The file that gbfl mine --triplets wrote: show the row's explanation.")
 @click.option("--sizes", type=FILE, metavar="MODEL.c", help="An emitted C file: build it and report its size.")
 @click.option("--examples", type=FILE, help="A table (CSV or Parquet) whose first 200 rows can be tried in the page.")
 @click.option("--static", is_flag=True, help="Leave out the part that answers back, and with it the page's script.")

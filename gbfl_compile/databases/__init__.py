@@ -130,7 +130,7 @@ def catalog_of(database: Database) -> Catalog:
 def look_up_view(database: Database, name: str) -> StoredView:
     """The view of this name, with its columns."""
     catalog = catalog_of(database)
-    stored = catalog.view(database, name)
+    stored = catalog.view(database, TableName("", name))
     if stored is None:
         raise BadInput(f"{database.version} has no view {name!r}")
     try:

@@ -63,6 +63,17 @@ class Column:
     nullable: bool = True
     generated: bool = False
     """Whether the database computes it, so that it cannot be filled in."""
+    compares_exactly: bool = False
+    """Whether `=` takes its texts for equal only when they are the same, as far as the catalog can tell."""
+    rounds: bool = False
+    """Whether it keeps another number than it is given, as MariaDB's DOUBLE(10,1) does: it must be staged as it is."""
+    members: tuple[str, ...] | None = None
+    """The texts of an enumeration, which holds no other."""
+
+    @property
+    def holds_texts(self) -> bool:
+        """Whether its values are texts."""
+        return self.type.kind == "text" or self.members is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +87,8 @@ class StoredView:
     """The whole CREATE VIEW, where the catalog has it apart from the definition."""
     columns: tuple[str, ...] | None = None
     """What it answers with; None where the database cannot say, because a table or column that it reads is gone."""
+    conversion: str | None = None
+    """A column that it gives as another type than its query does, in words: ClickHouse converts what comes out."""
     literals_in_utf8: bool = True
     """Whether its texts have the bytes of UTF-8: in MariaDB that is up to the session which created the view, and to
     character sets before single texts, which its catalog does not print."""
@@ -101,7 +114,8 @@ class StoredFunction:
 class Catalog:
     """How one engine is asked. Templates take {name}, {query}, {value} and {type}."""
 
-    view: Callable[[Database, str], StoredView | None]
+    view: Callable[[Database, TableName], StoredView | None]
+    """A name without a schema is looked up as the engine looks up what a user types."""
     is_view: Callable[[Database, TableName], bool]
     columns: Callable[[Database, TableName], list[Column]]
     copy: Callable[[Database, TableName, str], None]
@@ -115,6 +129,8 @@ class Catalog:
     A view's text could mean what the session finds. The body of a function could mean any of them: whoever calls it, or
     a setting of its own, says where names are looked up.
     """
+    several: Callable[[Database, TableName], bool] = lambda database, name: False
+    """Whether the name may mean several tables or views, one for this session and another for the next."""
     names_fold: bool = True
     """Whether `Age` and `age` are one column."""
     staging: str = "CREATE TEMPORARY TABLE {name} AS {query}"
@@ -174,6 +190,32 @@ def column_type(declared: str, known: Mapping[str, ColumnType], default_decimal:
     if re.match(r"(var|n|nvar|bp)?char|character|text|string|clob", plain):
         return ColumnType("text")
     return ColumnType("other")
+
+
+MEMBERS = {
+    False: re.compile(r"""\s*'((?:[^']|'')*)'\s*(?:,|$)"""),
+    True: re.compile(r"""\s*'((?:[^'\\]|''|\\[\\'])*)'\s*(?:= -?\d+)?\s*(?:,|$)"""),
+}
+"""One member of an enumeration as catalogs print it, where a backslash is no escape and where it is one."""
+
+
+def enumeration(declared: str, escapes: bool) -> tuple[str, ...] | None:
+    """The members of ENUM('a', 'b') or Enum8('a' = 1); None where it is no such type or not understood.
+
+    >>> enumeration("enum('it''s','b')", escapes=True)
+    ("it's", 'b')
+    """
+    plain = declared[9:-1] if declared.startswith("Nullable(") else declared
+    listed = re.fullmatch(r"enum(?:8|16)?\((.*)\)", plain, re.IGNORECASE | re.DOTALL)
+    found, place = [], 0
+    while listed is not None and place < len(listed[1]):
+        match = MEMBERS[escapes].match(listed[1], place)
+        if match is None:
+            return None
+        text = re.sub(r"\\([\\'])", r"\1", match[1]) if escapes else match[1]
+        found.append(text.replace("''", "'"))
+        place = match.end()
+    return tuple(found) or None
 
 
 def after_table_name(statement: str) -> str:

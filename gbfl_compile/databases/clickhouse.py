@@ -30,10 +30,12 @@ from gbfl_compile.databases.catalog import (
     StoredView,
     TableName,
     column_type,
+    enumeration,
     integers,
     literal,
     view_name,
 )
+from gbfl_compile.errors import CannotRun
 
 if TYPE_CHECKING:
     from gbfl_compile.ir.batch import Matrix
@@ -154,16 +156,36 @@ DEFAULT_DECIMAL = (10, 0)
 
 def _where(table: TableName, column: str) -> str:
     schema = literal(table.schema)
-    return f"{column} = {literal(table.name)} AND database = if({schema} = '', currentDatabase(), {schema})"
+    return f"{column} = {view_name(table.name)} AND database = if({schema} = '', currentDatabase(), {schema})"
 
 
-def stored_view(database: Database, view: str) -> StoredView | None:
+def stored_view(database: Database, view: TableName) -> StoredView | None:
     """The view's query; a materialized view, refreshed or not, answers from a table of stored rows."""
     rows = database.fetch(
         "SELECT as_select, engine, create_table_query FROM system.tables "  # noqa: S608 - literals
-        f"WHERE name = {view_name(view)} AND as_select <> '' AND database = currentDatabase()"
+        f"WHERE {_where(view, 'name')} AND as_select <> ''"
     )
-    return StoredView(str(rows[0][0]), str(rows[0][1]) != "View", str(rows[0][2])) if rows else None
+    if not rows:
+        return None
+    query, engine, statement = map(str, rows[0])
+    return StoredView(query, engine != "View", statement, conversion=_conversion(database, view, query))
+
+
+def _conversion(database: Database, view: TableName, query: str) -> str | None:
+    """The first column that the view declares otherwise than its query gives it: the table may have changed since."""
+    declared = database.fetch(
+        f"SELECT name, type FROM system.columns WHERE {_where(view, 'table')} ORDER BY position"  # noqa: S608
+    )
+    try:
+        columns = [(str(name), str(kind)) for name, kind, *_ in database.fetch(f"DESCRIBE TABLE ({query})")]
+    except CannotRun:  # a table or column is gone: asking for rows gives the reason
+        return None
+    if len(columns) != len(declared):
+        return f"the view declares {len(declared)} columns, and its query gives {len(columns)}"
+    for (name, kind), (own, type_) in zip(declared, columns, strict=True):
+        if (str(name), str(kind)) != (own, type_):
+            return f"the view declares {str(name)!r} as {kind}, and its query gives {own!r} as {type_}"
+    return None
 
 
 def is_view(database: Database, table: TableName) -> bool:
@@ -183,9 +205,15 @@ def table_columns(database: Database, table: TableName) -> list[Column]:
             column_type(_without_low_cardinality(str(kind)), TYPES, DEFAULT_DECIMAL),
             "Nullable(" in str(kind) or str(kind).startswith(("Variant", "Dynamic", "JSON")),
             str(default) in ("MATERIALIZED", "ALIAS", "EPHEMERAL"),
+            str(kind) in EXACT_TEXTS or enumeration(str(kind), escapes=True) is not None,
+            members=enumeration(str(kind), escapes=True),
         )
         for name, kind, default in rows
     ]
+
+
+EXACT_TEXTS = ("String", "Nullable(String)", "LowCardinality(String)", "LowCardinality(Nullable(String))")
+"""Not FixedString(n), which fills up with NUL characters and is equal to the text without them."""
 
 
 def _without_low_cardinality(declared: str) -> str:

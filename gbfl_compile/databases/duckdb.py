@@ -30,6 +30,7 @@ from gbfl_compile.databases.catalog import (
     TableName,
     after_table_name,
     column_type,
+    enumeration,
     integers,
     literal,
     view_name,
@@ -124,17 +125,27 @@ def _where(table: TableName, column: str) -> str:
     return NAMED.format(column=column, name=literal(table.name), schema=literal(table.schema))
 
 
-def stored_view(database: Database, view: str) -> StoredView | None:
+def stored_view(database: Database, view: TableName) -> StoredView | None:
     """The view's CREATE VIEW statement."""
-    rows = database.fetch(f"SELECT sql FROM duckdb_views() WHERE view_name = {view_name(view)}")  # noqa: S608
+    view_name(view.name)
+    rows = database.fetch(f"SELECT sql FROM duckdb_views() WHERE {_where(view, 'view_name')}")  # noqa: S608
     if len(rows) > 1:
-        raise BadInput(f"{database.version} has {len(rows)} views {view!r}: connect to the one schema that is meant")
+        raise BadInput(f"{database.version} has {len(rows)} views {view.name!r}: connect to the schema that is meant")
     return StoredView(str(rows[0][0])) if rows else None
 
 
 def is_view(database: Database, table: TableName) -> bool:
     """Whether a query that names this reads a view."""
     return bool(database.fetch(f"SELECT 1 FROM duckdb_views() WHERE {_where(table, 'view_name')}"))  # noqa: S608
+
+
+def has_several(database: Database, table: TableName) -> bool:
+    """DuckDB looks up the names in a view where the session that asks it looks."""
+    found = database.fetch(
+        f"SELECT 1 FROM duckdb_tables() WHERE {_where(table, 'table_name')} "  # noqa: S608 - literals
+        f"UNION ALL SELECT 1 FROM duckdb_views() WHERE {_where(table, 'view_name')}"
+    )
+    return len(found) > 1
 
 
 def table_columns(database: Database, table: TableName) -> list[Column]:
@@ -144,9 +155,17 @@ def table_columns(database: Database, table: TableName) -> list[Column]:
         f"WHERE {_where(table, 'table_name')} ORDER BY column_index"
     )
     generated = _generated_columns(database, table)
+    tables = database.fetch(f"SELECT sql FROM duckdb_tables() WHERE {_where(table, 'table_name')}")  # noqa: S608
+    exact = bool(tables) and all("collate" not in str(text).casefold() for (text,) in tables)
     return [
         Column(
-            str(name), str(kind), column_type(str(kind), TYPES, DEFAULT_DECIMAL), bool(nullable), str(name) in generated
+            str(name),
+            str(kind),
+            column_type(str(kind), TYPES, DEFAULT_DECIMAL),
+            bool(nullable),
+            str(name) in generated,
+            exact and (str(kind) == "VARCHAR" or str(kind).startswith("ENUM(")),
+            members=enumeration(str(kind), escapes=False),
         )
         for name, kind, nullable in rows
     ]
@@ -201,6 +220,7 @@ CATALOG = Catalog(
     table_columns,
     copy_table,
     stored_functions,
+    several=has_several,
     own_names="SELECT DISTINCT 'function', function_name, true FROM duckdb_functions() WHERE NOT internal",
     drop="DROP TABLE IF EXISTS temp.main.{name}",
     double_kinds=frozenset(("double", "boolean")),  # `x < 0.35` on a FLOAT column makes 0.35 a FLOAT

@@ -41,6 +41,7 @@ from gbfl_compile.databases.catalog import (
     StoredView,
     TableName,
     column_type,
+    enumeration,
     integers,
     literal,
     view_name,
@@ -214,15 +215,15 @@ def _where(table: TableName) -> str:
     )
 
 
-def stored_view(database: Database, view: str) -> StoredView | None:
+def stored_view(database: Database, view: TableName) -> StoredView | None:
     """The view's query, with every name in back quotes and the schema before every table."""
     rows = database.fetch(
         "SELECT view_definition, collation_connection FROM information_schema.views "  # noqa: S608
-        f"WHERE table_name = {view_name(view)} "
-        "AND (DATABASE() IS NULL OR table_schema = DATABASE())"
+        f"WHERE table_name = {view_name(view.name)} "
+        f"AND table_schema = COALESCE(NULLIF({literal(view.schema)}, ''), DATABASE(), table_schema)"
     )
     if len(rows) > 1:
-        raise BadInput(f"{database.version} has {len(rows)} views {view!r}: connect to the one schema that is meant")
+        raise BadInput(f"{database.version} has {len(rows)} views {view.name!r}: connect to the schema that is meant")
     if not rows or not rows[0][0]:
         return None
     definition = str(rows[0][0])
@@ -238,7 +239,7 @@ def _in_utf8(collation: str, definition: str) -> bool:
     return collation.startswith(("latin1_", "latin2_", "latin5_", "latin7_", "ascii_")) and definition.isascii()
 
 
-def _has_plain_texts(database: Database, view: str, definition: str) -> bool:
+def _has_plain_texts(database: Database, view: TableName, definition: str) -> bool:
     """Whether no text of a view has a character set of its own other than UTF-8.
 
     The catalog leaves them out: it prints _ucs2 x'0061' and _binary'a' as 'a', which may be compared as other bytes
@@ -263,9 +264,9 @@ def _has_plain_texts(database: Database, view: str, definition: str) -> bool:
     return "".join(pieces).replace(LOST, "?").replace(re.sub(r"[^\x00-\x7f]", "?", schema), "") == plain
 
 
-def _shown_query(database: Database, view: str) -> str:
+def _shown_query(database: Database, view: TableName) -> str:
     """The query as SHOW CREATE VIEW has it, with characters past U+FFFF, which the catalog has lost."""
-    shown = str(database.fetch(f"SHOW CREATE VIEW {database.quote(view)}")[0][1])
+    shown = str(database.fetch(f"SHOW CREATE VIEW {view.in_quotes(database)}")[0][1])
     return shown.partition(" VIEW ")[2].partition(" AS ")[2]
 
 
@@ -285,7 +286,15 @@ def table_columns(database: Database, table: TableName) -> list[Column]:
         f"WHERE {_where(table)} ORDER BY ordinal_position"
     )
     return [
-        Column(str(name), str(kind), _type(str(kind)), str(nullable) == "YES", bool(expression))
+        Column(
+            str(name),
+            str(kind),
+            _type(str(kind)),
+            str(nullable) == "YES",
+            bool(expression),
+            rounds=ROUNDED.match(str(kind)) is not None,
+            members=enumeration(str(kind), escapes=True),
+        )
         for name, kind, nullable, expression in rows
     ]
 
@@ -294,7 +303,15 @@ def _without_width(declared: str) -> str:
     return re.sub(r"(int|double|float)\([\d, ]*\)", r"\1", declared.casefold()).replace(" zerofill", "")
 
 
+ROUNDED = re.compile(r"(?:double|float)\((\d+),(\d+)\)", re.IGNORECASE)
+"""Columns that round what they are given, and an index on them what they are compared with: FLOAT(7,2) >= 0.1."""
+
+
 def _type(declared: str) -> ColumnType:
+    if rounded := ROUNDED.match(declared):
+        whole, digits = int(rounded[1]) - int(rounded[2]), int(rounded[2])
+        largest = 10.0**whole - 10.0 ** (1 - digits)  # what is above may be rounded past the last one
+        return ColumnType("other", 0.0 if "unsigned" in declared else -largest, largest, engine_has_nan=False)
     return column_type(_without_width(declared), TYPES, DEFAULT_DECIMAL)
 
 

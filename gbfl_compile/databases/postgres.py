@@ -253,13 +253,13 @@ def _path(table: TableName) -> str:
     return literal(".".join(quote_name(NAMING, part) for part in (table.schema, table.name) if part))
 
 
-def stored_view(database: Database, view: str) -> StoredView | None:
+def stored_view(database: Database, view: TableName) -> StoredView | None:
     """The view's query. A name with a dot or quotes is taken as PostgreSQL would read it.
 
     It is printed with nothing but pg_catalog on the search path: an operator or function that users put before the
     built-in one would be printed without its schema, and look like the built-in one.
     """
-    name = view_name(view if '"' in view or "." in view else f'"{view}"')
+    name = _path(view) if view.schema else view_name(view.name if set('".') & set(view.name) else f'"{view.name}"')
     path = _plain_search_path(database)
     found = database.fetch(
         "SELECT CAST(oid AS bigint), relkind = 'm' FROM pg_class "  # noqa: S608
@@ -302,12 +302,24 @@ def is_view(database: Database, table: TableName) -> bool:
 def table_columns(database: Database, table: TableName) -> list[Column]:
     """The columns, with their types; a domain is not one of them and counts as another type."""
     rows = database.fetch(
-        "SELECT attname, format_type(atttypid, atttypmod), NOT attnotnull, attgenerated <> '' FROM pg_attribute "  # noqa: S608
+        "SELECT attname, format_type(atttypid, atttypmod), NOT attnotnull, attgenerated <> '', "  # noqa: S608
+        "atttypid IN (25, 1043) AND COALESCE((SELECT collisdeterministic FROM pg_catalog.pg_collation c "
+        "WHERE c.oid = attcollation), false), "
+        "(SELECT array_agg(CAST(enumlabel AS text) ORDER BY enumsortorder) FROM pg_catalog.pg_enum e "
+        "WHERE e.enumtypid = atttypid) FROM pg_attribute "
         f"WHERE attrelid = to_regclass({_path(table)}) AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
     )
     return [
-        Column(str(name), str(kind), column_type(str(kind), TYPES, DEFAULT_DECIMAL), bool(nullable), bool(generated))
-        for name, kind, nullable, generated in rows
+        Column(
+            str(name),
+            str(kind),
+            column_type(str(kind), TYPES, DEFAULT_DECIMAL),
+            bool(nullable),
+            bool(generated),
+            bool(exact or members),  # TEXT and VARCHAR of a deterministic collation; an enumeration has none
+            members=tuple(map(str, members)) if members else None,
+        )
+        for name, kind, nullable, generated, exact, members in rows
     ]
 
 

@@ -103,14 +103,14 @@ def over(connection: sqlite3.Connection, temporary: bool = True) -> Database:
     )
 
 
-def stored_view(database: Database, view: str) -> StoredView | None:
+def stored_view(database: Database, view: TableName) -> StoredView | None:
     """The view's CREATE VIEW statement. A temporary table or view of its name is refused: who reads which differs."""
-    tables = "(SELECT * FROM sqlite_temp_master UNION ALL SELECT * FROM sqlite_master)"
-    rows = database.fetch(
-        f"SELECT sql, type FROM {tables} WHERE type IN ('view', 'table') AND lower(name) = lower({view_name(view)})"  # noqa: S608
-    )
+    place = f"{database.quote(view.schema)}." if view.schema else ""
+    tables = f"(SELECT * FROM sqlite_temp_master UNION ALL SELECT * FROM {place}sqlite_master)"  # noqa: S608 - quoted
+    named = f"type IN ('view', 'table') AND lower(name) = lower({view_name(view.name)})"
+    rows = database.fetch(f"SELECT sql, type FROM {tables} WHERE {named}")  # noqa: S608
     if len(rows) > 1:
-        raise BadInput(f"{database.version} has {len(rows)} tables or views {view!r}, one of them temporary: drop that")
+        raise BadInput(f"{database.version} has {len(rows)} tables or views {view.name!r}, one temporary: drop that")
     return StoredView(str(rows[0][0])) if rows and rows[0][1] == "view" else None
 
 
@@ -130,8 +130,19 @@ def table_columns(database: Database, table: TableName) -> list[Column]:
     rows = database.fetch(
         f"SELECT name, type, \"notnull\", hidden FROM pragma_table_xinfo({name}, NULLIF({schema}, ''))"  # noqa: S608
     )
+    place = f"{database.quote(table.schema)}." if table.schema else ""
+    tables = f"(SELECT * FROM sqlite_temp_master UNION ALL SELECT * FROM {place}sqlite_master)"  # noqa: S608 - quoted
+    texts = database.fetch(f"SELECT sql FROM {tables} WHERE type = 'table' AND lower(name) = lower({name})")  # noqa: S608
+    exact = bool(texts) and all("collate" not in str(text).casefold() for (text,) in texts)
     return [
-        Column(str(column), str(kind) or "of no declared type", _type(str(kind), strict), not not_null, bool(hidden))
+        Column(
+            str(column),
+            str(kind) or "of no declared type",
+            _type(str(kind), strict),
+            not not_null,
+            bool(hidden),
+            exact and _type(str(kind), strict).kind == "text",
+        )
         for column, kind, not_null, hidden in rows
     ]
 
@@ -143,6 +154,8 @@ def _type(declared: str, strict: bool) -> ColumnType:
         return integers(64)
     if "INT" not in upper and any(word in upper for word in ("CHAR", "CLOB", "TEXT")):
         return ColumnType("text")
+    if "INT" not in upper and (not upper or "BLOB" in upper or (strict and upper == "ANY")):
+        return ColumnType("other", engine_has_nan=False)  # it keeps '5' as a text, which is above every number
     return ColumnType("double", engine_has_nan=False)
 
 

@@ -41,10 +41,11 @@ TreeMode: TypeAlias = Literal["joint"] | Mode
 TREE_MODES: tuple[TreeMode, ...] = ("joint", *MODES)
 ENOUGH_ROWS: Mapping[HeadKind, int] = {"tree": 5_000, "rules": 10_000, "rule_list": 20_000}
 """A head that searches its own clauses does so on this many rows; more of them change little and take long."""
-CHOOSING_ROWS, FEWEST_CHOOSING, HELD_OUT = 2_000, 40, 4
+OTHER_METHODS = 0.25
+"""How much an explanation by the second and later methods counts on a table with words, beside 1 by the first: in full
+they cost agreement with the first and add none with themselves. On numbers all count 1."""
+CHOOSING_ROWS, FEWEST_CHOOSING, HELD_OUT = 3_000, 40, 4
 """Rows that choose the number of clauses: at most, at least, and one in how many is held out."""
-CLEARLY = 0.5
-"""More clauses are taken where they raise C_TB on held-out rows by more than this, in per cent."""
 LEAF_ROWS, ROWS_PER_LEAF = 5, 30
 """A leaf holds this many of the user's rows; of a small table, one in so many of them."""
 
@@ -99,14 +100,23 @@ def fit_head(
     clauses = _mine(recipe, e, domain) if recipe.head == "tree" and recipe.mode != "joint" else None
     most = SEARCHED_ROWS if clauses is not None else min(SEARCHED_ROWS, ENOUGH_ROWS[recipe.head])
     row = np.arange(len(e.x)) % -(-len(e.x) // recipe.methods)  # however many methods explained it
+    weight = _method_weights(len(e.x), recipe, domain)
     if len(e.x) <= most:
-        return _search(recipe, clauses, e, own, row, domain, n_classes, truth, extra, None)
-    rows, weight = searched_rows(e.label, most)
+        return _search(recipe, clauses, e, own, row, domain, n_classes, truth, extra, weight)
+    rows, represents = searched_rows(e.label, most)
     some, labels, some_truth = some_rows(e, rows), own[rows], None if truth is None else truth[rows]
-    fitted = _search(recipe, clauses, some, labels, row[rows], domain, n_classes, some_truth, extra, weight)
+    some_weight = represents * weight[rows]
+    fitted = _search(recipe, clauses, some, labels, row[rows], domain, n_classes, some_truth, extra, some_weight)
     book = None if domain.table is None else domain.table.columns.book
-    head = fit_to_all_rows(fitted.head, e, own, n_classes, recipe.role_weights, _rule_settings(recipe), book)
+    settings = _rule_settings(recipe)
+    head = fit_to_all_rows(fitted.head, e, own, n_classes, recipe.role_weights, weight, settings, book)
     return replace(fitted, head=head)
+
+
+def _method_weights(explained: int, recipe: Recipe, domain: Domain) -> Matrix:
+    """What explanations count that several methods gave of the same rows, one method after the other."""
+    others = 1.0 if domain.table is None else OTHER_METHODS
+    return np.where(np.arange(explained) * recipe.methods < explained, 1.0, others)
 
 
 def _mine(recipe: Recipe, e: Explanations, domain: Domain) -> tuple[MinedClauses, tuple[Matrix, ...]]:
@@ -132,12 +142,15 @@ def _search(
     n_classes: int,
     truth: Ints | None,
     extra: Explanations | None,
-    row_weight: Matrix | None,
+    own_weight: Matrix,
 ) -> FittedHead:
     """The head that fits these rows; a single conjunction where that is about as good."""
     settings = _rule_settings(recipe)
     columns = None if domain.table is None else domain.table.columns
     book = None if columns is None else columns.book
+    row_weight = own_weight
+    if extra is not None:
+        row_weight = np.concatenate((own_weight, _method_weights(len(extra.x), recipe, domain)))
     triplets = triplets_side_by_side(e, own, n_classes, recipe.role_weights, extra, row_weight)
     explained = e if extra is None else concatenate([e, extra])
     path: tuple[PathPoint, ...] = ()
@@ -146,14 +159,16 @@ def _search(
         rows = triplet_rows(e, own, n_classes, recipe.role_weights, truth, extra, row_weight)
         mine = np.bincount(rows.x[: rows.measured], minlength=len(rows.points)) / recipe.methods
         grid = _grid(rows.points, mine, explained, domain, settings)
-        (rule_set,) = fit_rules(rows, grid, (_enough_clauses(recipe, e, row, domain, n_classes, extra),), settings)
+        (rule_set,) = fit_rules(
+            rows, grid, (_enough_clauses(recipe, e, row, domain, n_classes, extra, row_weight),), settings
+        )
         head, path = rule_set.head, rule_set.path
     elif recipe.head == "tree" and clauses is None:
         grid = _grid(triplets.x, triplets.own / recipe.methods, explained, domain, settings)
         tree = _tree_settings(recipe, len(e.x))
         head, least = fit_joint_tree(triplets, grid, tree), tree.least_rows
     else:
-        points = fitting_points(e, own, row, recipe.role_weights, n_classes, row_weight)
+        points = fitting_points(e, own, row, recipe.role_weights, n_classes, own_weight)
         if clauses is not None:
             mined, steps = clauses
             candidates = _candidates(mined, recipe.single_bounds)
@@ -173,27 +188,34 @@ def _search(
 
 
 def _enough_clauses(
-    recipe: Recipe, e: Explanations, row: Ints, domain: Domain, n_classes: int, extra: Explanations | None
+    recipe: Recipe,
+    e: Explanations,
+    row: Ints,
+    domain: Domain,
+    n_classes: int,
+    extra: Explanations | None,
+    row_weight: Matrix,
 ) -> int:
-    """How many clauses a rule set needs, by held-out rows: the fewest after which no number is clearly better."""
-    step = -(-len(e.x) // CHOOSING_ROWS)
+    """How many clauses make most held-out rows right, the fewest of those numbers; all where the last gained too."""
     if len(row) < FEWEST_CHOOSING or recipe.max_clauses < 2:
         return recipe.max_clauses
+    step = -(-(int(row.max()) + 1) // CHOOSING_ROWS)
     is_held_out = row // step % HELD_OUT == 0
-    held_out, others = (some_rows(e, np.flatnonzero((row % step == 0) & side)) for side in (is_held_out, ~is_held_out))
+    held_out, others = (np.flatnonzero((row % step == 0) & side) for side in (is_held_out, ~is_held_out))
+    fitted = some_rows(e, others)
     if extra is not None:
-        others = concatenate([others, some_rows(extra, np.arange(0, len(extra.x), 2))])
+        made_up = np.arange(0, len(extra.x), 2)
+        fitted, others = concatenate([fitted, some_rows(extra, made_up)]), np.concatenate((others, len(e.x) + made_up))
     settings = replace(_rule_settings(recipe), swaps=0, points=None)
+    unseen = some_rows(e, held_out)
     # rows without weight are measured and not fitted
-    unseen = np.zeros(len(held_out.x))
-    rows = triplet_rows(held_out, held_out.label, n_classes, recipe.role_weights, None, others, unseen)
+    weight = np.concatenate((np.zeros(len(held_out)), row_weight[others]))
+    rows = triplet_rows(unseen, unseen.label, n_classes, recipe.role_weights, None, fitted, weight)
     mine = np.bincount(rows.x, minlength=len(rows.points)).astype(np.float64)
-    (grown,) = fit_rules(rows, _grid(rows.points, mine, others, domain, settings), (recipe.max_clauses,), settings)
+    (grown,) = fit_rules(rows, _grid(rows.points, mine, fitted, domain, settings), (recipe.max_clauses,), settings)
     shares = np.array([point.c_tb_all for point in grown.path], dtype=np.float64)
-    for count, share in enumerate(shares[:-1].tolist()):
-        if share >= shares[count + 1 :].max() - CLEARLY:
-            return count
-    return recipe.max_clauses
+    best = int(shares.argmax())
+    return recipe.max_clauses if best == len(shares) - 1 else best
 
 
 def _tree_settings(recipe: Recipe, rows: int) -> TreeSettings:

@@ -7,6 +7,7 @@ from there and ends in the same program.
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -138,8 +139,7 @@ def mine(
     train, black_box: train this kind on the table, or take a fitted model, a callable, a file or "module:callable".
     trust_pickle, trust_types: open a pickle, which runs its author's code; types to allow in a skops file.
     drop, codes, immutable: columns that are no features; features whose values are codes; that no PN changes.
-    features, kinds: columns that are features, where not all others are; name -> "number", "category", "boolean",
-        "date" or "timestamp", where it is not the one inferred.
+    features, kinds: columns that are features, where not all others are; name -> kind, where another was inferred.
     na: texts that mean a missing value, in place of "?", "NA" and the like; empty and blank ones always do.
     missing: rows with a missing feature are learned from ("keep"), left out ("drop"), or refused ("refuse").
     head, clauses, depth: "rules", "tree" or "list", and the size allowed (32 clauses, or a depth of 5).
@@ -192,7 +192,8 @@ def mine(
         obtain_black_box, black_box, train, seed=seed, trust_pickle=trust_pickle, trusted_types=tuple(trust_types)
     )
     with _checkpoint(program_file, checkpoint) as folder:
-        mined = mine_sample(sample, obtain, options, folder, progress)
+        begin = time.perf_counter()
+        mined = replace(mine_sample(sample, obtain, options, folder, progress), seconds=time.perf_counter() - begin)
         if sample.columns is not None:
             kept = replace(mined.triplets, kinds=sample.columns.kinds, texts=sample.columns.book.texts)
             mined = replace(mined, triplets=kept)
@@ -230,8 +231,7 @@ def _writable(out: str | os.PathLike[str] | None) -> Path | None:
     """The program's file, its folder made before the work: a program that cannot be written is hours lost."""
     if out is None:
         return None
-    path = Path(out)
-    if path.is_dir():
+    if (path := Path(out)).is_dir():
         raise BadInput(f"{path}: is a folder, name a file")
     make_folder(path.parent)
     return path
@@ -355,7 +355,8 @@ def _measure(
         "groups": compare_groups(program, split.x_test, split.y_test, book),
     }
     program = replace(program, metadata={**program.metadata, "mining": mining})
-    return MiningResult(program, triplets, consistency, accuracy, own_accuracy, sum(map(len, compared)), different)
+    rows_compared, queries = sum(map(len, compared)), model.black_box_.queries
+    return MiningResult(program, triplets, consistency, accuracy, own_accuracy, rows_compared, different, queries)
 
 
 def _count_different(program: Program, model: GBFLClassifier, rows: Matrix) -> int:

@@ -52,6 +52,10 @@ class MiningResult:
     compared_rows: int
     compared_different: int
     """On how many of `compared_rows` the program answers differently from the fitted classifier."""
+    queries: int
+    """Rows that the black box was asked about; fewer where explained rows of an interrupted run were there already."""
+    seconds: float = 0.0
+    """What it took, from the black box to the figures; training the black box included."""
 
     @property
     def figures(self) -> Mapping[str, Any]:
@@ -90,14 +94,21 @@ class MiningResult:
                 "methods": self.figures["test"]["methods"],
             },
             "classifier": {"rows": self.compared_rows, "different": self.compared_different},
+            "cost": {"queries": self.queries},
         }
+
+
+LEGEND = (
+    "  PP: the part of a row that suffices for its answer. PN: a small change that loses it.",
+    "  C_PP: how often the rules give the PP the row's class. C_PN: the PN another. C_TB: both, and the row its own.",
+)
 
 
 def _lines(mined: MiningResult) -> list[str]:
     mining = mined.program.metadata["mining"]
     counts = mining["rows"]
     figures = [f"  {what:<28} {_percent(value):>7}  {of}" for what, value, of in _first_figures(mined)]
-    figures += [*_confusion_lines(mined), *_baseline_lines(mined.figures.get("baselines", {}))]
+    figures += [*_confusion_lines(mined), *LEGEND, *_baseline_lines(mined.figures.get("baselines", {}))]
     unseen = unseen_text(mined.program, mining["clause_support"])
     return [
         readable(mined.program),
@@ -109,8 +120,18 @@ def _lines(mined: MiningResult) -> list[str]:
         *figures,
         *probability_lines(mined.program),
         f"program against classifier: {mined.compared_different} different of {mined.compared_rows} rows",
+        cost_text(mined),
         f"digest {digest(mined.program)}",
     ]
+
+
+def cost_text(mined: MiningResult) -> str:
+    """What mining cost, in questions to the black box and in seconds."""
+    counts = mined.program.metadata["mining"]["rows"]
+    each = mined.queries / (counts["training"] + counts["test"])
+    return (
+        f"cost: the black box was asked about {mined.queries:,} rows, {each:,.0f} per row; {mined.seconds:.1f} s in all"
+    )
 
 
 def _first_figures(mined: MiningResult) -> Iterator[tuple[str, float | None, str]]:

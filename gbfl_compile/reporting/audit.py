@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.text import printable
 from gbfl_compile.reporting.evidence import Status, TargetLine, evidence_line, row_values
 from gbfl_compile.reporting.text import count, exact_label, one_line
 
@@ -35,6 +36,8 @@ class DeployedItem:
     """How many things differ from what was approved; the region where answers differ is one more of `differences`."""
     differences: tuple[Difference, ...]
     left_out: str
+    select: str
+    """A query that shows a difference where it is run, or an empty text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,8 @@ class Audit:
     status: Status
     headline: str
     deployed: tuple[DeployedItem, ...]
+    detail: str = ""
+    """What was changed first, and how many rows it moves."""
 
 
 def audit(form: Mapping[str, Any] | None, digest: str) -> Audit | None:
@@ -61,7 +66,7 @@ def audit(form: Mapping[str, Any] | None, digest: str) -> Audit | None:
     if differing or one_line(form["verdict"], 20) == "different":
         number = sum(each.changes for each in differing)
         tally = f": {count(number, 'difference')} found" if number else ""
-        return Audit("different", f"What is deployed is not the approved program{tally}", deployed)
+        return Audit("different", f"What is deployed is not the approved program{tally}", deployed, _first_words(items))
     return Audit(*_agreeing({each.line.status for each in deployed}), deployed)
 
 
@@ -75,8 +80,38 @@ def _agreeing(statuses: set[Status]) -> tuple[Status, str]:
 
 DEPLOYED_KEYS = (
     *("what", "kind", "verdict", "evidence", "reason", "digest", "digest_matches", "fingerprint", "engine", "source"),
-    *("proof", "execution", "rows", "consistency", "differences", "region", "moved", "schema"),
+    *("proof", "execution", "rows", "consistency", "differences", "region", "moved", "schema", "story"),
 )
+
+LONGEST_SELECT = 20_000
+"""Characters of a query shown; a longer one is in the JSON alone."""
+
+
+def _first_words(items: list[Any]) -> str:
+    """The first change in words, and how many rows of the data get another class."""
+    for form in items:
+        changes, moved = form.get("differences"), form.get("moved")
+        first = changes[0] if isinstance(changes, list) and changes else None
+        words = [one_line(first["text"], 300)] if isinstance(first, Mapping) and first.get("text") is not None else []
+        if isinstance(moved, Mapping):
+            words.append(f"{one_line(moved.get('rows'))} of {one_line(moved.get('of'))} rows get another class")
+        if words:
+            return ". ".join(words) + "."
+    return ""
+
+
+def _story(form: Any) -> tuple[list[tuple[str, str]], str]:
+    """Where the deployed text was changed and what would mend it, as lines; and the query that shows it."""
+    if not isinstance(form, Mapping):
+        return [], ""
+    line, mend, select = form.get("line"), form.get("mend"), form.get("select")
+    lines = []
+    if isinstance(line, Mapping):
+        lines.append((f"line {one_line(line.get('line'), 12)}", one_line(line.get("text"), 300)))
+    if isinstance(mend, Mapping):
+        lines.append(("to mend it", f"write {one_line(mend.get('new'), 300)} for {one_line(mend.get('old'), 300)}"))
+    is_shown = isinstance(select, str) and len(select) <= LONGEST_SELECT
+    return lines, "\n".join(map(printable, str(select).split("\n"))) if is_shown else ""
 
 
 def _deployed_item(form: Mapping[str, Any]) -> DeployedItem:
@@ -87,12 +122,25 @@ def _deployed_item(form: Mapping[str, Any]) -> DeployedItem:
     )
     plain_keys = ("kind", "evidence", "engine", "fingerprint")
     facts = [(key, one_line(form[key], 200)) for key in plain_keys if form.get(key) is not None]
-    facts += [(one_line(key, 60), one_line(value, 300)) for key, value in form.items() if key not in DEPLOYED_KEYS]
+    facts += [(_key_text(key), _value_text(value)) for key, value in form.items() if key not in DEPLOYED_KEYS]
+    more, select = _story(form.get("story"))
     differences = [_change(number, each) for number, each in enumerate(changes[:MOST_DIFFERENCES], 1)]
     differences += _region(form.get("region"), form.get("moved"))
+    if differences:
+        differences[0] = replace(differences[0], more=(*differences[0].more, *more))
     left = len(changes) - MOST_DIFFERENCES
     left_out = f"{count(left, 'difference')} more: the audit's JSON has them all." if left > 0 else ""
-    return DeployedItem(line, tuple(facts), len(changes), tuple(differences), left_out)
+    return DeployedItem(line, tuple(facts), len(changes), tuple(differences), left_out, select)
+
+
+def _key_text(key: str) -> str:
+    return one_line(key, 60).replace("_", " ")
+
+
+def _value_text(value: Any) -> str:
+    """A value of the audit's JSON; texts in a list without its brackets."""
+    is_list = isinstance(value, list) and all(isinstance(each, str) for each in value)
+    return one_line(", ".join(value) if is_list else value, 300)
 
 
 def _with_changes(form: Mapping[str, Any], changes: list[Any]) -> Mapping[str, Any]:

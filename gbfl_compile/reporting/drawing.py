@@ -120,6 +120,8 @@ TOP = 26.0
 ANSWER_WIDTH, SHARE_WIDTH = 214.0, 76.0
 LETTERS = 17
 """How many letters fit into a question's box."""
+LONGEST_WHOLE = 8
+"""Digits of a whole number that is written in full."""
 WIDEST_STREAM = 24.0
 
 COLOURED_CLASSES = 6
@@ -238,10 +240,10 @@ def _questions(program: Program, tree: Tree, places: list[Place]) -> Iterator[Sh
 
 
 def _first_atom(program: Program, clause: Clause, names: tuple[str, ...]) -> tuple[str, str]:
-    """What fits into a box: one feature, its bounds or texts, and how many more there are."""
+    """What fits into a box: one feature, its bounds or texts, * where a gap passes too, and how many more there are."""
     if not clause.atoms:
         return "always", ""
-    more = f", {len(clause.atoms) - 1} more" if len(clause.atoms) > 1 else ""
+    more = f", +{len(clause.atoms) - 1}" if len(clause.atoms) > 1 else ""
     match clause.atoms[0]:
         case Interval() as atom:
             text = _bounds_text(atom, program.kind(atom.feature), bool(more))
@@ -249,7 +251,8 @@ def _first_atom(program: Program, clause: Clause, names: tuple[str, ...]) -> tup
             text = _set_text(atom, program.kind(atom.feature))
         case other:
             assert_never(other)
-    return names[atom.feature], text + more
+    gap = "*" if atom.if_missing and text not in ("is missing", "always") else ""
+    return names[atom.feature], text + gap + more
 
 
 def _bounds_text(atom: Interval, kind: Kind, is_short: bool) -> str:
@@ -257,11 +260,14 @@ def _bounds_text(atom: Interval, kind: Kind, is_short: bool) -> str:
     lo = lo and f"{'≥' if atom.lo_closed else '>'} {lo}"
     hi = hi and f"{'≤' if atom.hi_closed else '<'} {hi}"
     bounds = f"{lo}, {hi}" if lo and hi and not is_short else lo + ("…" if lo and hi else hi)
-    return bounds or "is present"
+    return bounds or ("always" if atom.if_missing else "is present")
 
 
 def _cut_text(bound: float, kind: Kind) -> str:
-    return f"{bound:.4g}" if kind == "number" else bound_text(bound, kind)
+    if kind != "number":
+        return bound_text(bound, kind)
+    is_short = bound == int(bound) and abs(bound) < 10**LONGEST_WHOLE
+    return f"{bound:.0f}" if is_short else f"{bound:.4g}"
 
 
 def _set_text(atom: OneOf, kind: Kind) -> str:

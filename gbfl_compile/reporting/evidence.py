@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.reporting.text import count, exact_label, exact_number, is_number, one_line
+from gbfl_compile.reporting.text import count, duration, exact_label, exact_number, is_number, one_line
 
 Status: TypeAlias = Literal["different", "proved", "checked", "not run"]
 """What is known about one artifact, in the strongest word the evidence supports."""
@@ -44,7 +44,7 @@ def proof_cell(form: Any) -> Cell:
         return Cell("not run", "not run", "" if form in (None, "not run") else one_line(form))
     readings = [form, *(each for each in _list(form, "readings") if isinstance(each, Mapping))]
     seconds = [float(each["seconds"]) for each in readings if is_number(each.get("seconds"))]
-    took = f" in {sum(seconds):.3g} s" if seconds else ""
+    took = f" in {duration(sum(seconds))}" if seconds else ""
     reasons = [one_line(form[key]) for key in ("reason", "why") if form.get(key) is not None]
     aspects = [line for each in readings for line in _aspects(each)]
     why = "; ".join(dict.fromkeys([*reasons, *aspects, *_absent_aspects(readings)]))

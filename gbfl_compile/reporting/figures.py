@@ -75,6 +75,8 @@ class Figures:
     baselines: tuple[FigureTable, ...]
     curve: Drawing | None
     missing: tuple[str, ...]
+    explains: bool
+    """Whether there are figures on PPs and PNs, which the page then explains."""
 
 
 def figures(program: Program) -> Figures:
@@ -91,12 +93,12 @@ def figures(program: Program) -> Figures:
     if not any(table.lines for table in tables):
         missing.append("The program's metadata has no figures on consistency or accuracy.")
     if not baselines:
-        missing.append("The metadata has no baselines to compare with (figures.baselines).")
+        missing.append("There are no baselines to compare with: none were fitted when the rules were mined.")
     if curve is None and isinstance(program.decision, Scorecard):
-        missing.append(
-            "The metadata does not say how the figures grow with the number of clauses (figures.by_clauses)."
-        )
-    return Figures(tuple(table for table in tables if table.lines), baselines, curve, tuple(missing))
+        missing.append("How the figures grow with the number of clauses was not recorded when the rules were made.")
+    shown = tuple(table for table in tables if table.lines)
+    explains = any(line.name.startswith("C_") for table in shown for line in table.lines)
+    return Figures(shown, baselines, curve, tuple(missing), explains)
 
 
 def _lines(form: Any) -> Iterator[FigureLine]:
@@ -110,7 +112,7 @@ def _lines(form: Any) -> Iterator[FigureLine]:
 
 
 def _by_method(test: Any) -> Iterator[FigureTable]:
-    """C_TB over all rows under each explanation method, where the metadata has more than one,"""
+    """C_TB over all rows under each explanation method, where the metadata has more than one."""
     methods = test.get("methods") if isinstance(test, Mapping) else None
     if isinstance(methods, Mapping) and len(methods) > 1:
         lines = []
@@ -121,7 +123,7 @@ def _by_method(test: Any) -> Iterator[FigureTable]:
                 counted = f"{right:,} of {of:,}" if isinstance(right, int) and isinstance(of, int) else ""
                 bar = share_bar(value / 100, "rows-bar")
                 lines.append(FigureLine(one_line(str(name), 40), note, percent(value), counted, bar))
-        yield FigureTable("C_TB over all rows, by how PPs and PNs were found", tuple(lines))
+        yield FigureTable("C_TB over all rows, by the method that found PPs and PNs", tuple(lines))
 
 
 def in_percent(form: Mapping[str, Any], key: str) -> float | None:

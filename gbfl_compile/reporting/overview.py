@@ -95,7 +95,9 @@ def _group(form: Mapping[str, Any], classes: Sequence[str]) -> Group:
     label = classes[int(form["class"])]
     own, others = (int(total) for total in answers["of"])
     low, high = (100 * float(end) for end in answers["gap"])
-    sure = f"{low:+.0f} to {high:+.0f} points" if max(low, -high) > 0 else "could be chance"
+    sure = (
+        f"{signed_text(round(low))} to {signed_text(round(high))} points" if max(low, -high) > 0 else "could be chance"
+    )
     through = "" if form["tested"] is True else "no rule tests this feature; the difference comes through others"
     return Group(
         one_line(form["group"], 80),

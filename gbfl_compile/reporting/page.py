@@ -56,7 +56,10 @@ MOST_LINES = 40
 WITH_SECTION = ("figures", "histograms", "reasons", "probabilities")
 """Metadata that has its own section on the page; the rest is shown as it is."""
 
-LONG = ("histograms", "path", "probabilities", "scores", "clause_support", "whole_numbers")
+FIRST_PARTS = ("probabilities", "black_box", "training", "versions")
+"""Parts of the metadata that are shown first; all others are folded."""
+
+LONG = ("groups", "histograms", "path", "probabilities", "scores", "clause_support", "whole_numbers")
 """Keys that are for machines, or drawn elsewhere on the page."""
 
 
@@ -108,6 +111,7 @@ def render_page(program: Program, inputs: ReportInputs | None = None) -> str:
         behaviour=behaviour(program, targets),
         sizes=[_size_line(size) for size in inputs.sizes],
         origin=_origin(program),
+        first_parts=FIRST_PARTS,
     )
     return with_script(text, script.script)
 
@@ -216,7 +220,7 @@ def _banner(lines: tuple[TargetLine, ...] | None, audited: Audit | None) -> Bann
     if audited is None or (checked.status == "different" and audited.status != "different"):
         return checked
     if lines is None:
-        return Banner(audited.status, audited.headline, "Compiled artifacts: no verdict was given.")
+        return Banner(audited.status, audited.headline, audited.detail or "Compiled artifacts: no verdict was given.")
     if audited.status == "different" and checked.status != "different":
         return Banner("different", audited.headline, f"Compiled artifacts: {checked.headline}. {checked.detail}")
     return replace(checked, detail=f"{checked.detail} {audited.headline}.")

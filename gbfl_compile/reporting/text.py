@@ -82,6 +82,17 @@ def percent(value: Any) -> str:
     return f"{value:.1f} %" if abs(value) < 1e6 else f"{value:.3g} %"
 
 
+def duration(seconds: float) -> str:
+    """A time as people say it.
+
+    >>> duration(0.0004), duration(0.0312), duration(2.5)
+    ('under 1 ms', '31 ms', '2.5 s')
+    """
+    if seconds < 0.001:
+        return "under 1 ms"
+    return f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.3g} s"
+
+
 def is_number(value: Any) -> bool:
     """Whether a JSON value is a finite number, and not a truth value."""
     if isinstance(value, bool) or not isinstance(value, int | float):

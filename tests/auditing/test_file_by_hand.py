@@ -36,6 +36,59 @@ def test_a_file_by_hand_is_called_what_it_is(tmp_path, name, dialect):
         assert audited(tmp_path, TEXTS[name].replace("{R}", slip), dialect).verdict in ("different", "unread")
 
 
+SELECT = "SELECT id, {R} AS label FROM applications"
+DO_MORE = {
+    "a feature that is set before it is used": ("mariadb", "UPDATE applications SET income = income * 2, label = {R}"),
+    "a label that is set twice": ("sqlite", "UPDATE applications SET label = {R}, label = 'no'"),
+    "some rows only": ("mariadb", "UPDATE applications SET label = {R} ORDER BY id LIMIT 5"),
+    "another answer for rows that are there": (
+        "postgres",
+        f"INSERT INTO s {SELECT} ON CONFLICT (id) DO UPDATE SET label = 'no'",
+    ),
+    "a duplicate": ("mariadb", f"INSERT INTO s {SELECT} ON DUPLICATE KEY UPDATE label = 'no'"),
+    "dropped afterwards": ("sqlite", f"CREATE VIEW v AS {SELECT}; DROP VIEW v"),
+    "no rows": ("postgres", f"CREATE TABLE s AS {SELECT} WITH NO DATA"),
+    "an engine that adds up": ("clickhouse", f"CREATE TABLE s ENGINE = SummingMergeTree ORDER BY id AS {SELECT}"),
+    "a hook": ("sqlite", "{{ config(post_hook=\"update s set label = 'no'\") }} " + SELECT),
+    "a hook of a template": ("sqlite", "{{ config(post_hook=\"update {{ this }} set label = 'no'\") }} " + SELECT),
+    "a hook in a dictionary": ("sqlite", "{{ config({'post_hook': 'delete from s'}) }} " + SELECT),
+    "another rule in later runs": (
+        "sqlite",
+        "SELECT id, CASE {% if is_incremental() %} WHEN age > 99 THEN 'no' {% endif %} WHEN 1 = 1 THEN {R} END AS label "
+        "FROM applications",
+    ),
+    "more rows in later runs": (
+        "sqlite",
+        SELECT + " {% if is_incremental() %} UNION ALL SELECT id, 'no' FROM old {% endif %}",
+    ),
+    "another bound in later runs": (
+        "sqlite",
+        "WITH p AS (SELECT 0 AS t {% if is_incremental() %} WHERE 1 = 0 {% endif %}) "
+        "SELECT id, CASE WHEN (SELECT t FROM p) = 0 THEN {R} ELSE 'no' END AS label FROM applications",
+    ),
+    "a condition in later runs": (
+        "sqlite",
+        "SELECT id, CASE WHEN 1 = 1 {% if is_incremental() %} AND age < 99 {% endif %} THEN {R} ELSE 'no' END AS label "
+        "FROM applications",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", DO_MORE)
+def test_a_file_that_does_more_than_its_query_is_never_equal(tmp_path, form):
+    dialect, text = DO_MORE[form]
+    found = audited(tmp_path, text.replace("{R}", EQUAL["tree"][0]), dialect)
+    assert found.verdict in ("different", "unread"), found
+
+
+def test_a_filter_of_later_runs_is_stated(tmp_path):
+    text = SELECT + " {% if is_incremental() %} WHERE id > (SELECT max(id) FROM {{ this }}) {% endif %}"
+    head = "{{ config(materialized='incremental', unique_key=['id'], tags=[\"a\"], enabled=true) }}\n"
+    found = audited(tmp_path, head + text.replace("{R}", EQUAL["tree"][0]), "sqlite")
+    passes = "rows that an incremental run passes: WHERE id > (SELECT max(id) FROM {{ this }})"
+    assert (found.verdict, found.row_effects) == ("equal", (passes,)), found
+
+
 def test_a_filter_of_a_file_is_stated(tmp_path):
     found = audited(tmp_path, TEXTS["a view with a filter"].replace("{R}", EQUAL["tree"][0]), "sqlite")
     assert found.row_effects == ("WHERE status = 'A'",)

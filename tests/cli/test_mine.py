@@ -19,6 +19,7 @@ from gbfl_compile.ir.nodes import Leaf
 from gbfl_compile.learning.baselines import StandardTree
 from gbfl_compile.learning.consistency import consistency_on, load_triplets
 from gbfl_compile.lowering import histogram
+from gbfl_compile.mining.pipeline import mine
 from gbfl_compile.tables.read import feature_matrix
 from tests.cli.mining import SMALL, mined, refused, table
 
@@ -35,7 +36,7 @@ def test_a_program_is_mined_and_says_how_good_it_is(folder, capsys):
     form, program = mined(capsys, "loans.csv", *SMALL, "--train", "gbm", "--triplets", "t.npz")
     assert list(form) == [
         "program", "out", "triplets", "features", "classes", "clauses", "data", "rows", "black_box", "head", "seed",
-        "probabilities", "test", "classifier",
+        "probabilities", "test", "classifier", "cost",
     ]  # fmt: skip
     assert form["program"] == digest(program)
     assert form["out"] == "model.gbfl.json"
@@ -47,6 +48,20 @@ def test_a_program_is_mined_and_says_how_good_it_is(folder, capsys):
     agreed = evaluate_many(program, triplets.x).labels == triplets.label
     assert form["test"]["consistency"]["fidelity_right"] == int(agreed.sum())
     assert sorted(path.name for path in folder.iterdir()) == ["loans.csv", "model.gbfl.json", "t.npz"]
+
+
+def test_mining_says_how_many_rows_the_black_box_was_asked_about(folder):
+    blocks = []
+
+    def black_box(rows):
+        blocks.append(len(rows))
+        return np.column_stack([rows[:, 0] < 40, rows[:, 0] >= 40]).astype(float)
+
+    result = mine(folder / "loans.csv", "default", black_box=black_box, clauses=3, baselines=False, explainer="greedy")
+    assert result.as_json()["cost"]["queries"] == result.queries
+    # one row is asked about to learn what the model takes, and the held-out rows to compare it with the rules
+    assert 0 <= sum(blocks) - result.queries <= 1 + 2 * 50
+    assert f"cost: the black box was asked about {result.queries:,} rows, " in result.summary
 
 
 def test_the_metadata_counts_what_it_says_it_counts(folder, capsys):

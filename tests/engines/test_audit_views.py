@@ -211,6 +211,40 @@ def test_a_text_with_a_character_set_of_its_own_is_not_taken_for_what_the_catalo
     assert "character set" in found.reason
 
 
+TENTHS = Program(
+    ("age",), ("no", "yes"), (Clause((Interval(0, None, 0.35),)),), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0))
+)
+
+
+@pytest.mark.parametrize(
+    "declared", ["DOUBLE(10,1)", "DOUBLE(22,4)", "FLOAT(7,2)", "FLOAT(5,1)", "DOUBLE(9,2) UNSIGNED"]
+)
+def test_columns_that_round_are_proved_only_where_the_text_makes_doubles_of_them(fresh, declared):
+    """FLOAT(7,2) < 0.35 compares decimals in MariaDB, and an index on such a column rounds what it is compared with."""
+    if fresh.dialect != "mariadb":
+        pytest.skip("only MariaDB has such columns")
+    fresh.execute(f"CREATE TABLE loans (id INTEGER, age {declared}, KEY (age))")
+    fresh.execute("INSERT INTO loans VALUES (1, 0.3), (2, 0.35), (3, 7), (4, 0.351)")
+    make_view(fresh, TENTHS, table="loans")
+    found = audit_view(AuditInput(TENTHS, mends=False), fresh, "scores", "it")
+    assert (found.verdict, found.proof.answer, found.execution.different) == ("equal", "proved", 0), found.reason
+    for test in ("age < 0.35", "age < 0.35e0"):
+        fresh.execute("DROP VIEW scores")
+        fresh.execute(f"CREATE VIEW scores AS SELECT CASE WHEN {test} THEN 'yes' ELSE 'no' END AS label FROM loans")
+        bare = audit_view(AuditInput(TENTHS, mends=False), fresh, "scores", "it")
+        assert bare.verdict in ("unread", "different")
+        assert bare.execution.different or "CAST(… AS DOUBLE)" in bare.reason
+
+
+def test_a_float_column_is_run_without_what_it_cannot_hold(fresh):
+    if fresh.dialect != "mariadb":
+        pytest.skip("only MariaDB has no infinity")
+    table(fresh, "FLOAT")
+    fresh.execute(f"CREATE VIEW scores AS SELECT {LABEL} FROM loans")
+    found = audit_view(AuditInput(YOUNG, mends=False), fresh, "scores", "it")
+    assert (found.verdict, found.execution.different) == ("equal", 0), found.not_executed
+
+
 def test_labels_compared_by_layers_are_known_by_their_bytes(fresh):
     """A label of a session in UCS-2, compared with bytes by the view above: it is never equal."""
     if fresh.dialect != "mariadb":

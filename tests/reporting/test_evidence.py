@@ -152,3 +152,27 @@ def test_scores_that_differ_are_shown_where_the_class_is_the_same():
     text = render_page(program, ReportInputs(audit=audit))
     assert "Scores differ where" in text
     assert "[0, -692, 2]" in text
+
+
+def test_an_audit_says_first_what_was_changed_where_and_how_to_mend_it():
+    program = small_tree()
+    form = audit_of(program)
+    form["audited"][0]["differences"][0]["text"] = "clause 0: age < 0.74 is deployed as age <= 0.74"
+    line = {"line": 20, "text": "WHEN age <= 0.74 THEN", "of": None}
+    mend = {**line, "old": "age <= 0.74", "new": "age < 0.74", "places": 1}
+    form["audited"][0]["story"] = {"line": line, "mend": mend, "select": "SELECT\n  <b>1", "table": None, "key": {}}
+    html = render_page(program, ReportInputs(audit=form))
+    banner = html.partition('<div class="banner different">')[2].partition("</div>")[0]
+    assert "clause 0: age &lt; 0.74 is deployed as age &lt;= 0.74. 12 of 1000 rows get another class." in banner
+    text = Page(html).text
+    assert "line 20 WHEN age <= 0.74 THEN" in text
+    assert "to mend it write age < 0.74 for age <= 0.74" in text
+    assert "<pre>SELECT\n  &lt;b&gt;1</pre>" in html
+
+
+@pytest.mark.parametrize("story", [None, 7, [], {}, {"line": 1, "mend": [], "select": 3}, {"select": "x" * 10**6}])
+def test_a_story_of_another_form_is_left_out(story):
+    program = small_tree()
+    form = audit_of(program)
+    form["audited"][0]["story"] = story
+    assert "<pre>" not in render_page(program, ReportInputs(audit=form))

@@ -15,7 +15,7 @@ import os
 import platform
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -67,6 +67,8 @@ class ScorerReplies:
     """Whether the scorer itself crashed while it answered; a hang is no crash."""
     unstable: str | None = None
     """How it answered the same row differently when it was asked again."""
+    again: str | None = None
+    """How it was asked again."""
 
 
 def audit_callable(
@@ -103,7 +105,9 @@ def audit_callable(
 
 def _ask_python(inputs: WitnessInput, what: str, seconds: float, form: Form) -> ScorerReplies:
     with temporary_folder("callable") as folder:
+        again = second_round(len(inputs.rows), callable_worker.BATCH)
         order: dict[str, Any] = {"features": list(inputs.program.features), "form": form, "rows": len(inputs.rows)}
+        order["again"] = [list(batch.rows) for batch in again]
         if inputs.program.kinds:
             order["kinds"] = list(inputs.program.kinds)
             (folder / "rows.json").write_text(json.dumps(inputs.values(), default=str), encoding="utf-8")
@@ -113,10 +117,10 @@ def _ask_python(inputs: WitnessInput, what: str, seconds: float, form: Form) -> 
         ended = run_isolated(callable_worker.__file__, [what, str(folder)], seconds, os.environ, flag="-P")
         answers = folder / "answers.jsonl"
         text = answers.read_text(encoding="utf-8", errors="replace") if answers.exists() else ""
-    return _read_replies(text, ended)
+    return _read_replies(text, ended, again)
 
 
-def _read_replies(text: str, ended: ProcessEnd) -> ScorerReplies:
+def _read_replies(text: str, ended: ProcessEnd, again: Sequence[Batch]) -> ScorerReplies:
     replies, at = ScorerReplies(), -1
     done = False
     for line in text.splitlines():
@@ -132,8 +136,16 @@ def _read_replies(text: str, ended: ProcessEnd) -> ScorerReplies:
                 replies.errors[start] = error
             case {"start": int(start)}:
                 at = start
+            case {"again": int(number), "rows": list(rows), "answers": list(answers)}:
+                replies.unstable = replies.unstable or _otherwise(replies, again[number], rows, answers)
+            case {"again": int(number), "rows": list(rows), "error": str(error)}:
+                where = f"witness {rows[0] + 1} was answered before, and not {again[number].words}"
+                replies.unstable = replies.unstable or f"{where}: {error}"
+            case {"again": int(), "rows": list(rows)}:
+                at = rows[0]
             case {"done": True}:
                 done = True
+                replies.again = f"{AGAIN_WORDS}, one call at a time"
     if not done:
         replies.problem = f"{ended.words} {'while it was imported' if at < 0 else f'on witness {at + 1} or soon after'}"
         replies.crashed = at >= 0 and ended.how != "hung"
@@ -172,42 +184,84 @@ def _ask_http(inputs: WitnessInput, scorer: Scorer, seconds: float) -> ScorerRep
                 waiting += [(middle, stop), (start, middle)]
             continue
         replies.answers |= dict(enumerate(answers, start))
-    replies.unstable = _ask_again(inputs, scorer, rows, replies, deadline)
+    _ask_again(inputs, scorer, rows, replies, deadline)
     return replies
 
 
-AGAIN = ((1, 40), (7, 140), (HTTP_BATCH, 2 * HTTP_BATCH))
-"""(rows per request, rows) of the second round."""
+CONCURRENT_CALLS = 4
 
 
 def _ask_again(
     inputs: WitnessInput, scorer: Scorer, rows: list[list[Value]], replies: ScorerReplies, deadline: float
-) -> str | None:
-    """What was answered otherwise in batches of other sizes, several at a time; None where nothing was."""
-    batches = [
-        (size, start, min(start + size, len(rows), most))
-        for size, most in AGAIN
-        for start in range(0, min(most, len(rows)), size)
-    ]
+) -> None:
+    """Ask the second round, several batches at a time, and write down what is answered otherwise."""
 
-    def differing(batch: tuple[int, int, int]) -> str | None:
-        size, start, stop = batch
+    def reply(batch: Batch) -> tuple[str, str] | None:
+        chosen = [row for row in batch.rows if row in replies.answers]
         try:
-            answers = ask(scorer, inputs.program.features, rows[start:stop], deadline)
+            answers = ask(scorer, inputs.program.features, [rows[row] for row in chosen], deadline) if chosen else []
         except NotScored as error:
-            if error.whole or any(row in replies.errors for row in range(start, stop)):
-                return None
-            return f"witness {start + 1} was answered before, and not in a batch of {size}: {error}"
-        for row, form in enumerate(answers, start):
-            if row in replies.answers and replies.answers[row] != form:
-                return f"witness {row + 1} is answered otherwise in a batch of {size}, several at a time"
-        return None
+            if error.whole:
+                return "problem", f"{error} when it was asked again"
+            return "unstable", f"witness {chosen[0] + 1} was answered before, and not {batch.words}: {error}"
+        words = _otherwise(replies, batch, chosen, answers)
+        return None if words is None else ("unstable", words)
 
     with ThreadPoolExecutor(CONCURRENT_CALLS) as pool:
-        return next((text for text in pool.map(differing, batches) if text is not None), None)
+        for found in pool.map(reply, second_round(len(rows), HTTP_BATCH)):
+            match found:
+                case ("problem", words):
+                    replies.problem = replies.problem or words
+                case ("unstable", words):
+                    replies.unstable = replies.unstable or words
+    replies.again = f"{AGAIN_WORDS}, {CONCURRENT_CALLS} requests at a time"
 
 
-CONCURRENT_CALLS = 4
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows that are asked about once more, together."""
+
+    words: str
+    rows: tuple[int, ...]
+
+
+SINGLE, FEW, SEVEN = 40, 140, 7
+AGAIN_WORDS = (
+    f"{SINGLE} rows alone, {FEW} in batches of {SEVEN}, all backwards, all shuffled, and some twice in one batch"
+)
+
+
+def second_round(count: int, size: int) -> list[Batch]:
+    """The batches in which rows are asked about again: an answer depends on its row and on nothing else."""
+
+    def spread(most: int) -> list[int]:
+        return list(range(count)) if count <= most else [place * count // most for place in range(most)]
+
+    backwards = list(range(count))[::-1]
+    shuffled = [int(row) for row in np.random.default_rng(0).permutation(count)]
+    twice = [row for row in spread(size // 2) for _ in range(2)]
+    plans = (
+        ("alone", spread(SINGLE), 1),
+        (f"in a batch of {SEVEN}", spread(FEW), SEVEN),
+        ("backwards", backwards, size),
+        ("in another order", shuffled, size),
+        ("twice in one batch", twice, size),
+    )
+    return [
+        Batch(words, tuple(rows[start : start + each]))
+        for words, rows, each in plans
+        for start in range(0, len(rows), each)
+    ]
+
+
+def _otherwise(
+    replies: ScorerReplies, batch: Batch, rows: Sequence[int], answers: Sequence[Mapping[str, Any]]
+) -> str | None:
+    """The first row that was answered otherwise than before."""
+    for row, form in zip(rows, answers, strict=True):
+        if replies.answers[row] != form:
+            return f"witness {row + 1} is answered otherwise when it is asked again, {batch.words}"
+    return None
 
 
 def _verdict(inputs: WitnessInput, replies: ScorerReplies, what: str, engine: str) -> DeployedVerdict:
@@ -239,8 +293,15 @@ def _verdict(inputs: WitnessInput, replies: ScorerReplies, what: str, engine: st
         changes=witness_changes(inputs, run, deployed, ran),
         region=witness_region(inputs, run),
         moves=own_row_moves(inputs, labels, ran) if run.different else None,
-        compared=compared_text(inputs, deployed, ran),
+        compared="; ".join(filter(None, (compared_text(inputs, deployed, ran), _again_words(replies)))),
     )
+
+
+def _again_words(replies: ScorerReplies) -> str | None:
+    if replies.again is None:
+        return None
+    outcome = "otherwise" if replies.unstable else "answered alike"
+    return f"asked again ({replies.again}): {outcome}"
 
 
 def reply_label(replies: ScorerReplies, row: int) -> Any:

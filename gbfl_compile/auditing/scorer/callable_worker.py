@@ -3,6 +3,7 @@
 Standard library only (numpy or pandas where the scorer wants a matrix or a table). In FOLDER it finds `order.json` and
 `rows.bin`, or `rows.json` where features are words or dates; a line
 of `answers.jsonl` is written for each batch, or each row of a batch that failed: its rows, then answers or an error.
+Then it asks again, in the batches that `order.json` has under "again": an answer must depend on its row alone.
 A row is answered with a label, with a list of probabilities (one a class, the largest wins), or with a dict that has
 "label", "probabilities" or "scores".
 """
@@ -74,7 +75,7 @@ def _value(kind: str, value: Any) -> Any:
 def _ask(
     scorer: Callable[[Any], Any], order: dict[str, Any], rows: list[Row], tell: Callable[[dict[str, Any]], None]
 ) -> None:
-    features, form = order["features"], order["form"]
+    features, form, failed = order["features"], order["form"], set[int]()
     for start in range(0, len(rows), BATCH):
         batch = rows[start : start + BATCH]
         tell({"start": start, "count": len(batch)})
@@ -86,7 +87,17 @@ def _ask(
                 try:
                     tell({"start": number, "answers": _answers(scorer(_as_input([row], features, form)), 1)})
                 except Exception as error:
+                    failed.add(number)
                     tell({"start": number, "error": _one_line(error)})
+    for again, listed in enumerate(order["again"]):
+        if not (chosen := [row for row in listed if row not in failed]):
+            continue
+        tell({"again": again, "rows": chosen})
+        try:
+            answers = _answers(scorer(_as_input([rows[row] for row in chosen], features, form)), len(chosen))
+            tell({"again": again, "rows": chosen, "answers": answers})
+        except Exception as error:
+            tell({"again": again, "rows": chosen, "error": _one_line(error)})
 
 
 def _as_input(rows: list[Row], features: list[str], form: str) -> Any:

@@ -12,8 +12,9 @@ from dataclasses import dataclass, replace
 
 from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
 from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict
-from gbfl_compile.auditing.view.domains import holds_kind, prove_on_columns
+from gbfl_compile.auditing.view.domains import prove_on_columns
 from gbfl_compile.auditing.view.layered import audit_layers, run_unread, without_nan_decimals
+from gbfl_compile.auditing.view.places import holds_kind
 from gbfl_compile.auditing.view.run import (
     OtherRowCount,
     Outputs,
@@ -96,7 +97,7 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
         is_open = verdict.verdict != "different"
         if layered.verdict == "different" or (is_open and (layered.verdict != "unread" or layered.execution)):
             return layered
-        if is_open and not inputs.program.kinds:  # words are read on one table only: the first reading says why not
+        if is_open:
             ran = {each: getattr(verdict, each) for each in ("execution", "executed", "not_executed")}
             return replace(layered, **ran)
     return verdict
@@ -115,7 +116,8 @@ def _through_layers(
         return replace(verdict, reason=str(error))
     verdict = layered.verdict
     audit = ViewAudit(inputs, view, label, None, None)
-    columns = [column for column in layered.columns if column is not None]
+    numbers = enumerate(layered.columns)
+    columns = [column for f, column in numbers if column is not None and inputs.program.kind(f) == "number"]
     verdict = _with_types(audit, verdict, columns, layered.uncast())
     return _query_itself(audit, _refuse_own_names(audit, verdict, layered.text.uses.functions))
 
@@ -251,7 +253,7 @@ def _read_generally(
     """The view by the general reader: the label, and of the other answers those it understands."""
     view, program = audit.view, audit.inputs.program
     if program.kinds:
-        raise Unread("a view with words or dates is read only as it was emitted")
+        raise Unread("words are compared: its layers are read")
     text = view.definition if view.query is None else without_exact_casts(view.query, view.column)
 
     def read(outputs: Outputs) -> tuple[tuple[Reading, ...], tuple[str, ...], Outputs]:

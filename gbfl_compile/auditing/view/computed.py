@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gbfl_compile.auditing.view.layers import Base
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.databases.base import Database
-from gbfl_compile.databases.catalog import Catalog, Column, ColumnType
+from gbfl_compile.databases.catalog import Catalog, Column, ColumnType, TableName
 from gbfl_compile.errors import CannotRun, ConnectionLost, TimeLimitReached
 from gbfl_compile.ir.batch import Matrix
 
@@ -106,7 +106,7 @@ class ComputedFeature:
         made = f"CREATE TEMPORARY VIEW {FEATURE_VIEW} AS SELECT {self.text} AS value FROM"
         try:
             database.execute(f"{made} {self.base.name.in_quotes(database)}")
-            stored = catalog.view(database, FEATURE_VIEW)
+            stored = catalog.view(database, TableName("", FEATURE_VIEW))
             tree: Any = None if stored is None else sqlglot.parse_one(stored.definition, read=database.dialect)
             query = tree.expression if isinstance(tree, sqlglot.exp.Create) else tree
             return [self.text] if query is None else [self.text, query.selects[0].unalias().sql(database.dialect)]

@@ -22,7 +22,7 @@ import numpy as np
 from gbfl_compile.checking.artifact import ArtifactProof, ProofAnswer, prove_readings
 from gbfl_compile.checking.prove.findings import Counterexample, Proof
 from gbfl_compile.checking.reading.evaluate import run_reading
-from gbfl_compile.checking.reading.from_program import in_book
+from gbfl_compile.checking.reading.from_program import in_book, map_tests
 from gbfl_compile.checking.reading.nodes import And, Ask, Condition, Not, Or, PointDecision, Reading, StepDecision, Test
 from gbfl_compile.databases.base import Missing
 from gbfl_compile.databases.catalog import Column
@@ -30,7 +30,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.float32 import float32_at_or_above
-from gbfl_compile.ir.intervals import Values, above, below, values_of
+from gbfl_compile.ir.intervals import Texts, Values, above, below, code_values, values_of
 from gbfl_compile.ir.kinds import Codebook, Value, codebook, decode_rows, plain_value
 from gbfl_compile.ir.nodes import Atom, Clause, Interval, Kind, OneOf, Program
 from gbfl_compile.tables.values import read_value
@@ -68,63 +68,6 @@ def _decimal_at_or_above(value: float, scale: int) -> float:
     unit = Decimal(1).scaleb(-min(scale, 40))
     exact = (Decimal(value) / unit).to_integral_value(ROUND_CEILING) * unit
     return next(float(each) for each in (exact - unit, exact, exact + unit) if float(each) >= value)
-
-
-MOMENTS = {
-    ("duckdb", "date"): re.compile("date"),
-    ("duckdb", "timestamp"): re.compile("timestamp"),
-    ("postgres", "date"): re.compile("date"),
-    ("postgres", "timestamp"): re.compile(r"timestamp(\(\d\))? with(out)? time zone"),
-    ("mariadb", "date"): re.compile("date"),
-    ("mariadb", "timestamp"): re.compile(r"datetime(\(\d\))?"),  # a TIMESTAMP goes by the session's time zone
-    ("clickhouse", "date"): re.compile("date(32)?"),
-    ("clickhouse", "timestamp"): re.compile(r"datetime|datetime64\([0-6](, '[^']*')?\)|datetime\('[^']*'\)"),
-}
-"""The columns of days and of moments, as their catalogs print the types in small letters."""
-
-NUMBER_KINDS = ("double", "float32", "integer", "decimal")
-
-
-def holds_kind(column: Column, kind: Kind, dialect: str) -> bool:
-    """Whether a column holds values of a kind in a way that was tried out."""
-    is_sqlite, declared = dialect == "sqlite", column.declared.casefold()
-    declared = declared.removeprefix("nullable(").removesuffix(")") if declared.startswith("nullable(") else declared
-    match kind:
-        case "number":
-            return column.type.kind in NUMBER_KINDS
-        case "category":
-            return column.type.kind == "text"
-        case "boolean":
-            is_integer = "int" in declared or "bool" in declared  # to SQLite a type is a hint
-            if dialect == "mariadb":
-                return declared == "tinyint(1)"
-            return is_integer and column.type.kind != "text" if is_sqlite else column.type.kind == "boolean"
-        case "date" | "timestamp":
-            return column.type.kind == "text" if is_sqlite else MOMENTS[dialect, kind].fullmatch(declared) is not None
-        case _:
-            assert_never(kind)
-
-
-UTC_LITERALS = {("clickhouse", "date"): "toDate32({})", ("clickhouse", "timestamp"): "toDateTime64({}, 6, 'UTC')"}
-"""Texts of moments that the session's time zone, or the first day of a type, would change."""
-
-
-def as_compared(dialect: str, kind: Kind, column: Column) -> str:
-    """How a word or date is read back: as the rules compare it, without the padding of a CHAR(n), in UTC."""
-    declared = column.declared.casefold()
-    match dialect, kind:
-        case "postgres", "category":
-            return "CAST({value} AS TEXT)"
-        case "postgres", "timestamp" if "with time zone" in declared:
-            return "({value} AT TIME ZONE 'UTC')"
-        case "mariadb", "category" if declared.startswith("char"):
-            return "TRIM(TRAILING ' ' FROM {value})"
-        case "clickhouse", "category":
-            return "toString({value})"
-        case "clickhouse", "timestamp":
-            return "toDateTime64({value}, 6, 'UTC')"
-        case _:
-            return "{value}"
 
 
 def can_be_missing(column: Column, is_nan: bool | None) -> bool:
@@ -178,6 +121,16 @@ class Domains:
         nearest = at_or_below(column, value)
         return column.type.least if nearest == -math.inf and math.isfinite(column.type.least) else nearest
 
+    def members(self, feature: int) -> tuple[str, ...] | None:
+        """The texts of an enumeration; every other text stands for the first of them."""
+        column = self.columns[feature]
+        return None if column is None or self.kind(feature) != "category" else column.members
+
+    def member(self, feature: int, text: str) -> str:
+        """The member that a text stands for; the text itself where the column is no enumeration."""
+        members = self.members(feature)
+        return text if members is None or text in members else members[0]
+
     def program(self, program: Program, nan: frozenset[int] | None) -> Program:
         """The program, each interval rewritten."""
         clauses = (Clause(tuple(self._atom(atom, nan) for atom in clause.atoms)) for clause in program.clauses)
@@ -187,6 +140,10 @@ class Domains:
         column = self.columns[atom.feature]
         if self.kind(atom.feature) == "number" and isinstance(atom, Interval):
             return self._interval(atom, nan)
+        if isinstance(atom, OneOf) and (members := self.members(atom.feature)) is not None:
+            answers = [(member in atom.values) != atom.negated for member in members]
+            listed = {member for member, holds in zip(members, answers, strict=True) if holds != answers[0]}
+            atom = OneOf(atom.feature, tuple(sorted(listed)), answers[0], atom.if_missing)
         if column is None or column.nullable:
             return atom
         if isinstance(atom, OneOf):  # the missing value is answered as any other text, or as false
@@ -204,7 +161,7 @@ class Domains:
 
     def reading(self, reading: Reading) -> Reading:
         """The reading, each test rewritten; its reasons, which quote the original bounds, are left out."""
-        nan = reading.nan_features
+        nan, reading = reading.nan_features, self._with_members(reading)
         match reading.decision:
             case StepDecision(steps):
                 rewritten = tuple(
@@ -219,6 +176,23 @@ class Domains:
                 return replace(reading, decision=replace(card, terms=terms, held=None, words=None))
             case _:
                 assert_never(reading.decision)
+
+    def _with_members(self, reading: Reading) -> Reading:
+        """The reading with every text that is no member of an enumeration answered as its first member is."""
+        if not any(self.members(feature) for feature in range(len(self.columns))):
+            return reading
+        own = Codebook(reading.book).with_texts([self.members(feature) or () for feature in range(len(self.columns))])
+
+        def rewrite(test: Test) -> Test:
+            if (members := self.members(test.feature)) is None:
+                return test
+            codes = [own.code(test.feature, member) for member in members]
+            held = [any(piece.least <= code <= piece.most for piece in test.values) for code in codes]
+            listed = frozenset(member for member, holds in zip(members, held, strict=True) if holds != held[0])
+            texts = Texts(listed, held[0], any(piece.missing for piece in test.values))
+            return Test(test.feature, code_values(texts, test.feature, own))
+
+        return replace(map_tests(reading, rewrite), book=own.texts)
 
     def _condition(self, condition: Condition, nan: frozenset[int] | None) -> Condition:
         match condition:
@@ -317,9 +291,14 @@ def value_read(kind: Kind, value: Any, name: str, book: Codebook, feature: int) 
     return math.nan if code is None else code, native
 
 
+NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+
+
 def _as_number(value: Any, name: str) -> float:
     if value is None:
         return math.nan
+    if isinstance(value, str) and NUMBER.fullmatch(value) is None:  # Python alone takes '1_000', 'nan' and '\uff11'
+        raise BadInput(f"feature {name!r}: the text {value!r} is not a number")
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
@@ -370,11 +349,15 @@ def _on_values(domains: Domains, program: Program, reading: Reading, proof: Proo
     book = codebook(program)
     if program.kinds:
         book = book.with_texts(reading.book)
+        book = book.with_texts([(domains.members(f) or ())[:1] for f in range(len(program.features))])
         reading = in_book(reading, program, book)
     for aspect, finding in proof.findings.items():
         if isinstance(finding, Counterexample):
-            row = domains.row(finding.row, reading.nan_features)
+            row = list(domains.row(finding.row, reading.nan_features))
+            for feature, text in enumerate(finding.values or ()):
+                if isinstance(text, str):  # its code was one of the rewritten sides
+                    row[feature] = book.code(feature, domains.member(feature, text))
             (values,) = decode_rows(program, [row], book)
             native = tuple(values) if program.kinds else None
-            findings[aspect] = Counterexample(row, evaluate(program, values), run_reading(reading, row), native)
+            findings[aspect] = Counterexample(tuple(row), evaluate(program, values), run_reading(reading, row), native)
     return replace(proof, findings=findings)

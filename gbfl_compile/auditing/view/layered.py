@@ -6,30 +6,26 @@ rows that come out. The view's whole text is then run on copies of all the table
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from gbfl_compile.auditing.compare import AuditInput, Prover, compare_readings
 from gbfl_compile.auditing.mend import feature_columns, keeps_rows, with_mend
 from gbfl_compile.auditing.verdict import DeployedVerdict
-from gbfl_compile.auditing.view.computed import ComputedFeature, FillIn, computed_feature, fill_in
+from gbfl_compile.auditing.view.computed import FillIn, fill_in
 from gbfl_compile.auditing.view.domains import prove_on_columns
 from gbfl_compile.auditing.view.layers import (
-    Base,
     Layers,
-    Query,
-    expression_called,
     key_columns,
     known_functions,
     known_tables,
-    renamed_columns,
     values_in_filters,
 )
+from gbfl_compile.auditing.view.places import Place, Places, feature_places, refuse_uncertain_words
 from gbfl_compile.auditing.view.run import OtherRowCount, Outputs, ViewRun, outputs_of, run_copies
 from gbfl_compile.auditing.view.story import with_first_difference, with_view_story
 from gbfl_compile.auditing.view.table_copy import COPY, STAGED, TableCopy
-from gbfl_compile.auditing.view.view import MissingFeature, View, parse_query, without_exact_casts
+from gbfl_compile.auditing.view.view import View, parse_query, without_exact_casts
 from gbfl_compile.checking.general.sql import DeployedText, TextLayout, read_deployed
 from gbfl_compile.checking.readers import ReadArtifact
 from gbfl_compile.checking.reading.nodes import Reading, Unread
@@ -37,30 +33,6 @@ from gbfl_compile.databases.catalog import Column
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.ir.text import printable
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a feature is: a column of a table."""
-
-    base: Base
-    column: Column
-
-
-@dataclass(frozen=True, slots=True)
-class Places:
-    """Where each feature is; None where the program does not use it, or where it is computed."""
-
-    columns: list[Place | None]
-    computed: tuple[ComputedFeature, ...]
-
-    def keys(self) -> list[tuple[str, str] | None]:
-        """(table, column) of each feature."""
-        return [None if place is None else (place.base.key, place.column.name) for place in self.columns]
-
-    def features(self) -> dict[tuple[str, str], int]:
-        """(table, column) -> feature."""
-        return {key: feature for feature, key in enumerate(self.keys()) if key is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +53,6 @@ class LayeredAudit:
 def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVerdict) -> LayeredAudit:
     """The verdict by reading and running all layers; Unread where they cannot be read."""
     layers = view.layers
-    if inputs.program.kinds:
-        raise Unread("a view with words or dates is read only as it was emitted, on one table")
     if layers is None:
         raise Unread(view.problem or "the view's definition is not understood")
     if layers.problem is not None:
@@ -91,7 +61,9 @@ def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVe
         raise Unread(f"the view has no column {label!r}: say which holds the labels with --label COLUMN")
     layers = _with_readable_casts(view, layers)
     places = feature_places(inputs, view, layers)
+    refuse_uncertain_words(inputs.program, view, layers, places)
     text, outputs = _read(inputs, view, label, layers, places)
+    _refuse_defaults(view, places, text.uses.outer)
     columns = tuple(
         None if place is None else replace(place.column, nullable=place.column.nullable or feature in text.uses.outer)
         for feature, place in enumerate(places.columns)
@@ -102,7 +74,8 @@ def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVe
         column = each.as_column()
         has_nan = column.type.engine_has_nan and inputs.holds_nan
         domain[each.feature] = replace(column, type=replace(column.type, engine_has_nan=has_nan))
-    verdict = compare_readings(verdict, inputs, artifact, prove_on_columns(domain, text.readings))
+    prover = prove_on_columns(domain, text.readings, inputs.program.kinds)
+    verdict = compare_readings(verdict, inputs, artifact, prover)
     renamed = {
         name: place.column.name
         for name, place in zip(inputs.program.features, places.columns, strict=True)
@@ -125,9 +98,7 @@ def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVe
     only_run = tuple(name for _, name in unread if verdict.execution is not None)
     others = tuple(name for name in verdict.other_columns if name not in only_run)
     verdict = replace(verdict, run_only_columns=only_run, other_columns=others)
-    if places.computed and verdict.verdict == "equal":
-        words = ", ".join(f"{inputs.program.features[each.feature]} is {each.text}" for each in places.computed)
-        verdict = replace(verdict, proof_assumes=f"that {words}, and that this compares as a double does")
+    verdict = _with_assumptions(inputs.program, view, places, text, verdict)
     if verdict.execution and verdict.execution.different:
         verdict = with_first_difference(inputs, verdict)
     verdict = _with_mend(inputs, view, label, places, domain, text, verdict)
@@ -135,6 +106,28 @@ def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVe
         own = [None if place is None else (place.base.name, place.column) for place in places.columns]
         verdict = with_view_story(inputs, view, label, verdict, own)
     return LayeredAudit(verdict, text, columns)
+
+
+def _with_assumptions(
+    program: Program, view: View, places: Places, text: DeployedText, verdict: DeployedVerdict
+) -> DeployedVerdict:
+    """The verdict with what an equal text is equal under."""
+    assumed = []
+    if places.computed:
+        words = ", ".join(f"{program.features[each.feature]} is {each.text}" for each in places.computed)
+        assumed.append(f"that {words}, and that this compares as a double does")
+    if text.uses.words and view.database.dialect == "duckdb":
+        listed = ", ".join(map(printable, text.uses.words))
+        assumed.append(f"that no session sets default_collation, by which {listed} would be compared")
+    return replace(verdict, proof_assumes="; ".join(assumed)) if assumed and verdict.verdict == "equal" else verdict
+
+
+def _refuse_defaults(view: View, places: Places, outer: Collection[int]) -> None:
+    """ClickHouse gives 0, and not NULL, for a column that is not Nullable where an outer join finds no row."""
+    for place in [places.columns[feature] for feature in outer] if view.database.dialect == "clickhouse" else []:
+        if place is not None and not place.column.nullable:
+            what = f"{printable(place.column.name)} is {place.column.declared}"
+            raise Unread(f"{what}, which is 0 and not missing where the join finds no row: a Nullable column is read")
 
 
 def _with_mend(
@@ -159,7 +152,7 @@ def _with_mend(
         found, _ = _read(inputs, changed, label, _with_readable_casts(changed, lower), places)
         if not keeps_rows(original, found):
             raise Unread("other rows come out")
-        return prove_on_columns(list(domain), found.readings), found.readings
+        return prove_on_columns(list(domain), found.readings, inputs.program.kinds), found.readings
 
     texts = {"": query.definition} | {name: each.definition for name, (_, each) in below.items()}
     return with_mend(verdict, inputs, texts, feature_columns(inputs) | known, read)
@@ -198,64 +191,11 @@ def _with_readable_casts(view: View, layers: Layers) -> Layers:
     return replace(layers, views=views)
 
 
-def feature_places(inputs: AuditInput, view: View, layers: Layers) -> Places:
-    """The column of each feature, or its expression: as --column says, of its own name, or called so by a layer."""
-    program, fold = inputs.program, view.catalog.names_fold
-    used = {atom.feature for clause in program.clauses for atom in clause.atoms}
-    bases = layers.distinct_bases()
-    queries = [view.require_query(), *layers.views.values()]
-    places: list[Place | None] = []
-    computed: list[ComputedFeature] = []
-    for feature, name in enumerate(program.features):
-        wanted = inputs.columns.get(name, name)
-        table, _, own = wanted.rpartition(".")
-        found = [
-            Place(base, column)
-            for base in bases
-            if (column := base.column(own, fold)) is not None and (not table or base.key.casefold() == table.casefold())
-        ]
-        if not found and name not in inputs.columns:
-            found = [Place(*each) for each in renamed_columns(queries, bases, name, fold)]
-        if feature not in used and len(found) != 1:
-            places.append(None)
-            continue
-        if not found and name in inputs.columns and not PLAIN_NAME.fullmatch(wanted):
-            computed.append(computed_feature(feature, name, wanted, bases, view.database.dialect))
-            places.append(None)
-            continue
-        if not found:
-            raise MissingFeature(_missing(name, wanted, bases, queries))
-        if len({(place.base.key, place.column.name) for place in found}) > 1:
-            options = " or ".join(f"--column {name}={each.base.key}.{each.column.name}" for each in found[:3])
-            raise Unread(f"the feature {name!r} may be one of several columns: say which with {options}")
-        if found[0].column.generated:
-            raise Unread(f"the column {own!r} is computed by the database and cannot be filled in")
-        place = found[0]
-        if not inputs.holds_nan:
-            place = replace(place, column=replace(place.column, type=replace(place.column.type, engine_has_nan=False)))
-        places.append(place)
-    return Places(places, tuple(computed))
-
-
-PLAIN_NAME = re.compile(r"\w+(\.\w+)?")
-
-
-def _missing(name: str, wanted: str, bases: Sequence[Base], queries: Sequence[Query]) -> str:
-    known = ", ".join(printable(column.name) for base in bases for column in base.columns[:10])
-    tables = ", ".join(printable(base.key) for base in bases)
-    what = expression_called(queries, name)
-    way = f"--column {name}=COLUMN" if what is None else f"--column '{name}={what}', if that is the approved feature"
-    return (
-        f"{tables} has no column {wanted!r}, only {known}: name the feature's column with {way}, "
-        "or compare the rows it gives with --scored"
-    )
-
-
 def _read(inputs: AuditInput, view: View, label: str, layers: Layers, places: Places) -> tuple[DeployedText, Outputs]:
     """The label and, of the other answers, those that are understood."""
     program, dialect = inputs.program, view.database.dialect
     features = places.features()
-    tables = known_tables(layers, features)
+    tables = known_tables(layers, features, with_texts=not program.kinds)
     stated = tuple(
         (each.feature, text, each.names(features))
         for each in places.computed
@@ -267,6 +207,9 @@ def _read(inputs: AuditInput, view: View, label: str, layers: Layers, places: Pl
         for feature, place in enumerate(places.columns)
         if place is not None
     }
+    exact = frozenset(
+        feature for feature, place in enumerate(places.columns) if place is not None and place.column.compares_exactly
+    )
     query = view.require_query()
     definition = without_exact_casts(query, _integers(layers).get)
 
@@ -274,6 +217,7 @@ def _read(inputs: AuditInput, view: View, label: str, layers: Layers, places: Pl
         layout = TextLayout(program.features, program.classes, (), tuple(outputs), tables=tables, approved=program)
         known = view.literals_in_utf8 and layers.literals_in_utf8
         layout = replace(layout, expressions=stated, functions=functions, types=types, known_texts=known)
+        layout = replace(layout, kinds=program.kinds, exact=exact)
         return read_deployed(definition, dialect, layout), outputs
 
     chosen = [("label", label)]
@@ -339,8 +283,7 @@ def _computed_differs(verdict: DeployedVerdict) -> DeployedVerdict:
 
 
 def _unclear(verdict: DeployedVerdict, text: DeployedText) -> DeployedVerdict:
-    notes = "; ".join(text.notes)
-    reason = f"its text differs from the program, but a filter may leave out the rows that show it: {notes}"
+    reason = f"its text differs, but a filter may leave out the rows that show it: {'; '.join(text.notes)}"
     return replace(verdict, verdict="unread", reason=reason)
 
 

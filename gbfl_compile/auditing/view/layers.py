@@ -92,10 +92,12 @@ def read_layers(database: Database, top: Query, parse: Callable[[Database, str],
                 continue
             if len(views) > MOST_LAYERS:
                 raise Unread(f"more than {MOST_LAYERS} views below it")
+            if catalog.several(database, name):
+                raise Unread(f"there are several tables or views {name.name}: the session that asks says which is read")
             if not catalog.is_view(database, name):
                 bases[name] = Base(name, tuple(catalog.columns(database, name)))
                 continue
-            stored = catalog.view(database, _as_named(database, name))
+            stored = catalog.view(database, name)
             if stored is None:
                 raise Unread(f"the view {name.name} is not found")
             if stored.materialized:
@@ -103,6 +105,8 @@ def read_layers(database: Database, top: Query, parse: Callable[[Database, str],
                     f"it reads {name.name}, a materialized view, which answers from stored rows: "
                     f"compare what comes out with --scored"
                 )
+            if stored.conversion is not None:
+                raise Unread(f"{name.name}: {stored.conversion}")
             views[name] = parse(database, stored.definition)
             in_utf8 = in_utf8 and stored.literals_in_utf8
             waiting += _names(views[name])
@@ -127,30 +131,26 @@ def _refuse_two_of_one_name(queries: Sequence[Query]) -> None:
             )
 
 
-def _as_named(database: Database, name: TableName) -> str:
-    """A view as its catalog is named for it."""
-    if database.dialect == "postgres" and name.schema:
-        return f"{database.quote(name.schema)}.{database.quote(name.name)}"
-    return name.name
-
-
 def known_tables(
-    layers: Layers, features: Mapping[tuple[str, str], int], with_rows: bool = True
+    layers: Layers, features: Mapping[tuple[str, str], int], with_texts: bool = True
 ) -> Callable[[str, str], KnownTable]:
-    """What each name means to the reader; `features` is (table, column) -> feature."""
+    """What each name means to the reader; `features` is (table, column) -> feature.
+
+    Tables with texts are no constants where words are compared (`with_texts`): their columns have collations.
+    """
     known: dict[TableName, KnownTable] = {}
 
     def table(schema: str, name: str) -> KnownTable:
         named = TableName(schema, name)
         if named not in known:
-            known[named] = _table_facts(layers, named, features, with_rows)
+            known[named] = _table_facts(layers, named, features, with_texts)
         return known[named]
 
     return table
 
 
 def _table_facts(
-    layers: Layers, name: TableName, features: Mapping[tuple[str, str], int], with_rows: bool
+    layers: Layers, name: TableName, features: Mapping[tuple[str, str], int], with_texts: bool
 ) -> KnownTable:
     if name in layers.views:
         query = layers.views[name]
@@ -160,18 +160,18 @@ def _table_facts(
         raise Unread(f"the table {name.name} is not found")
     columns = tuple(column.name for column in base.columns)
     own = {column: features[base.key, column] for column in columns if (base.key, column) in features}
-    rows = _rows(layers.database, base) if with_rows and not own else None
+    rows = None if own else _rows(layers.database, base, with_texts)
     return KnownTable(base.key, columns, own, rows)
 
 
-def _rows(database: Database, base: Base) -> tuple[tuple[Any, ...], ...] | None:
+def _rows(database: Database, base: Base, with_texts: bool) -> tuple[tuple[Any, ...], ...] | None:
     """What a small table holds, or None where it is no small table of numbers and texts."""
     listed = ", ".join(database.quote(column.name) for column in base.columns)
     try:
         rows = database.fetch(f"SELECT {listed} FROM {base.name.in_quotes(database)} LIMIT {MOST_ROWS + 1}")  # noqa: S608
     except CannotRun:
         return None
-    plain = (bool, int, float, Decimal, str, type(None))
+    plain = (bool, int, float, Decimal, type(None), *([str] if with_texts else []))
     if not 0 < len(rows) <= MOST_ROWS or not all(isinstance(value, plain) for row in rows for value in row):
         return None
     return tuple(map(tuple, rows))

@@ -15,13 +15,13 @@ from gbfl_compile.auditing.answers import clauses_held, json_number
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.verdict import value_form
 from gbfl_compile.auditing.view.computed import FillIn
+from gbfl_compile.auditing.view.places import with_members, witness_rows
 from gbfl_compile.auditing.view.table_copy import (
     StagedRows,
     TableCopies,
     TableCopy,
     copied_tables,
     one_copy,
-    witness_rows,
 )
 from gbfl_compile.auditing.view.view import View, feature_columns, other_inputs, query_over, stored_answer
 from gbfl_compile.backends.sql.engines import DIALECTS
@@ -281,7 +281,7 @@ def _why_no_rows(view: View, others: Sequence[str], tally: _Tally) -> str:
 
 def _witness_batches(inputs: AuditInput, view: View, copy: TableCopies) -> Iterator[StagedRows]:
     """The witnesses with missing values as NULL, and where a column can hold it as NaN."""
-    rows, book = witness_rows(inputs, view)
+    rows, book = with_members(inputs.program, copy.features, *witness_rows(inputs, view))
     if not copy.database.holds_infinity:
         rows = np.clip(rows, -np.finfo(np.float64).max, np.finfo(np.float64).max)
     yield copy.stage_witnesses(rows, "null", book)

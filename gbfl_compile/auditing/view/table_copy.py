@@ -18,25 +18,23 @@ from numpy.typing import NDArray
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.view.computed import ComputedFeature, FillIn, computed_values
 from gbfl_compile.auditing.view.domains import (
-    UTC_LITERALS,
     around,
-    as_compared,
     below_the_last_decimal,
     can_hold,
     value_read,
     with_short_texts,
 )
+from gbfl_compile.auditing.view.places import UTC_LITERALS, are_members, as_compared
 from gbfl_compile.auditing.view.view import View
 from gbfl_compile.backends.sql.conditions import moment_text
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.backends.sql.text import string
 from gbfl_compile.checking.prove.findings import Counterexample
-from gbfl_compile.checking.witnesses import rows_to_run
 from gbfl_compile.databases.base import ROW, Database, Missing
 from gbfl_compile.databases.catalog import Catalog, Column, TableName, time_limit
 from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost, TimeLimitReached
 from gbfl_compile.ir.batch import Matrix
-from gbfl_compile.ir.kinds import Codebook, Value, codebook, decode_rows, decode_value
+from gbfl_compile.ir.kinds import Codebook, Value, codebook, decode_value
 from gbfl_compile.ir.nodes import Kind, Program
 from gbfl_compile.tables.values import encode_values
 
@@ -95,7 +93,11 @@ class TableCopies:
             largest = np.inf if self.database.holds_infinity else np.finfo(np.float64).max
             rows = np.clip(self.filling.rows(rows), -largest, largest)
         rows = around(numbers, with_short_texts(numbers, rows))
-        rows = below_the_last_decimal(numbers, rows[can_hold(self.features, rows, missing)])
+        if not self.database.holds_infinity:  # a float32 past the largest one
+            rows = rows[~np.isinf(rows).any(axis=1)]
+        rows = below_the_last_decimal(
+            numbers, rows[can_hold(self.features, rows, missing) & are_members(self.program, self.features, rows, book)]
+        )
         self.database.insert(DOUBLES, [f"f{place}" for place in range(rows.shape[1])], rows, missing=missing)
         return self._together([copy.stage_witnesses(rows, book) for copy in self.copies])
 
@@ -118,8 +120,19 @@ class TableCopies:
         columns = tuple(column for each in staged for column in each.columns)
         by_copy = tuple(each.columns for each in staged)
         refusal = next((each.refusal for each in staged if each.refusal), None)
-        values, unreadable = staged[0].values if len(staged) == 1 else (), sum(each.unreadable for each in staged)
+        values, unreadable = self._values(staged, numbers), sum(each.unreadable for each in staged)
         return StagedRows(numbers, rows, columns, values, refusal, by_copy, unreadable)
+
+    def _values(self, staged: Sequence[StagedRows], numbers: NDArray[np.int64]) -> tuple[tuple[Value, ...], ...]:
+        """The features of rows as Python has them, each from the table that gives it."""
+        if not self.program.kinds:
+            return ()
+        rows: list[list[Value]] = [[None] * len(self.program.features) for _ in numbers]
+        for each, copy in zip(staged, self.copies, strict=True):
+            for row, place in zip(rows, np.searchsorted(each.numbers, numbers).tolist(), strict=True):
+                for feature in copy.read_features():
+                    row[feature] = each.values[place][feature]
+        return tuple(map(tuple, rows))
 
     def fill(self, staged: StagedRows, places: Sequence[int]) -> None:
         """Put a selection of the staged rows into the copies, in place of what they hold."""
@@ -238,8 +251,10 @@ class TableCopy:
     def _stage(self, chosen: Sequence[tuple[Column, str]], source: str, number: str) -> None:
         quote, catalog = self.database.quote, self.catalog
         columns = ", ".join([f"{number} AS {NUMBER}", *(f"{value} AS {quote(c.name)}" for c, value in chosen)])
+        rounding = [f"{quote(column.name)} {column.declared}" for column, _ in chosen if column.rounds]
+        name = f"{self.staged} ({', '.join(rounding)})" if rounding else self.staged
         self.database.execute(catalog.drop.format(name=self.staged))
-        self.database.execute(catalog.staging.format(name=self.staged, query=f"SELECT {columns} FROM {source}"))  # noqa: S608
+        self.database.execute(catalog.staging.format(name=name, query=f"SELECT {columns} FROM {source}"))  # noqa: S608
 
     def _put(self, columns: Sequence[Column], where: str) -> None:
         names = ", ".join(self.database.quote(column.name) for column in columns)
@@ -340,32 +355,6 @@ def one_copy(view: View, features: Sequence[Column | None], program: Program) ->
     return [TableCopy(view.database, view.catalog, view.table, columns, tuple(features), program, named=named)]
 
 
-MOST_TEXTS = 60
-"""Texts of a view's own that are tried in each category."""
-
-
-def witness_rows(inputs: AuditInput, view: View) -> tuple[Matrix, Codebook]:
-    """The rows to run, and the book of their texts: the texts that the view itself mentions are tried too."""
-    program = inputs.program
-    if not program.kinds:
-        witness_set = rows_to_run(program, () if inputs.data is None else (inputs.data,))
-        return witness_set.rows, witness_set.book
-    witness_set = rows_to_run(program)
-    book, parts = witness_set.book, [witness_set.rows]
-    mentioned = dict.fromkeys(token.text for token in view.require_query().tokens if token.token_type.name == "STRING")
-    for feature, kind in enumerate(program.kinds):
-        for text in list(mentioned)[:MOST_TEXTS] if kind == "category" else ():
-            if text not in book.texts[feature]:
-                book = book.with_text(feature, text)
-                part = witness_set.rows[:: max(1, len(witness_set.rows) // 50)].copy()
-                part[:, feature] = book.code(feature, text)
-                parts.append(part)
-    if inputs.data is not None and inputs.book is not None:
-        book = book.with_texts(inputs.book.texts)
-        parts.append(encode_values(program, decode_rows(program, inputs.data.tolist(), inputs.book), book))
-    return np.concatenate(parts), book
-
-
 def is_refused(inputs: AuditInput, view: View, features: Sequence[Column | None], shown: Counterexample) -> bool:
     """Whether the table cannot hold a row, however its missing values are written."""
     copies = one_copy(view, features, inputs.program)
@@ -380,4 +369,6 @@ def is_refused(inputs: AuditInput, view: View, features: Sequence[Column | None]
         copied_tables(database, features, copies, inputs.program) as copy,
     ):
         ways: tuple[Missing, ...] = ("null", "nan") if database.holds_nan else ("null",)
-        return not any(len(copy.stage_witnesses(rows, way, book).numbers) for way in ways)
+        rounding = [place for place, column in enumerate(features) if column is not None and column.rounds]
+        staged = [copy.stage_witnesses(rows, way, book).rows[:, rounding] for way in ways]
+        return not any(np.array_equal(row, rows[0, rounding], equal_nan=True) for each in staged for row in each)

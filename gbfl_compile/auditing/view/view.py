@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gbfl_compile.auditing.compare import AuditInput
@@ -83,10 +83,13 @@ def read_view(database: Database, name: str) -> View:
     reads, table = _tables(query)
     known = () if table is None else tuple(catalog.columns(database, table))
     views = tuple(each.name for each in reads if catalog.is_view(database, each))
+    layers = None if query is None else read_layers(database, query, parse_query)
+    if layers is not None and stored.conversion is not None:
+        layers = replace(layers, problem=stored.conversion)
     return View(
         *(database, catalog, name, stored.definition, stored.statement, stored.materialized, stored.literals_in_utf8),
         *(stored.columns, query, problem, reads, table, known, views),
-        None if query is None else read_layers(database, query, parse_query),
+        layers,
     )
 
 

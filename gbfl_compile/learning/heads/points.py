@@ -50,6 +50,8 @@ class TripletRows:
     """The black box's class of x."""
     truth: Ints | None
     """The true class of x where it is known, to measure accuracy by."""
+    weight: Matrix
+    """How much each triplet counts."""
     measured: int
     """How many of the triplets, from the first, are the user's own rows; the others are made-up rows."""
 
@@ -86,14 +88,13 @@ def triplets_side_by_side(
 ) -> Triplets:
     """The triplets of the user's rows, x with the label `own`, and of made-up rows.
 
-    A `row_weight` says how many rows each row represents; an extra row represents one.
+    A `row_weight` says how many rows each row represents, made-up ones too.
     """
     rows = len(e.x)
-    weight = np.ones(rows) if row_weight is None else row_weight
     if extra is not None:
         e, own = concatenate([e, extra]), np.concatenate((own, extra.label))
-        weight = np.concatenate((weight, np.ones(len(extra.x))))
     count = len(e.x)
+    weight = np.ones(count) if row_weight is None else row_weight
     exists = np.column_stack([np.ones(count, dtype=bool), e.has_pp, e.has_pn])
     roles = np.asarray(role_weights)
     mine = np.zeros((count, 3), dtype=bool)
@@ -163,13 +164,12 @@ def triplet_rows(
 ) -> TripletRows:
     """Stack x, PP and PN. x should get class `own`, its PP the black box's class, its PN any other.
 
-    A `row_weight` says how many rows each row represents; an extra row represents one.
+    A `row_weight` says how many rows each row represents, made-up ones too.
     """
     measured = len(e.x)
-    multiplicity = np.ones(measured) if row_weight is None else row_weight
     if extra is not None:
         e, own = concatenate([e, extra]), np.concatenate((own, extra.label))
-        multiplicity = np.concatenate((multiplicity, np.ones(len(extra.x))))
+    multiplicity = np.ones(len(e.x)) if row_weight is None else row_weight
     stacked = np.vstack((e.x, e.pp, e.pn))
     missing = np.isnan(stacked)
     if missing.any():  # NaN equals nothing, itself included
@@ -186,7 +186,8 @@ def triplet_rows(
         np.add.at(target, (at_pn, 1 - e.label), pn_weight)
     else:
         np.add.at(avoid, (at_pn, e.label), pn_weight)
-    return TripletRows(points, target, avoid, at_x, at_pp, at_pn, e.has_pp, e.has_pn, e.label, truth, measured)
+    marks = (e.has_pp, e.has_pn, e.label, truth)
+    return TripletRows(points, target, avoid, at_x, at_pp, at_pn, *marks, multiplicity, measured)
 
 
 def deal_rows(rows: Ints, most: int, seed: int = 0) -> list[Ints]:

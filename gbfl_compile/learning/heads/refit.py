@@ -57,17 +57,19 @@ def fit_to_all_rows(
     own: Ints,
     n_classes: int,
     role_weights: Roles,
+    row_weight: Matrix,
     settings: RuleSettings,
     book: Codebook | None = None,
 ) -> Head:
     """The same clauses and shape, with numbers fitted to all rows; a `book` has the codes of their words."""
+    rows = (e, own, row_weight, n_classes, role_weights, book)
     match head.decision:
         case Tree():
-            return replace(head, decision=_recount(head, head.decision, e, own, n_classes, role_weights, book))
+            return replace(head, decision=_recount(head, head.decision, *rows))
         case Scorecard() if settings.points is not None:
             return head  # small points do not change with more rows
         case Scorecard():
-            patterns, targets = _patterns(head, e, own, n_classes, role_weights, book)
+            patterns, targets = _patterns(head, *rows)
             return replace(head, decision=_reweigh(head, head.decision, patterns, targets, settings))
         case _:
             assert_never(head.decision)
@@ -79,7 +81,14 @@ def _blocks(rows: int) -> Iterator[slice]:
 
 
 def _recount(
-    head: Head, tree: Tree, e: Explanations, own: Ints, n_classes: int, roles: Roles, book: Codebook | None
+    head: Head,
+    tree: Tree,
+    e: Explanations,
+    own: Ints,
+    row_weight: Matrix,
+    n_classes: int,
+    roles: Roles,
+    book: Codebook | None,
 ) -> Tree:
     """The tree with the classes of all points in its leaves, answering as before; one without points is unchanged."""
     program = Program(e.features, tuple(range(n_classes)), head.clauses, tree)
@@ -90,8 +99,8 @@ def _recount(
     for block in _blocks(len(e.x)):
         for (points, label, exists), weight in zip(sides, roles, strict=True):
             ends = np.asarray(evaluate_many(program, points[block], book).leaves)
-            cell = (ends * n_classes + label[block])[exists[block]]
-            mass += weight * np.bincount(cell, minlength=len(mass))
+            counts = np.where(exists[block], weight * row_weight[block], 0.0)
+            mass += np.bincount(ends * n_classes + label[block], counts, len(mass))
     by_leaf = iter(mass.reshape(-1, n_classes))
 
     def recount(leaf: Leaf) -> Leaf:
@@ -116,7 +125,7 @@ def _reweigh(
 
 
 def _patterns(
-    head: Head, e: Explanations, own: Ints, n_classes: int, roles: Roles, book: Codebook | None
+    head: Head, e: Explanations, own: Ints, row_weight: Matrix, n_classes: int, roles: Roles, book: Codebook | None
 ) -> tuple[NDArray[np.uint8], Targets]:
     """Each distinct pattern of clauses, as packed bits, with the mass of the classes it should and should not get."""
     width = 8 * -(-len(head.clauses) // 64)
@@ -131,7 +140,7 @@ def _patterns(
         not_label = 1 - label if n_classes == 2 else n_classes + label
         by_role[2, rows, not_label] = np.where(e.has_pn[block], roles[2], 0.0)
         bits += [_bits(head, points[block], width, book) for points in (e.x, e.pp, e.pn)]
-        masses += list(by_role)
+        masses += list(by_role * row_weight[block, None])
         waiting += 3 * len(rows)
         if waiting > distinct:  # merged when they have doubled: each is then sorted a few times, not with every block
             patterns, mass = _merge(np.concatenate(bits), np.concatenate(masses))

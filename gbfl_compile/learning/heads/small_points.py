@@ -57,13 +57,13 @@ def _tweak(numbers: Matrix, columns: NDArray[np.float32], rows: TripletRows, mos
 
 
 def _right(scores: Matrix, rows: TripletRows) -> float:
-    """How many triplets come out right at x, PP and PN, with some credit for single points."""
+    """What the triplets count that come out right at x, PP and PN, with some credit for single points."""
     predicted = (scores[:, 0] > 0).astype(np.int64) if scores.shape[1] == 1 else scores.argmax(axis=1)
     at_x = predicted[rows.x] == rows.label
     at_pp = (predicted[rows.pp] == rows.label) | ~rows.has_pp
     at_pn = (predicted[rows.pn] != rows.label) | ~rows.has_pn
-    points = sum(int(np.count_nonzero(each)) for each in (at_x, at_pp, at_pn))
-    return int(np.count_nonzero(at_x & at_pp & at_pn)) + CREDIT / 3 * points
+    points = sum(float(rows.weight[each].sum()) for each in (at_x, at_pp, at_pn))
+    return float(rows.weight[at_x & at_pp & at_pn].sum()) + CREDIT / 3 * points
 
 
 def _card(numbers: Matrix, scale: int) -> Scorecard:

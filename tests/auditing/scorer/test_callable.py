@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
+from gbfl_compile.auditing.scorer import witness_input
 from gbfl_compile.auditing.scorer.callable import audit_callable
 from gbfl_compile.auditing.scorer.http import scorer_at
 from gbfl_compile.errors import BadInput
@@ -180,6 +181,10 @@ def number(value):
     return None if value is None else float(value)
 
 
+FIRST = [number(value) if value == value else None for value in witness_input(PROGRAM).values()[0]]
+"""The first witness."""
+
+
 class Handler(BaseHTTPRequestHandler):
     """A scorer whose path says how it behaves."""
 
@@ -194,6 +199,10 @@ class Handler(BaseHTTPRequestHandler):
             return self.wfile.write(json.dumps({"predictions": [{"class": label} for label in labels]}).encode())
         if how == "bearer" and self.headers["Authorization"] != "Bearer s3cret":
             return self.send_error(401)
+        if how == "backwards" and rows[-1] == FIRST:
+            labels[0] = 1 - labels[0]
+        if how == "hangs later" and len(rows) == 1:
+            time.sleep(3)
         if how == "small" and len(rows) == 7:
             labels[3] = 1 - labels[3]
         if how == "wrong":
@@ -330,6 +339,13 @@ def test_a_service_whose_answers_depend_on_the_size_of_a_batch_is_different(serv
     answered = audit_callable(PROGRAM, f"http://{server}/small")
     assert answered.verdict == "different"
     assert "in a batch of 7" in answered.reason
+
+
+@pytest.mark.parametrize("how", ["backwards", "hangs later"])
+def test_a_service_that_answers_by_the_order_of_rows_or_hangs_later_is_not_equal(server, how):
+    answered = audit_callable(PROGRAM, f"http://{server}/{how.replace(' ', '-')}", seconds=2.0)
+    assert answered.verdict == ("different" if how == "backwards" else "not run")
+    assert "asked again" in answered.reason
 
 
 @pytest.mark.parametrize(("request_form", "path"), [("soap", None), ("rows", "a..b"), ("rows", "")])

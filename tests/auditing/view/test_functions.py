@@ -159,6 +159,13 @@ def test_what_is_not_read_of_a_function_is_named_with_its_line():
     assert "(in the function decide)" in found.reason
 
 
+@pytest.mark.parametrize("type_", ["integer", "bigint", "numeric(6, 2)", "real"])
+def test_an_assignment_that_rounds_is_not_read(type_):
+    """PostgreSQL has no implicit cast that loses digits for an argument; an assignment rounds."""
+    found = verdict("postgres", block(f"d := debt; RETURN {RULE.replace('debt', 'd')};", f"DECLARE d {type_};"))
+    assert (found.verdict in ("different", "unread"), found.proof.answer) == (True, "unread"), found
+
+
 THE_PROGRAM = {
     "expression": (f"{HEAD} RETURN {RULE}",),
     "query": (f"{HEAD} LANGUAGE sql SET search_path = public AS $$ SELECT {RULE}; $$",),

@@ -8,6 +8,7 @@ import pytest
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.verdict import verdict_lines
 from gbfl_compile.auditing.view import audit_view
+from gbfl_compile.backends import emit
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 from tests.auditing.view.cases import make_view
@@ -260,4 +261,41 @@ def test_two_tables_of_one_name_are_not_taken_for_one(first, layer):
     found = audit_view(AuditInput(YOUNG), database, "scores", "view scores")
     database.close()
     assert found.verdict == "unread"
-    assert "several schemas" in found.reason
+    assert "several" in found.reason
+
+
+@pytest.mark.parametrize("types", ["any", "double"])
+@pytest.mark.parametrize(("declared", "verdict"), [("REAL", "equal"), ("DOUBLE", "equal"), ("", "not equal")])
+def test_texts_among_the_numbers_of_sqlite_are_no_numbers(types, declared, verdict):
+    """SQLite keeps a text in a REAL column, and without a CAST it is above every number."""
+    database = opened("sqlite")
+    database.execute(f"CREATE TABLE loans (id INTEGER, age {declared})")
+    texts = ("abc", "1_000", "\uff11", "nan", "0x10")
+    for number, text in enumerate(texts):
+        database.execute(f"INSERT INTO loans VALUES ({number}, '{text}')")
+    database.execute("INSERT INTO loans VALUES (9, 40), (10, '50')")
+    options = {"form": "view", "table": "loans", "view": "scores", "types": types}
+    text = emit(YOUNG, "sql:sqlite", "m", options).files["m.sql"].decode()
+    database.execute("\n".join(line for line in text.split("\n") if not line.startswith("--")))
+    found = audit_view(AuditInput(YOUNG, mends=False), database, "scores", "view scores")
+    database.close()
+    if verdict == "equal" or types == "any":
+        assert (found.verdict, found.execution.different) == ("equal", 0), found.reason
+        assert f"{len(texts)} more of its rows hold a value that the program does not take" in found.executed
+    else:
+        assert found.verdict in ("different", "unread"), "the text '50' is above every number"
+        assert not found.execution.different or found.verdict == "different"
+
+
+def test_a_column_of_sqlite_without_a_type_is_proved_only_where_it_is_cast():
+    """There is no text in it now, and there may be one tomorrow."""
+    for types, verdict in (("any", "equal"), ("double", "unread")):
+        database = opened("sqlite")
+        database.execute("CREATE TABLE loans (id INTEGER, age)")
+        database.execute("INSERT INTO loans VALUES (1, 40)")
+        options = {"form": "view", "table": "loans", "view": "scores", "types": types}
+        text = emit(YOUNG, "sql:sqlite", "m", options).files["m.sql"].decode()
+        database.execute("\n".join(line for line in text.split("\n") if not line.startswith("--")))
+        found = audit_view(AuditInput(YOUNG, mends=False), database, "scores", "view scores")
+        database.close()
+        assert found.verdict == verdict, found.reason

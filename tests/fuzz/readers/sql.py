@@ -250,7 +250,7 @@ def _judge_view(database, pool, rows, trial, result):
         result.counts["not taken by the engine"] += 1
         return
     try:
-        stored = catalog_of(database).view(database, "scored")
+        stored = catalog_of(database).view(database, TableName("", "scored"))
         schema = str(database.fetch(SCHEMA[pool.dialect])[0][0]) if pool.dialect in SCHEMA else ""
         columns = catalog_of(database).columns(database, TableName("", rows.source.strip(pool.lexis.quote)))
         types = tuple((column.name, column.declared) for column in columns)

@@ -373,3 +373,13 @@ def test_little_data_is_explained_on_made_up_rows_too():
     one_method = GBFLClassifier(BOX, head="tree", explainer="greedy").fit(X, Y)
     assert len(one_method.extra_explanations_.x) == 2000
     assert GBFLClassifier(BOX, head="tree", mode="faithful").fit(X, Y).extra_explanations_ is None
+
+
+def test_a_weight_counts_a_triplet_as_often_made_up_rows_too(cancer):
+    _, _, _, e = cancer
+    weight = np.repeat([2.0, 0.0], len(e.x))
+    plain, weighed = triplet_rows(e, e.label, 2), triplet_rows(e, e.label, 2, extra=e, row_weight=weight)
+    assert (weighed.target == 2 * plain.target).all()
+    assert (weighed.weight == weight).all()
+    side_by_side = triplets_side_by_side(e, e.label, 2, (1.0, 1.0, 1.0), e, weight)
+    assert (side_by_side.counts == np.repeat(weight, 3)).all()

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gbfl_compile.checking.general.sql.comparisons import UNKNOWN_TEXTS as UNKNOWN_TEXTS
 from gbfl_compile.checking.general.sql.decisions import Answers, decision, where_it_answers
 from gbfl_compile.checking.general.sql.engines import ENGINES, Engine
 from gbfl_compile.checking.general.sql.frames import Reader, structure
@@ -28,9 +27,11 @@ from gbfl_compile.checking.general.sql.relations import KnownTable as KnownTable
 from gbfl_compile.checking.general.sql.relations import Tables as Tables
 from gbfl_compile.checking.general.sql.relations import can_hold
 from gbfl_compile.checking.general.sql.statements import Answer, answer_relation, answers_of
-from gbfl_compile.checking.general.sql.values import USES, Column, Constant, Other, Uses, Value
+from gbfl_compile.checking.general.sql.values import USES, Column, Constant, Other, Uses, Value, Word
+from gbfl_compile.checking.general.sql.words import UNKNOWN_TEXTS as UNKNOWN_TEXTS
 from gbfl_compile.checking.reading.nodes import Reading, Unread, limit_work, one_file
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
+from gbfl_compile.ir.kinds import codebook
 from gbfl_compile.ir.nodes import Label
 from gbfl_compile.version import install_command
 
@@ -129,11 +130,14 @@ def _read_once(engine: Engine, text: str, layout: TextLayout, constants: bool) -
 
 def _read_deployed(engine: Engine, text: str, layout: TextLayout, constants: bool, uses: Uses) -> DeployedText:
     stated = {_structure(engine, text, names): feature for feature, text, names in layout.expressions}
+    book = [list(texts) for texts in _own_texts(layout)]
+    feature = _feature(layout, book)
     reader = Reader(
         engine,
-        _table(engine, layout),
+        _table(engine, layout, feature),
         query_relation,
         layout.tables,
+        feature=feature,
         expressions=stated,
         functions=layout.functions,
         types=layout.types,
@@ -144,7 +148,7 @@ def _read_deployed(engine: Engine, text: str, layout: TextLayout, constants: boo
     answers = _answers(engine, found, layout)
     wanted = {folded_name(engine, name, quoted=True) for _, name in layout.outputs}
     others = tuple(
-        name for name, value in found if name not in wanted and not isinstance(value, Other | Column | Constant)
+        name for name, value in found if name not in wanted and not isinstance(value, Other | Column | Word | Constant)
     )
     holds = relation.holds()
     if can_hold(opposite(holds)) and layout.approved is not None:
@@ -152,9 +156,30 @@ def _read_deployed(engine: Engine, text: str, layout: TextLayout, constants: boo
     else:
         holds = TRUE
     readings = _as_readings(engine, answers, layout)
+    if layout.kinds:
+        texts = tuple(map(tuple, book))
+        readings = tuple(replace(reading, kinds=layout.kinds, book=texts) for reading in readings)
     return DeployedText(
         readings, others, (*relation.notes, *uses.constants.values()), relation.unclear, holds is TRUE, uses
     )
+
+
+def _own_texts(layout: TextLayout) -> tuple[tuple[str, ...], ...]:
+    """The texts that the approved program mentions, which have the first codes."""
+    return ((),) * len(layout.features) if layout.approved is None else codebook(layout.approved).texts
+
+
+def _feature(layout: TextLayout, book: list[list[str]]) -> Callable[[int], Value]:
+    """What a feature is, by its kind."""
+
+    def feature(place: int) -> Value:
+        kind = layout.kinds[place] if layout.kinds else "number"
+        if kind == "number":
+            return Column(place)
+        declared = layout.types.get(place, "")
+        return Word(place, kind, layout.features[place], declared, book[place], place in layout.exact)
+
+    return feature
 
 
 def _structure(engine: Engine, text: str, names: Mapping[str, str]) -> str:
@@ -216,12 +241,12 @@ def _names(layout: TextLayout) -> list[str]:
     return [name for _, name in (*layout.columns, *layout.outputs)]
 
 
-def _table(engine: Engine, layout: TextLayout) -> Callable[[str], Value]:
+def _table(engine: Engine, layout: TextLayout, feature: Callable[[int], Value] = Column) -> Callable[[str], Value]:
     """What a column of the table is, by its name as the engine takes it."""
     columns = _columns(engine, layout)
 
     def column(name: str) -> Value:
-        return Column(columns[name]) if name in columns else Other(name)
+        return feature(columns[name]) if name in columns else Other(name)
 
     return column
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Any
 
+from gbfl_compile.checking.general.sql import words
 from gbfl_compile.checking.general.sql.arithmetic import subtract
 from gbfl_compile.checking.general.sql.engines import Engine, as_double, text_as_double
 from gbfl_compile.checking.general.sql.finite import compare_numbers, compute
@@ -39,10 +40,12 @@ from gbfl_compile.checking.general.sql.values import (
     Column,
     Constant,
     Fractions,
+    Moment,
     Near,
     Pick,
     Total,
     Value,
+    Word,
     describe,
     fold,
     kinds_of,
@@ -51,11 +54,6 @@ from gbfl_compile.checking.general.sql.values import (
 )
 from gbfl_compile.checking.reading.conditions import MIRRORED, ON_NUMBERS, Comparison
 from gbfl_compile.checking.reading.nodes import Unread, pay
-
-UNKNOWN_TEXTS = (
-    "texts are compared that may have other bytes than the catalog shows: the session that created it had another "
-    "character set than UTF-8, or a text has one of its own (_binary'…'). Create it again after SET NAMES utf8mb4"
-)
 
 WORD = re.compile(r"[A-Za-z0-9_]+")
 """Texts that are equal to every engine or, where they differ in more than case, to none."""
@@ -68,6 +66,8 @@ def truth_of(engine: Engine, value: Value) -> Truth:
         match end:
             case Truth():
                 return end
+            case Word():
+                return words.word_truth(engine, end)
             case Constant(None):
                 return UNKNOWN
             case Constant(bool() as holds):
@@ -88,6 +88,8 @@ def null_test(engine: Engine, value: Value) -> Truth:
             case Column(feature):
                 note_use(end)
                 return is_null(engine.nan, feature)
+            case Word():
+                return words.word_is_null(end)
             case Constant(content):
                 return constant(content is None)
             case Truth():
@@ -102,8 +104,7 @@ def null_test(engine: Engine, value: Value) -> Truth:
 
 def comparison_of(engine: Engine, left: Value, comparison: Comparison, right: Value) -> Truth:
     """`left <comparison> right`."""
-    if isinstance(left, Truth) or isinstance(right, Truth):
-        left, right = number_of_truth(engine, left), number_of_truth(engine, right)
+    left, right = number_of_truth(engine, left), number_of_truth(engine, right)
     if isinstance(left, Pick):
         return fold(left, lambda end: comparison_of(engine, end, comparison, right))
     if isinstance(right, Pick):
@@ -114,9 +115,10 @@ def comparison_of(engine: Engine, left: Value, comparison: Comparison, right: Va
         case Column(feature), Constant():
             note_use(left)
             return compare(engine.nan, feature, comparison, _bound_of(engine, right))
-        case Constant(), Column(feature):
-            note_use(right)
-            return compare(engine.nan, feature, MIRRORED[comparison], _bound_of(engine, left))
+        case (Constant() | Moment(), Column() | Word()):
+            return comparison_of(engine, right, MIRRORED[comparison], left)
+        case Word(), Constant() | Moment():
+            return words.compare_word(engine, left, comparison, right)
         case Column(feature), Column(other) if feature == other:
             note_use(left)
             note_use(right)
@@ -155,7 +157,7 @@ def _constants_compared(engine: Engine, left: Constant, comparison: Comparison, 
     a, b = left.value, right.value
     if isinstance(a, str) and isinstance(b, str) and comparison in ("==", "!="):
         if not engine.known_texts:
-            raise Unread(UNKNOWN_TEXTS)
+            raise Unread(words.UNKNOWN_TEXTS)
         if not engine.exact_texts and not (
             WORD.fullmatch(a) and WORD.fullmatch(b) and (a == b or a.lower() != b.lower())
         ):
@@ -221,7 +223,7 @@ def _compare(node: Any, scope: Scope) -> Value:
 def _quantify(node: Any, left: Any, sign: Comparison, right: Any, scope: Scope) -> Value:
     """`x = ANY (ARRAY[1, 2])`, which is how PostgreSQL writes IN."""
     array = right.this
-    while kind(array) == "Paren":
+    while kind(array) == "Paren" or words.is_text_array(array):
         array = array.this
     if kind(array) != "Array":
         refuse(node, "ANY or ALL of something that is not a list")
@@ -254,7 +256,8 @@ def _in(node: Any, scope: Scope) -> Value:
         refuse(node, "IN of nothing")
     for item in items:
         refuse_other_equality(node, item, scope)
-    return disjunction([comparison_of(scope.engine, value, "==", item) for item in items])
+    found = disjunction([comparison_of(scope.engine, value, "==", item) for item in items])
+    return words.doubtful_in(scope.engine, value, found)
 
 
 def refuse_bits(node: Any, formulas: Iterable[Formula], scope: Scope) -> None:

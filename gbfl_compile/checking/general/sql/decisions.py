@@ -22,8 +22,8 @@ from gbfl_compile.checking.general.sql.points import (
 from gbfl_compile.checking.general.sql.values import Constant, Pick, Total, Value, describe, ends, kinds_of, pick
 from gbfl_compile.checking.reading.nodes import Outcome, Unread, pay
 from gbfl_compile.ir.evaluate import winner
-from gbfl_compile.ir.intervals import values_of
-from gbfl_compile.ir.kinds import intervals_in
+from gbfl_compile.ir.intervals import Values, clause_values
+from gbfl_compile.ir.kinds import codebook
 from gbfl_compile.ir.nodes import Label, Leaf, Program, Scorecard, Split
 from gbfl_compile.ir.nodes import Tree as ApprovedTree
 
@@ -115,13 +115,8 @@ def where_it_answers(holds: Formula, answers: Answers, approved: Program) -> Ans
     if answers.scores or answers.leaf is not None or answers.reason is not None:
         raise Unread("a leaf, a reason or scores of rows of which some are left out")
     conditions = [
-        both(
-            among(
-                atom.feature, [(each.least, each.most) for each in (values_of(atom),)], atom.if_missing, atom.if_missing
-            )
-            for atom in intervals_in(clause)
-        )
-        for clause in approved.clauses
+        both(_values(feature, pieces) for feature, pieces in clause)
+        for clause in clause_values(approved, codebook(approved))
     ]
 
     def value(end: Callable[[tuple[float, ...]], Constant]) -> Value:
@@ -142,6 +137,11 @@ def where_it_answers(holds: Formula, answers: Answers, approved: Program) -> Ans
         for place, each in enumerate(answers.probabilities)
     )
     return Answers(pick(holds, answers.label, label), probabilities)
+
+
+def _values(feature: int, pieces: Sequence[Values]) -> Formula:
+    missing = any(piece.missing for piece in pieces)
+    return among(feature, [(piece.least, piece.most) for piece in pieces], missing, missing)
 
 
 def _by_points(conditions: Sequence[Formula], card: Scorecard, end: Callable[[tuple[float, ...]], Constant]) -> Value:

@@ -42,6 +42,7 @@ from gbfl_compile.checking.general.sql.values import (
     pick,
     same,
 )
+from gbfl_compile.checking.general.sql.words import with_collation, word_call
 from gbfl_compile.checking.reading.conditions import Comparison
 from gbfl_compile.checking.reading.nodes import Unread
 
@@ -206,7 +207,7 @@ def _null_if(node: Any, scope: Scope) -> Value:
 
 
 def _cast(node: Any, scope: Scope) -> Value:
-    only(node, "this", "to", "_type")
+    only(node, "this", "to", "_type", *(("safe",) if kind(node) == "TryCast" else ()))
     return _made_of_type(node, cast_to(scope.engine, expression(node.this, scope), node.args["to"]))
 
 
@@ -221,6 +222,15 @@ def _cast_to_text_type(node: Any, scope: Scope) -> Value:
     only(node, "this", "to")
     type_ = named_type(scope.engine, str(node.args["to"].this))
     return _made_of_type(node, cast_to(scope.engine, expression(node.this, scope), type_))
+
+
+def _collate(node: Any, scope: Scope) -> Value:
+    only(node, "this", "expression")
+    name = node.args["expression"]
+    if kind(name) not in ("Var", "Identifier"):
+        refuse(node, "a collation that is not understood")
+    value = expression(node.this, scope)
+    return map_ends(value, lambda end: with_collation(scope.engine, end, str(name.this), kind(name) == "Identifier"))
 
 
 def _neg(node: Any, scope: Scope) -> Value:
@@ -256,6 +266,9 @@ def _call(node: Any, scope: Scope) -> Value:
         return call_value(node, known, parts, scope)
     if scope.engine.name != "clickhouse":
         refuse(node, f"the function {name} is not understood")
+    if name in ("toString", "toBool", "toDate", "toDate32") and len(parts) == 1:
+        word = word_call(scope.engine, name, expression(parts[0], scope))
+        return word if word is not None else refuse(node, f"the function {name} of something other than a word")
     match name, len(parts):
         case "caseWithExpression", size if size >= 4 and not size % 2:
             arms = [(parts[i], parts[i + 1]) for i in range(1, size - 1, 2)]
@@ -353,6 +366,7 @@ READERS: Mapping[str, Callable[[Any, Scope], Value]] = {
     "Cast": _cast,
     "TryCast": _cast,  # how sqlglot reads CAST in Spark; a cast that could fail is refused in any case
     "CastToStrType": _cast_to_text_type,
+    "Collate": _collate,
     "Neg": _neg,
     "Add": _add,
     "Sub": _binary,

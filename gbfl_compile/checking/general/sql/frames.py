@@ -40,6 +40,8 @@ class Reader:
     functions: Functions = lambda schema, name: None
     types: Mapping[int, str] = field(default_factory=dict)
     """The declared type of each feature's column, where that is known."""
+    feature: Callable[[int], Value] = Column
+    """What a feature is: a number or, of another kind, a `Word`."""
     constants: bool = True
     """Whether small tables without features are read as the rows they hold now."""
 

@@ -46,9 +46,12 @@ from gbfl_compile.checking.general.sql.values import (
     Column,
     Constant,
     Fractions,
+    Moment,
     Pick,
     Total,
     Value,
+    Word,
+    describe,
     kinds_of,
     map_ends,
     pick,
@@ -81,6 +84,9 @@ Functions: TypeAlias = Callable[[str, str], KnownFunction | None]
 EXACT_TYPES = {"postgres": {"integer", "bigint", "numeric"}}
 """Types of parameters that take a column as it is, because the engine has no implicit cast that loses anything."""
 
+WIDER = {"bigint": {"smallint", "integer"}, "integer": {"smallint"}, "numeric": {"smallint", "integer", "bigint"}}
+"""Types of variables that hold all of another: an assignment rounds to the type of its variable."""
+
 
 def call_value(node: Any, known: KnownFunction, arguments: list[Any], scope: Scope) -> Value:
     """What a call comes to."""
@@ -95,7 +101,7 @@ def call_value(node: Any, known: KnownFunction, arguments: list[Any], scope: Sco
         key = folded_name(engine, name, quoted=True)
         if key in own:
             refuse(node, f"two parameters {name}")
-        own[key] = _kept_as(scope, value, type_) if type_ else value
+        own[key] = _kept_as(scope, value, type_, is_parameter=True) if type_ else value
     if (uses := USES.get()) is not None:
         uses.functions[known.name.casefold()] = known.body
     try:
@@ -170,16 +176,20 @@ def _query(text: str, own: Mapping[str, Value], scope: Scope) -> Value:
     return scope.follow(nodes[0].expressions[0].unalias(), _inner(own, scope))
 
 
-def _kept_as(scope: Scope, value: Value, declared: str) -> Value:
-    """A value kept in a parameter or variable of a type that loses nothing of it."""
+def _kept_as(scope: Scope, value: Value, declared: str, is_parameter: bool = False) -> Value:
+    """A value kept in a parameter or variable, or returned, of a type that loses nothing of it."""
     plain = _plain_type(declared)
     if scope.engine.name == "postgres" and plain.partition("(")[0].strip().upper() not in POSTGRES_OWN:
         raise Unread(f"the type {declared}: it may be one that a user made, or is not understood")
 
     def keep(end: Value) -> Value:
+        if isinstance(end, Word | Moment):
+            raise Unread(f"{describe(end)} given to a function, which may compare it in another way")
         if isinstance(end, Column) and plain not in ("double", "double precision"):
-            is_exact = plain in EXACT_TYPES.get(scope.engine.name, ())
             own = _plain_type(scope.types.get(end.feature, ""))
+            is_exact = plain in EXACT_TYPES.get(scope.engine.name, ()) and (
+                is_parameter or own in WIDER[plain] or (plain == "numeric" and own.startswith("numeric"))
+            )
             if not is_exact and plain != own:
                 raise Unread(f"a column of the type {own or 'unknown'} kept as {declared}")
             return end

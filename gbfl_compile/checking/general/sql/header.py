@@ -15,7 +15,7 @@ from gbfl_compile.checking.general.sql.functions import Functions
 from gbfl_compile.checking.general.sql.relations import Tables
 from gbfl_compile.checking.reading.nodes import Unread, class_labels, feature_names
 from gbfl_compile.checking.strict.sql.cursor import class_columns
-from gbfl_compile.ir.nodes import Label, Program
+from gbfl_compile.ir.nodes import Kind, Label, Program
 
 OPENING = "-- gbfl ["
 PREFIXES = {"probabilities": "p", "score": "score"}
@@ -41,6 +41,10 @@ class TextLayout:
     functions: Functions = lambda schema, name: None
     types: Mapping[int, str] = field(default_factory=dict)
     """The declared type of each feature's column, where that is known."""
+    kinds: tuple[Kind, ...] = ()
+    """The kind of each feature; `()` where all are numbers."""
+    exact: frozenset[int] = frozenset()
+    """The words whose columns take texts for equal only when they are the same."""
     known_texts: bool = True
     """Whether the texts in it have the bytes of UTF-8; where not, none of them is compared."""
     expressions: tuple[tuple[int, str, Mapping[str, str]], ...] = ()

@@ -33,9 +33,10 @@ from gbfl_compile.checking.general.sql.relations import (
     Columns,
     Relation,
     Tables,
+    can_hold,
     constant_rows,
 )
-from gbfl_compile.checking.general.sql.values import USES, Column, Constant, Other, Value
+from gbfl_compile.checking.general.sql.values import USES, Column, Constant, Other, Value, Word
 from gbfl_compile.checking.reading.nodes import Unread
 
 UNLIMITED = {"sqlite": "-1", "mariadb": "18446744073709551615", "mysql": "18446744073709551615"}
@@ -124,7 +125,7 @@ def _join(
                 merged=frame.merged | merged,
             )
             pairs.append((pair, *_met(test, pair, reader, known)))
-        joined += _pairs(frame, name, right, pairs, side)
+        joined += _pairs(reader.engine, frame, name, right, pairs, side)
     if len(joined) > MOST_BRANCHES:
         refuse(place, "a join of too many rows of constants")
     return joined, combined
@@ -149,10 +150,11 @@ def _null_side(source: tuple[str | None, Columns, Any]) -> tuple[str | None, Col
 
 
 def _outer_column(value: Value) -> Value:
-    return Column(value.feature, value.cast, True) if isinstance(value, Column) else value
+    return replace(value, outer=True) if isinstance(value, Column | Word) else value
 
 
 def _pairs(
+    engine: Engine,
     frame: Frame,
     name: str | None,
     right: Relation,
@@ -175,6 +177,8 @@ def _pairs(
     missed = opposite(
         either(both((branch.holds, meets)) for branch, (_, meets, _) in zip(right.branches, pairs, strict=True))
     )
+    if engine.name == "clickhouse" and can_hold(missed):
+        raise Unread("rows of constants behind an outer join: ClickHouse gives 0 or '' where no row is found")
     nothing = dict.fromkeys(right.names(), Constant(None))
     source = (name, nothing, None)
     yield replace(frame, holds=both((frame.holds, missed)), sources=(*frame.sources, source))
@@ -271,7 +275,7 @@ def _table(node: Any, reader: Reader, tables: Tables) -> Relation:
             uses.constants[known.key] = f"{known.key} as it is now ({len(rows)} row{'s' if len(rows) != 1 else ''})"
         return constant_rows(keys, rows)
     columns: dict[str, Value | Unread] = {
-        key: Column(features[column]) if column in features else Other(f"{known.key}.{column}")
+        key: reader.feature(features[column]) if column in features else Other(f"{known.key}.{column}")
         for key, column in zip(keys, known.columns, strict=True)
     }
     return Relation((Branch(TRUE, columns),), None, frozenset([known.key]))

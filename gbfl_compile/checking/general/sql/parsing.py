@@ -335,6 +335,8 @@ POSTGRES_OWN = {
     "BOOLEAN",
     "NUMERIC",
     "DECIMAL",
+    "DATE",
+    "TIMESTAMP",
 }
 """What PostgreSQL and Redshift have themselves, of the types that are read at all."""
 

@@ -35,7 +35,7 @@ from gbfl_compile.checking.general.sql.relations import (
     Relation,
     side_by_side,
 )
-from gbfl_compile.checking.general.sql.values import Column, Other, Value
+from gbfl_compile.checking.general.sql.values import Column, Other, Value, Word
 from gbfl_compile.checking.reading.nodes import Unread
 
 ALIASES_WITHIN = {"duckdb", "clickhouse", "snowflake", "redshift", "databricks", "spark"}
@@ -128,7 +128,7 @@ def _select(node: Any, reader: Reader, known: Stages, frame: Frame) -> tuple[Col
 def _refuse_covered(node: Any, columns: Columns, rest: Callable[[str], Value]) -> None:
     """A star and an alias that is the name of a feature: two columns have that name."""
     for name, value in columns.items():
-        if isinstance(rest(name), Column) and value != rest(name):
+        if isinstance(rest(name), Column | Word) and value != rest(name):
             refuse(node, f"brings the column {name!r}, which is there already")
 
 
@@ -140,7 +140,7 @@ def _star(item: Any, reader: Reader, known: Stages, frame: Frame) -> tuple[Colum
     rests = [rest for _, _, rest in chosen if rest is not None]
     if reader.tables is None and rests:
         refuse(item, "all columns of a table")
-    if not chosen or len(rests) > 1 or (rests and (star.args.get("except_") or star.args.get("replace"))):
+    if not chosen or len(rests) > 1 or (rests and star.args.get("replace")):
         refuse(item, "all columns of a table whose columns are not known")
     left_out = {
         name_key(reader.engine, each.this if kind(each) == "Column" else each)

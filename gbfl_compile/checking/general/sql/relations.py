@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, assert_never
 
 from gbfl_compile.checking.general.sql.logic import FALSE, TRUE, Among, Both, Either, Formula, Sign, both, either
-from gbfl_compile.checking.general.sql.values import Column, Constant, Other, Value
+from gbfl_compile.checking.general.sql.values import Column, Constant, Other, Value, Word
 from gbfl_compile.checking.reading.nodes import Unread, pay
 from gbfl_compile.ir.intervals import above, below
 
@@ -124,6 +124,8 @@ def _or_null(name: str, value: Value | Unread) -> Value | Unread:
     match value:
         case Column(feature):
             return Column(feature, outer=True)
+        case Word():
+            return replace(value, outer=True)
         case Other() | Unread() | Constant(None):
             return value
         case _:

@@ -16,17 +16,20 @@ from gbfl_compile.checking.general.sql.values import (
     Column,
     Constant,
     Fractions,
+    Moment,
     Near,
     Other,
     Pick,
     Total,
     Value,
+    Word,
     describe,
     ends,
     kinds_of,
     map_ends,
     pick,
 )
+from gbfl_compile.checking.general.sql.words import cast_word, is_of_words
 from gbfl_compile.checking.reading.nodes import Unread
 
 NUMBERS = frozenset(["whole", "decimal", "double"])
@@ -147,6 +150,8 @@ def cast_to(engine: Engine, value: Value, to: Any) -> Value:
     name = getattr(getattr(to, "this", None), "name", str(to))
     sizes = [str(part.this) for part in to.expressions]
     nullable = bool(to.args.get("nullable"))
+    if any(is_of_words(end, name) for end in ends(value)):
+        return map_ends(value, lambda end: cast_word(engine, end, to))
     if to.args.get("nested") or to.args.get("values"):
         raise Unread(f"a cast to {to}")
     if name == "NULLABLE" and len(to.expressions) == 1:
@@ -194,7 +199,7 @@ def _as_double(engine: Engine, end: Value, strict: bool) -> Value:
             return Constant(as_double(engine, found))
         case Total() | Fractions():
             return map_ends(choices(engine, end), lambda one: _as_double(engine, one, strict))
-        case Near() | Other() | Constant() | Truth() | Pick():
+        case Near() | Other() | Constant() | Truth() | Pick() | Word() | Moment():
             raise Unread(f"{describe(end)} cast to a double")
 
 

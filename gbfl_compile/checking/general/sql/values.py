@@ -15,6 +15,7 @@ from typing import TypeAlias
 from gbfl_compile.checking.general.sql.engines import Engine
 from gbfl_compile.checking.general.sql.logic import FALSE, TRUE, Formula, Points, Truth, choose
 from gbfl_compile.checking.reading.nodes import Unread, pay
+from gbfl_compile.ir.nodes import Kind
 
 MOST_CHOICES = 200_000
 
@@ -29,18 +30,20 @@ class Uses:
     """Tables that were read as the rows they hold now, and that in words."""
     functions: dict[str, str] = field(default_factory=dict)
     """Functions that were read, with their bodies."""
+    words: dict[str, None] = field(default_factory=dict)
+    """The words that are compared by the collation of their columns."""
 
 
 USES: ContextVar[Uses | None] = ContextVar("USES", default=None)
 """Where the uses of features are written down while a text is read."""
 
 
-def note_use(column: Column) -> None:
+def note_use(column: Column | Word) -> None:
     """Write down that a feature is asked for."""
     uses = USES.get()
     if uses is None:
         return
-    if not column.cast:
+    if isinstance(column, Column) and not column.cast:
         uses.uncast.add(column.feature)
     if column.outer:
         uses.outer.add(column.feature)
@@ -55,6 +58,46 @@ class Column:
     """Whether the text makes a double of it."""
     outer: bool = False
     """Whether it is NULL where a join finds no row, whatever its table holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A feature that is a word, a boolean, a date or a timestamp."""
+
+    feature: int
+    kind: Kind
+    name: str
+    declared: str
+    """The type of its column."""
+    texts: list[str] = field(compare=False, repr=False)
+    """The texts that it was compared with so far: their codes are 1, 2, …"""
+    exact: bool = False
+    """Whether texts are equal only when they are the same: by the column itself, or by what the text makes of it."""
+    cast: bool = False
+    """Whether the text has made a plain text of it."""
+    has_collation: bool = False
+    """Whether the text names its collation."""
+    outer: bool = False
+    """Whether it is NULL where a join finds no row, whatever its table holds."""
+
+    @property
+    def pads(self) -> bool:
+        """Whether its column is a CHAR(n), which ignores blanks at the end."""
+        return self.declared.casefold().startswith(("char(", "character(", "bpchar", "nchar"))
+
+    def code(self, text: str) -> int:
+        """The code of a text, a new one where it was not met before."""
+        if text not in self.texts:
+            self.texts.append(text)
+        return self.texts.index(text) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A day or a microsecond that is written out."""
+
+    kind: Kind
+    number: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +158,7 @@ class Pick:
     """The kinds of all it can come to."""
 
 
-Value: TypeAlias = Column | Constant | Total | Fractions | Near | Other | Truth | Pick
+Value: TypeAlias = Column | Word | Moment | Constant | Total | Fractions | Near | Other | Truth | Pick
 
 
 def pick(condition: Formula, then: Value, otherwise: Value) -> Value:
@@ -138,6 +181,10 @@ def kinds_of(value: Value) -> frozenset[str]:
             return _KIND_OF[type(content)]
         case Column():
             return _KIND_OF[float]
+        case Word(kind="category"):
+            return _KIND_OF[str]
+        case Word() | Moment():
+            return frozenset([value.kind])
         case Total():
             return _KIND_OF[int]
         case Fractions():
@@ -238,6 +285,10 @@ def describe(value: Value) -> str:
             return text if len(text) <= 40 else f"{text[:37]}..."
         case Column(feature):
             return f"feature {feature}"
+        case Word(kind=kind, name=name):
+            return f"the {kind} {name}"
+        case Moment(kind):
+            return f"a {kind}"
         case Other(name):
             return f"the column {name!r}, which is no feature,"
         case _:

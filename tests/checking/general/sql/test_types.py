@@ -148,7 +148,7 @@ def test_columns_may_be_called_like_types():
     program = Program(("double", "text"), ("no", "yes"), CLAUSES, LOANS.decision)
     for dialect in ("postgres", "duckdb"):
         for form in ("select", "view", "macro"):
-            files = emit(program, f"sql:{dialect}", "model", {"form": form}).files
+            files = emit(program, f"sql:{dialect}", "model", {"form": form, "table": "data"}).files
             assert prove_artifact(program, f"sql:{dialect}", files).answer in ("proved", "read as equal")
 
 

@@ -1,0 +1,313 @@
+"""A .sql file as people keep it: which of its statements decides, and the query that gives the labels it would write.
+
+    DROP VIEW …; CREATE VIEW d (id, label) AS SELECT …; GRANT …   ->   WITH gbfl_rows (id, label) AS (SELECT …) SELECT …
+    UPDATE t SET label = 'no'; UPDATE t SET label = 'yes' WHERE …  ->   SELECT CASE WHEN … THEN 'yes' ELSE 'no' END …
+
+Views, macros and functions that come before are read where the query names them. Statements are allow-listed: one that
+could change what the query answers makes the file `unread`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from gbfl_compile.auditing.scripts.statements import (
+    Statement,
+    first_word,
+    in_brackets,
+    is_computed,
+    parse_text,
+    query_text,
+    refuse_other_parts,
+    statements_of,
+    update_series,
+)
+from gbfl_compile.checking.general.sql import KnownFunction
+from gbfl_compile.checking.general.sql.bodies import Body
+from gbfl_compile.checking.general.sql.engines import ENGINES
+from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.errors import BadInput
+
+HARMLESS = {"Comment", "Grant", "Revoke", "Use", "Transaction", "Commit", "Semicolon", "Analyze"}
+"""Statements beside the one that decides; before it, also DROP of what is made again."""
+HARMLESS_TEXT = re.compile(
+    r"(ALTER\s+(VIEW|TABLE)\s+\S+\s+OWNER\s+TO\s+\S+|ALTER\s+DEFAULT\s+PRIVILEGES.*|REFRESH\s+MATERIALIZED\s+VIEW\s+\S+"
+    r"|SET\s+(NOCOUNT|XACT_ABORT)\s+(ON|OFF)|SET\s+(ANSI_NULLS|QUOTED_IDENTIFIER)\s+ON"
+    r"|SET\s+search_path\s+(TO|=)\s+[\w, \"$]+|CREATE\s+(UNIQUE\s+)?INDEX\s.*"
+    r"|CREATE\s+SCHEMA\s+(IF\s+NOT\s+EXISTS\s+)?\S+)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Others: settings that change no answer, owners, indexes."""
+CLEARING = {"TruncateTable", "Delete"}
+"""Statements that remove rows: stated beside the verdict, which is about the rows that come out."""
+
+CONFIG = re.compile(r"\{\{-?\s*config\((.*?)\)\s*-?\}\}", re.DOTALL)
+SETTING = re.compile(r"""\s*(?:(\w+)\s*=\s*)?(?:'[^'{]*'|"[^"{]*"|[\w.]+|\[[^\]{]*\])\s*(?:,|$)""")
+SETTINGS = {
+    *("materialized", "unique_key", "schema", "database", "alias", "tags", "enabled", "incremental_strategy"),
+    *("on_schema_change", "cluster_by", "partition_by", "indexes", "meta", "docs", "group", "access"),
+}
+"""What a dbt model may be configured with: hooks and headers run statements of their own."""
+THIS = re.compile(r"\{\{-?\s*this\s*-?\}\}")
+REMARK = re.compile(r"\{#.*?#\}", re.DOTALL)
+REF = re.compile(r"""\{\{-?\s*ref\(\s*(?:['"]\w+['"]\s*,\s*)?['"](\w+)['"]\s*\)\s*-?\}\}""")
+SOURCE = re.compile(r"""\{\{-?\s*source\(\s*['"]\w+['"]\s*,\s*['"](\w+)['"]\s*\)\s*-?\}\}""")
+INCREMENTAL = re.compile(r"\{%-?\s*if is_incremental\(\)\s*-?%\}((?:(?!\{%).)*)\{%-?\s*endif\s*-?%\}", re.DOTALL)
+VARIABLE = re.compile(r"""\{\{-?\s*var\(\s*['"](\w+)['"]\s*,\s*('[\w ]*'|"[\w ]*"|-?[0-9.]+)\s*\)\s*-?\}\}""")
+ASSIGNMENT = re.compile(r"""\{%-?\s*set\s+(\w+)\s*=\s*('[\w ]*'|"[\w ]*"|-?[0-9.]+)\s*-?%\}""")
+
+
+@dataclass(frozen=True, slots=True)
+class DeployedQuery:
+    """The query of a file."""
+
+    text: str
+    tree: Any
+    notes: tuple[str, ...] = ()
+    earlier: tuple[str, ...] = ()
+    """Statements before it that it builds on: views, macros, functions."""
+    views: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    """Views that the file makes before: query, and the names of its columns where they are stated."""
+    tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """Tables that the file makes, by lower-case name: the definitions of their columns."""
+    types: dict[str, str] = field(default_factory=dict)
+    """Types of columns that the functions it calls ask for, by lower-case name."""
+    functions: dict[str, KnownFunction | None] = field(default_factory=dict)
+    """Functions that the file makes before, by lower-case name; None for those that only their database reads."""
+
+
+def deployed_query(content: str, dialect: str, label: str) -> DeployedQuery:
+    """The one query of a file, in its own words."""
+    if dialect not in ENGINES:
+        raise BadInput(f"no reader for the SQL of {dialect!r}: there is {', '.join(ENGINES)}")
+    content = REMARK.sub("", content)
+    for settings in CONFIG.findall(content):
+        _refuse_hooks(settings)
+    content = CONFIG.sub("", content)
+    always, later = (_query_in(INCREMENTAL.sub(each, content), dialect, label) for each in ("", r"\1"))
+    if not _differ_by_filters(always.tree, later.tree):
+        raise Unread("what is_incremental() adds is more than a filter of the rows that come out")
+    notes = [f"rows that an incremental run passes: {' '.join(each.split())}" for each in INCREMENTAL.findall(content)]
+    notes += [f"var('{name}') as its default in the file, {value}" for name, value in VARIABLE.findall(content)]
+    return replace(always, notes=(*notes, *always.notes))
+
+
+def _refuse_hooks(settings: str) -> None:
+    place = 0
+    while place < len(settings.rstrip()):
+        match = SETTING.match(settings, place)
+        if match is None or match[1] not in SETTINGS:
+            name = settings[place:].strip() if match is None else match[1] or match[0]
+            raise Unread(f"config({name[:60]}), which may do more than say where the rows go: audit the compiled file")
+        place = match.end()
+
+
+def _differ_by_filters(one: Any, other: Any) -> bool:
+    """Whether two queries are the same but for their last WHERE: one within could filter what is compared with."""
+    one, other = one.copy(), other.copy()
+    for query in (one, other):
+        if type(query).__name__ == "Select":
+            query.set("where", None)
+    return bool(one == other)
+
+
+def _query_in(content: str, dialect: str, label: str) -> DeployedQuery:
+    """The one query of a text without conditions of dbt."""
+    import sqlglot
+
+    content = _without_template(content)
+    content = re.sub(r"(?im)^[ \t]*GO[ \t]*$", ";", content) if dialect == "tsql" else content
+    content = re.sub(r"(?i)\bWITH\s+NO\s+SCHEMA\s+BINDING\b", "", content) if dialect == "redshift" else content
+    parsed_as = ENGINES[dialect].parsed_as
+    try:
+        statements = _without_harmless(statements_of(content, parsed_as))
+        cleared = [each for each in statements if each.kind in CLEARING]
+        deciding = [each for each in statements if each.kind not in CLEARING]
+        query, earlier = _query_of(deciding, label, parsed_as)
+        tree = sqlglot.parse_one(query, read=parsed_as)
+    except (sqlglot.errors.SqlglotError, RecursionError) as error:
+        raise Unread(f"it is not understood: {(str(error).splitlines() or ['nested too deeply'])[0]}") from None
+    return _with_earlier(query, tree, tuple(" ".join(each.text.split()) for each in cleared), earlier, parsed_as)
+
+
+def _without_harmless(statements: list[Statement]) -> list[Statement]:
+    """The statements that may matter. A DROP is left out where nothing was made yet, or what it drops is made again."""
+    found: list[Statement] = []
+    for place, each in enumerate(statements):
+        if each.kind in HARMLESS or HARMLESS_TEXT.fullmatch(each.text.strip()):
+            continue
+        if each.kind == "Drop":
+            again = [later.target_name() for later in statements[place + 1 :] if later.target]
+            if not found or (each.tree.this is not None and each.tree.this.name.casefold() in again):
+                continue
+        found.append(each)
+    return found
+
+
+def _without_template(content: str) -> str:
+    """The text with what dbt would put in it: names of tables, constants that the file itself sets."""
+    content = THIS.sub("gbfl_this", SOURCE.sub(r"\1", REF.sub(r"\1", content)))
+    content = VARIABLE.sub(lambda found: _bare(found[2]), content)
+    settings = ASSIGNMENT.findall(content)
+    if len({name for name, _ in settings}) == len(settings):
+        content = ASSIGNMENT.sub("", content)
+        for name, value in settings:
+            content = re.sub(rf"\{{\{{-?\s*{name}\s*-?\}}\}}", _bare(value), content)
+    if "{{" in content or "{%" in content:
+        raise Unread("a template: audit the compiled file, which dbt writes to target/compiled")
+    return content
+
+
+def _bare(value: str) -> str:
+    """What a template writes for a constant: a text without its quotes."""
+    return value.strip("'\"")
+
+
+LAYERS = ("VIEW", "TABLE")
+ROUTINES = ("FUNCTION", "MACRO")
+
+
+def _query_of(deciding: list[Statement], label: str, parsed_as: str) -> tuple[str, list[Statement]]:
+    """The query that gives the labels, and the statements before it that it may build on."""
+    if len(deciding) > 1 and all(each.kind == "Update" for each in deciding):
+        return update_series(deciding, label), []
+    if not deciding:
+        raise Unread("no statement in it decides: a query, a view, INSERT … SELECT or UPDATE is read")
+    *earlier, last = deciding
+    if not all(each.target in (*LAYERS, *ROUTINES) for each in earlier):
+        raise Unread(f"{len(deciding)} statements that may decide, one is read, after the views and functions it uses")
+    if last.target in ROUTINES:
+        return _call_text(last, label), deciding
+    if last.target == "TABLE" and last.tree.args.get("expression") is None:
+        earlier = deciding  # a computed column, beside those it is computed from
+    return query_text(last, label, parsed_as), earlier
+
+
+PREFIX = re.compile(r"^@?(p_|in_|v_|i_|_)?", re.IGNORECASE)
+"""What people put before the name of a parameter."""
+
+
+def _call_text(statement: Statement, label: str) -> str:
+    """A function alone: the query that calls it with the columns that its parameters are named after."""
+    name, parameters = statement.routine()
+    columns = ", ".join(PREFIX.sub("", each) for each, _ in parameters)
+    return f"SELECT {name}({columns}) AS {label} FROM applications"  # noqa: S608 - in a private database
+
+
+def _with_earlier(
+    query: str, tree: Any, notes: tuple[str, ...], earlier: list[Statement], parsed_as: str
+) -> DeployedQuery:
+    from sqlglot import exp
+
+    views: dict[str, tuple[str, tuple[str, ...]]] = {}
+    functions: dict[str, KnownFunction | None] = {}
+    tables: dict[str, tuple[str, ...]] = {}
+    types: dict[str, str] = {}
+    kept: list[str] = []
+    for each in earlier:
+        refuse_other_parts(each)
+        if each.target in ROUTINES:
+            name, parameters = each.routine()
+            refuse_other_bodies(each, parsed_as)
+            functions[name.casefold()] = _expression_function(name, each)
+            kept.append(each.text)
+            types |= _types_of_columns(tree, name, [type_ for _, type_ in parameters])
+            continue
+        target = each.tree.this
+        name = str((target.this if isinstance(target, exp.Schema) else target).name)
+        if each.tree.expression is not None:
+            listed = target.expressions if isinstance(target, exp.Schema) else []
+            if any(part.args.get("kind") is not None for part in listed):
+                raise Unread(f"{name} keeps what its query gives as other types")
+            names = tuple(part.name for part in listed)
+            inner = each.text[first_word(each.tokens, ("AS",)).end + 1 :]
+            views[name.casefold()] = (inner, names)
+            columns = f" ({', '.join(names)})" if names else ""
+            kept.append(f"CREATE VIEW {target.sql(dialect=parsed_as) if not listed else name}{columns} AS {inner}")
+        elif isinstance(target, exp.Schema):
+            tables[name.casefold()] = _definitions(target, parsed_as)
+        else:
+            raise Unread(f"what {name} is made of is not understood")
+    named = {each.name.casefold() for each in tree.find_all(exp.Table)}
+    used = {call.name.casefold() for call in tree.find_all(exp.Anonymous)}
+    for text, _ in views.values():
+        inner = parse_text(text, parsed_as)
+        named |= {each.name.casefold() for each in inner.find_all(exp.Table)}
+        used |= {call.name.casefold() for call in inner.find_all(exp.Anonymous)}
+    if loose := [*(views.keys() - named), *(functions.keys() - used)]:
+        raise Unread(f"{sorted(loose)[0]} and the last statement may both decide: one is read")
+    return DeployedQuery(query, tree, notes, tuple(kept), views, tables, types, functions)
+
+
+def _expression_function(name: str, statement: Statement) -> KnownFunction | None:
+    """A function of one expression that takes its arguments as they are: BigQuery's, Snowflake's, a macro."""
+    from sqlglot import exp
+
+    body, made = statement.tree.expression, statement.tree.this
+    if not isinstance(made, exp.UserDefinedFunction) or isinstance(body, exp.Query | exp.Return):
+        return None
+    takes_doubles = all(
+        each.args.get("kind") is None or each.args["kind"].is_type("double") or str(each.args["kind"]) == "FLOAT"
+        for each in made.expressions
+    )
+    if not takes_doubles:
+        return None
+    text = str(body.this) if isinstance(body, exp.Heredoc) else None
+    if isinstance(body, exp.Paren):
+        text = in_brackets(statement.text, statement.tokens, "AS")
+    if text is None:
+        return None
+    return KnownFunction(name, "expression", tuple((each.name, "") for each in made.expressions), "", text)
+
+
+def _types_of_columns(tree: Any, function: str, types: list[str]) -> dict[str, str]:
+    """The types that columns are taken to have: those of the parameters that they are passed to."""
+    from sqlglot import exp
+
+    return {
+        argument.name.casefold(): type_
+        for call in tree.find_all(exp.Anonymous)
+        if call.name.casefold() == function.casefold()
+        for argument, type_ in zip(call.expressions, types, strict=False)
+        if isinstance(argument, exp.Column) and type_
+    }
+
+
+def refuse_other_bodies(statement: Statement, parsed_as: str) -> None:
+    """A function that is made in a private database does nothing but compute: its body is of the closed grammar."""
+    from sqlglot import exp
+
+    tree, engine = statement.tree, next(each for each in ENGINES.values() if each.parsed_as == parsed_as)
+    if statement.kind != "Create":
+        if parsed_as != "mysql":
+            raise Unread("a function whose text is not understood")
+        start = first_word(statement.tokens, ("BEGIN", "RETURN")).start
+        Body(engine, statement.text[start:]).block()
+        return
+    body, properties = tree.expression, tree.args.get("properties")
+    languages = [each.name.lower() for each in properties.find_all(exp.LanguageProperty)] if properties else []
+    if isinstance(body, exp.Heredoc | exp.RawString | exp.Literal):
+        if languages == ["plpgsql"]:
+            Body(engine, str(body.this)).block()
+            return
+        if languages not in (["sql"], []):
+            raise Unread(f"a function in the language {', '.join(languages)}")
+        body = parse_text(str(body.this), parsed_as)
+    if body is None or isinstance(body, exp.Command) or body.find(exp.Table, exp.Command) is not None:
+        raise Unread("a function whose body is not one expression")
+
+
+def _definitions(schema: Any, parsed_as: str) -> tuple[str, ...]:
+    """The columns of CREATE TABLE as it defines them, without those that are computed."""
+    from sqlglot import exp
+
+    found = []
+    for part in schema.expressions:
+        if isinstance(part, exp.ColumnDef):
+            if not any(is_computed(each) for each in part.find_all(exp.ColumnConstraint)):
+                found.append(str(part.sql(dialect=parsed_as)))
+        elif any(isinstance(each, exp.CheckColumnConstraint | exp.Check) for each in part.walk()):
+            found.append(str(part.sql(dialect=parsed_as)))
+    return tuple(found)

@@ -1,0 +1,232 @@
+"""Words, booleans, dates and timestamps in SQL that people write: read only where the engine is certain to be exact.
+
+Texts are equal when they are the same, whatever a column's collation has to say. Where the catalog says that a column
+compares so by itself its comparison is read as it is; elsewhere the text must convert it in the one way that was seen
+to be exact on the engine. A text is a code of its own feature, given when it is first met.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from gbfl_compile.checking.general.sql.engines import Engine
+from gbfl_compile.checking.general.sql.logic import Ranges, Truth, among, either, is_known, outside, tidy
+from gbfl_compile.checking.general.sql.values import USES, Constant, Moment, Value, Word, describe, ends, note_use
+from gbfl_compile.checking.reading.conditions import Comparison
+from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.checking.strict.sql.words import Conversion, moment_of
+from gbfl_compile.ir.intervals import below
+from gbfl_compile.ir.nodes import TRUE
+
+UNKNOWN_TEXTS = (
+    "texts are compared that may have other bytes than the catalog shows: the session that created it had another "
+    "character set than UTF-8, or a text has one of its own (_binary'…'). Create it again after SET NAMES utf8mb4"
+)
+
+EXACT: Mapping[str, str] = {
+    "sqlite": "{} COLLATE BINARY",
+    "duckdb": "{} COLLATE C",
+    "postgres": 'CAST({} AS TEXT) COLLATE "C"',
+    "mariadb": "CAST(CONVERT({} USING utf8mb4) AS BINARY)",
+    "clickhouse": "toString({})",
+}
+"""How a column is compared exactly, whatever its type and collation: the way out that a refusal names."""
+
+COLLATIONS: Mapping[str, frozenset[str]] = {
+    "sqlite": frozenset(["BINARY"]),
+    "duckdb": frozenset(["C"]),
+    "postgres": frozenset(["C", "POSIX"]),
+}
+"""Collations by which texts are equal only when they are the same."""
+
+PLAIN = Conversion("", "", "")
+MOMENTS: Mapping[str, Conversion] = {
+    "clickhouse": replace(PLAIN, earliest=datetime.date(1970, 1, 1), latest=datetime.date(2105, 12, 31))
+}
+"""Days that every type of an engine has; others hold any that a calendar has."""
+
+
+def compare_word(engine: Engine, word: Word, comparison: Comparison, other: Value) -> Truth:
+    """A word, boolean or moment compared with a constant."""
+    note_use(word)
+    match word.kind, other:
+        case "category", Constant(str() as text) if comparison in ("==", "!="):
+            _require_exact(engine, word)
+            if "\\" in text:
+                raise Unread(f"{describe(other)}: whether a backslash is one is not certain")
+            held = code_range(word.code(text))
+        case "boolean", Constant(bool() as truth) if comparison in ("==", "!="):
+            held = code_range(word.code(TRUE))
+            held = held if truth else outside(held)
+        case "boolean", Constant(int() as whole) if (
+            comparison in ("==", "!=") and whole in (0, 1) and engine.numbers_are_truths
+        ):
+            held = code_range(word.code(TRUE))
+            held = held if whole else outside(held)
+        case "date" | "timestamp", Constant(str() as text):
+            held = _since(comparison, moment_of(word.kind, text, MOMENTS.get(engine.name, PLAIN)))
+            return _among(word, held)
+        case "date" | "timestamp", Moment(kind, number) if kind == word.kind:
+            return _among(word, _since(comparison, number))
+        case _:
+            raise Unread(f"the {word.kind} {word.name} compared with {describe(other)}")
+    return _among(word, held if comparison == "==" else outside(held))
+
+
+def _require_exact(engine: Engine, word: Word) -> None:
+    if not engine.known_texts:
+        raise Unread(UNKNOWN_TEXTS)
+    if not word.exact:
+        way = EXACT.get(engine.name, "{}").format(word.name)
+        raise Unread(
+            f"{word.name} ({word.declared}) is compared by its type and collation, by which other texts may be equal: "
+            f"write {way}"
+        )
+    if not word.has_collation and (uses := USES.get()) is not None:
+        uses.words[word.name] = None
+
+
+def code_range(code: int) -> Ranges:
+    """The numbers that mean one text."""
+    return ((float(code), below(code + 1.0)),)
+
+
+def _since(comparison: Comparison, number: float) -> Ranges:
+    """The whole days or microseconds that compare so: `> d` is from the next one on."""
+    match comparison:
+        case ">=":
+            return ((number, math.inf),)
+        case ">":
+            return ((number + 1.0, math.inf),)
+        case "<":
+            return ((-math.inf, below(number)),)
+        case "<=":
+            return ((-math.inf, below(number + 1.0)),)
+        case "==":
+            return ((number, below(number + 1.0)),)
+        case "!=":
+            return outside(((number, below(number + 1.0)),))
+
+
+def _among(word: Word, held: Ranges) -> Truth:
+    """NULL is unknown. There is no NaN among words and moments, and it is answered as NULL is."""
+    held = tidy(held)
+    return Truth(among(word.feature, held, False, False), among(word.feature, outside(held), False, False))
+
+
+def word_is_null(word: Word) -> Truth:
+    """`x IS NULL`."""
+    note_use(word)
+    return is_known(among(word.feature, (), True, True))
+
+
+def word_truth(engine: Engine, word: Word) -> Truth:
+    """A boolean column where a condition is asked for."""
+    if word.kind != "boolean":
+        raise Unread(f"the {word.kind} {word.name} where a condition is asked for")
+    return compare_word(engine, word, "==", Constant(True))
+
+
+def with_collation(engine: Engine, value: Value, name: str, is_quoted: bool) -> Value:
+    """`value COLLATE name`."""
+    as_written = name if is_quoted or engine.name != "postgres" else name.lower()
+    known = as_written if engine.name == "postgres" else as_written.upper()
+    if not isinstance(value, Word) or value.kind not in ("category", "date", "timestamp"):
+        raise Unread(f"{describe(value)} with a collation")
+    if known not in COLLATIONS.get(engine.name, ()):
+        raise Unread(f"{value.name} COLLATE {name}, by which other texts may be equal")
+    if value.pads and not value.cast:
+        raise Unread(f"{value.name} ({value.declared}), which ignores blanks at the end: write {EXACT[engine.name]}")
+    return replace(value, exact=True, has_collation=True)
+
+
+TEXT_TYPES = frozenset(["TEXT", "VARCHAR"])
+TRUTH_TYPES: Mapping[str, frozenset[str]] = {
+    "sqlite": frozenset(["INT", "BIGINT"]),
+    "mariadb": frozenset(["BIGINT"]),
+    "duckdb": frozenset(["BOOLEAN"]),
+    "postgres": frozenset(["BOOLEAN"]),
+}
+"""Types to which a boolean is cast and stays one."""
+
+
+def cast_word(engine: Engine, end: Value, to: Any) -> Value:
+    """CAST of a word or moment, or of the text of one; every other cast of one is refused."""
+    name = getattr(getattr(to, "this", None), "name", str(to))
+    plain = not to.expressions and not to.args.get("values")
+    charset = str(to.args["kind"].this).lower() if name == "CHARACTER_SET" and to.args.get("kind") else None
+    match end:
+        case Word(kind="category") if engine.name == "mariadb" and plain:
+            if charset == "utf8mb4" and not end.cast:
+                return replace(end, cast=True)
+            if (charset == "binary" or name == "BINARY") and end.cast:
+                return replace(end, exact=True)
+        case Word(kind="category") if name in TEXT_TYPES and plain and engine.name in COLLATIONS:
+            return replace(end, cast=True)
+        case Word(kind="category") if name in TEXT_TYPES and plain and to.args.get("nullable"):
+            return end
+        case Word(kind="boolean") if name in TRUTH_TYPES.get(engine.name, ()) and plain:
+            return end
+        case Word(kind="date") if name == "DATE" and plain and engine.name != "sqlite":
+            return end
+        case Word(kind="date" | "timestamp") if name in TEXT_TYPES and plain and engine.name == "sqlite":
+            return end
+        case Constant(str() as text) if name == "DATE" and plain and engine.name != "sqlite":
+            return Moment("date", moment_of("date", text, MOMENTS.get(engine.name, PLAIN)))
+        case Constant(str() as text) if name in ("TIMESTAMP", "DATETIME") and plain and engine.name in UNZONED:
+            return Moment("timestamp", moment_of("timestamp", text, PLAIN))
+        case Constant(str() | None) if name in TEXT_TYPES and plain:
+            return end
+    raise Unread(f"{describe(end)} cast to {to}")
+
+
+UNZONED = frozenset(["postgres", "duckdb", "mariadb"])
+"""Engines whose TIMESTAMP '…', or DATETIME, is read in no time zone."""
+
+
+def is_of_words(end: Value, type_name: str) -> bool:
+    """Whether a cast is one of a word or moment, or makes a moment of a text."""
+    return isinstance(end, Word | Moment) or (
+        isinstance(end, Constant) and isinstance(end.value, str) and type_name in ("DATE", "TIMESTAMP", "DATETIME")
+    )
+
+
+def word_call(engine: Engine, name: str, value: Value) -> Value | None:
+    """ClickHouse's functions around a word or the text of a day; None where it is something else."""
+    if engine.name != "clickhouse":
+        return None
+    match name, value:
+        case "toString", Word(kind="category"):
+            return replace(value, exact=True)
+        case "toBool", Word(kind="boolean"):
+            return value
+        case "toDate32", Word(kind="date"):
+            return value
+        case "toDate" | "toDate32", Constant(str() as text):
+            return Moment("date", moment_of("date", text, MOMENTS["clickhouse"]))
+    return None
+
+
+def doubtful_in(engine: Engine, value: Value, truth: Truth) -> Truth:
+    """IN of a word: whether NULL is not in a list is up to a setting of ClickHouse, and both answers must do.
+
+    One of the two is kept as that of NaN, which no word is.
+    """
+    words = [end for end in ends(value) if isinstance(end, Word)]
+    if engine.name != "clickhouse" or not words:
+        return truth
+    if not isinstance(value, Word):
+        raise Unread("IN of a choice with words, which a setting (transform_null_in) may change")
+    return Truth(truth.true, either((truth.false, among(value.feature, (), False, True))))
+
+
+def is_text_array(node: Any) -> bool:
+    """PostgreSQL's (ARRAY['a'::character varying, …])::text[], which changes no text."""
+    if type(node).__name__ != "Cast" or node.to.this.name != "ARRAY":
+        return False
+    inner = node.to.expressions
+    return len(inner) == 1 and inner[0].this.name in TEXT_TYPES and not inner[0].expressions

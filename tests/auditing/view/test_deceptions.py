@@ -1,0 +1,141 @@
+"""Views that answer otherwise than their texts seem to say, on rows that no witness is: none of them is called equal.
+
+Each is a wrong program first: the row that it decides otherwise is in its table, and what the view says of it is asked.
+"""
+
+from contextlib import closing
+
+import pytest
+
+from gbfl_compile.auditing.audit import audit
+from gbfl_compile.databases import availability, scratch
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
+
+PROGRAM = Program(
+    ("income", "debt"),
+    ("no", "yes"),
+    (Clause((Interval(0, 3000.0), Interval(1, None, 0.4))),),
+    split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)),
+)
+RULE = "CASE WHEN income >= 3000 AND debt < 0.4 THEN 'yes' ELSE 'no' END"
+TABLES = {
+    "clickhouse": "(id Int32, income Nullable(Int32), debt Nullable(Decimal(6, 4))) ENGINE = MergeTree ORDER BY id",
+    "mariadb": "(id INT, income INT, debt DECIMAL(6, 4))",
+    "duckdb": "(id INTEGER, income INTEGER, debt DECIMAL(6, 4))",
+    "postgres": "(id INTEGER, income INTEGER, debt NUMERIC(6, 4))",
+    "sqlite": "(id INTEGER, income INTEGER, debt REAL)",
+}
+ROW = "INSERT INTO loans VALUES (9, 77777, 0.1)"
+"""Which is approved as `yes`."""
+OTHERWISE = "CASE WHEN income = 77777 THEN 0 ELSE income END AS income"
+
+
+def over_other_schema(schema):
+    """A view on a view of another schema, and a harmless view of the same name in this one."""
+    return (
+        *schema,
+        "CREATE VIEW below AS SELECT id, income, debt FROM loans",
+        f"CREATE VIEW elsewhere.below AS SELECT id, {OTHERWISE}, debt FROM loans",
+        f"CREATE VIEW v AS SELECT id, {RULE} AS label FROM elsewhere.below",
+    )
+
+
+LOOK_ALIKES = {
+    "a layer of another database, ClickHouse": (
+        "clickhouse",
+        ("DROP DATABASE IF EXISTS elsewhere", *over_other_schema(("CREATE DATABASE elsewhere",))),
+    ),
+    "a layer of another database, MariaDB": ("mariadb", over_other_schema(("CREATE OR REPLACE DATABASE elsewhere",))),
+    "a layer of another schema, DuckDB": ("duckdb", over_other_schema(("CREATE SCHEMA elsewhere",))),
+    "a layer of another schema, PostgreSQL": ("postgres", over_other_schema(("CREATE SCHEMA elsewhere",))),
+    "a narrower type that a view declares": (
+        "clickhouse",
+        (f"CREATE VIEW v (id Int32, label FixedString(4)) AS SELECT id, {RULE} AS label FROM loans",),
+    ),
+    "a narrower type that a layer declares": (
+        "clickhouse",
+        (
+            "CREATE VIEW below (id Int32, income Nullable(Int8), debt Nullable(Decimal(6, 4))) AS SELECT * FROM loans",
+            f"CREATE VIEW v AS SELECT id, {RULE} AS label FROM below",
+        ),
+    ),
+    "a table that became wider than a layer": (
+        "clickhouse",
+        (
+            "ALTER TABLE loans MODIFY COLUMN income Nullable(Int8)",
+            "CREATE VIEW below AS SELECT * FROM loans",
+            f"CREATE VIEW v AS SELECT id, {RULE} AS label FROM below",
+            "ALTER TABLE loans MODIFY COLUMN income Nullable(Int32)",
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("form", LOOK_ALIKES)
+def test_a_view_that_decides_a_row_otherwise_is_never_equal(form):
+    engine, statements = LOOK_ALIKES[form]
+    if reason := availability(engine):
+        pytest.skip(reason)
+    with closing(scratch(engine)) as database:
+        database.execute(f"CREATE TABLE loans {TABLES[engine]}")
+        for statement in statements:
+            database.execute(statement)
+        database.execute(ROW)
+        ((label,),) = database.fetch("SELECT label FROM v WHERE id = 9")
+        assert label != "yes", "it is no wrong program"
+        (found,) = audit(PROGRAM, database=database, view="v").verdicts
+        assert found.verdict in ("different", "unread"), found
+
+
+LOW = Program(
+    ("income", "debt"), ("no", "yes"), (Clause((Interval(1, None, 0.4),)),), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0))
+)
+
+
+@pytest.mark.parametrize(
+    ("kind", "label", "verdict"), [("Float64", "yes", "unread"), ("Nullable(Float64)", "no", "equal")]
+)
+def test_what_an_outer_join_of_clickhouse_leaves_at_0_is_not_taken_for_missing(kind, label, verdict):
+    if reason := availability("clickhouse"):
+        pytest.skip(reason)
+    with closing(scratch("clickhouse")) as database:
+        database.execute("CREATE TABLE loans (id Int32, income Int32) ENGINE = Memory")
+        database.execute(f"CREATE TABLE debts (id Int32, debt {kind}) ENGINE = Memory")
+        database.execute("INSERT INTO loans VALUES (9, 77777)")
+        rule = "CASE WHEN d.debt < 0.4 THEN 'yes' ELSE 'no' END"
+        database.execute(f"CREATE VIEW v AS SELECT l.id, {rule} AS label FROM loans l LEFT JOIN debts d ON l.id = d.id")
+        assert database.fetch("SELECT label FROM v") == [(label,)]
+        (found,) = audit(LOW, database=database, view="v").verdicts
+        assert found.verdict == verdict, found
+
+
+def test_constants_behind_an_outer_join_of_clickhouse_are_not_read():
+    if reason := availability("clickhouse"):
+        pytest.skip(reason)
+    with closing(scratch("clickhouse")) as database:
+        database.execute(f"CREATE TABLE loans {TABLES['clickhouse']}")
+        database.execute(ROW)
+        database.execute("CREATE TABLE limits (least Int32, word String) ENGINE = Memory")
+        database.execute("INSERT INTO limits VALUES (1, 'no')")
+        rule = "CASE WHEN p.word IS NULL AND income >= 3000 AND debt < 0.4 THEN 'yes' ELSE 'no' END"
+        database.execute(
+            f"CREATE VIEW v AS SELECT id, {rule} AS label FROM loans LEFT JOIN limits p ON income = p.least"
+        )
+        assert database.fetch("SELECT label FROM v") == [("no",)]
+        (found,) = audit(PROGRAM, database=database, view="v").verdicts
+        assert found.verdict in ("different", "unread"), found
+
+
+def test_a_name_that_means_another_table_to_another_session_of_duckdb_is_not_read():
+    if reason := availability("duckdb"):
+        pytest.skip(reason)
+    with closing(scratch("duckdb")) as database:
+        database.execute(f"CREATE TABLE loans {TABLES['duckdb']}")
+        database.execute(ROW)
+        database.execute("CREATE SCHEMA elsewhere")
+        database.execute("CREATE TABLE elsewhere.limits AS SELECT 100000 AS least")
+        database.execute("CREATE TABLE limits AS SELECT 3000 AS least")
+        rule = RULE.replace("3000", "(SELECT least FROM limits)")
+        database.execute(f"CREATE VIEW main.v AS SELECT id, {rule} AS label FROM loans")
+        (found,) = audit(PROGRAM, database=database, view="v").verdicts
+        assert (found.verdict, "several tables or views limits" in found.reason) == ("unread", True), found
