@@ -215,7 +215,7 @@ def _card_lines(program: Program, card: Scorecard) -> Iterator[str]:
     """One line per clause, signed points in one column per class."""
     rows = [[label_text(label) for label in program.classes]]
     rows += [[f"{points:+d}" for points in row] for row in (card.bias, *card.points)]
-    texts = [f"points of 1/{2**card.scale} logit" if card.scale else "points", "to start with"]
+    texts = [f"points of 2^-{card.scale}", "to start with"]
     texts += [f"IF {clause_text(clause, program.features, program.kinds)}" for clause in program.clauses]
     widths = [max(len(row[c]) for row in rows) for c in range(len(program.classes))]
     for row, text in zip(rows, texts, strict=True):

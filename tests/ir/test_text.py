@@ -36,7 +36,7 @@ def test_a_tree_below_then_is_indented():
 def test_a_rule_set_reads_as_a_table():
     program = Program(("a", "b"), ("no", "yes"), CLAUSES, Scorecard((0, -20), ((0, 8), (0, 124)), 3))
     assert readable(program).split("\n") == [
-        "no   yes   points of 1/8 logit",
+        "no   yes   points of 2^-3",
         "+0   -20   to start with",
         "+0    +8   IF a >= 863.33 AND b < 17.29",
         "+0  +124   IF a < 500",
