@@ -100,7 +100,7 @@ class MiningResult:
 
 LEGEND = (
     "  PP: the part of a row that suffices for its answer. PN: a small change that loses it.",
-    "  C_PP, C_PN: how often the rules agree with the black box there; C_TB: at the row, its PP and its PN.",
+    "  C_PP: how often the rules give the PP the row's class. C_PN: the PN another. C_TB: both, and the row its own.",
 )
 
 
