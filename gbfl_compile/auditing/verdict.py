@@ -297,7 +297,8 @@ def verdict_lines(one: DeployedVerdict, source: str) -> Iterator[str]:
         yield from region_lines(one.region, "approved", "deployed", one.story)
     yield from () if one.story is None else query_lines(one.story)
     if one.moves is not None:
-        yield from moves_lines(one.moves, " than approved")
+        before = ", counted before its joins and filters" if one.kind == "view" and one.row_effects else ""
+        yield from moves_lines(one.moves, f" than approved{before}")
     pair = one.consistency
     if pair is not None:
         same = "unchanged" if pair.source == pair.target else "changed"

@@ -132,7 +132,9 @@ def look_up_view(database: Database, name: str) -> StoredView:
     catalog = catalog_of(database)
     stored = catalog.view(database, TableName("", name))
     if stored is None:
-        raise BadInput(f"{database.version} has no view {name!r}")
+        stored = _table_as_view(database, _view_name(database, name))
+    if stored is None:
+        raise BadInput(f"{database.version} has no view {name!r}, and no table with columns that it computes")
     try:
         columns = tuple(column.name for column in catalog.columns(database, _view_name(database, name)))
     except ConnectionLost:
@@ -140,6 +142,22 @@ def look_up_view(database: Database, name: str) -> StoredView:
     except CannotRun:  # a broken view; asking it for rows gives the reason
         return stored
     return replace(stored, columns=columns or None)
+
+
+def _table_as_view(database: Database, table: TableName) -> StoredView | None:
+    """A table that computes columns itself, as the view that would compute them."""
+    catalog = catalog_of(database)
+    computed = catalog.computed(database, table)
+    if not computed:
+        return None
+    columns = [
+        f"({computed[column.name]}) AS {database.quote(column.name)}"
+        if column.name in computed
+        else database.quote(column.name)
+        for column in catalog.columns(database, table)
+    ]
+    query = f"SELECT {', '.join(columns)} FROM {table.in_quotes(database)}"  # noqa: S608 - names that the catalog has
+    return StoredView(query, literals_in_utf8=database.dialect != "mariadb")
 
 
 def _view_name(database: Database, view: str) -> TableName:

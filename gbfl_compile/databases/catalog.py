@@ -122,6 +122,8 @@ class Catalog:
     """Make an empty temporary copy of a table: the same column types, collations, NOT NULL and CHECK constraints."""
     functions: Callable[[Database, str], list[StoredFunction]] = lambda database, name: []
     """Every function of this name, in whatever schema, those of the engine itself included."""
+    computed: Callable[[Database, TableName], dict[str, str]] = lambda database, table: {}
+    """The expression of each column that a table computes itself (GENERATED ALWAYS AS …), as the catalog writes it."""
     own_names: str | None = None
     """A query for what users added: (function, type, operator or cast; name; whether it is found without its schema).
 

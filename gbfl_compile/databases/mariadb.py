@@ -299,6 +299,15 @@ def table_columns(database: Database, table: TableName) -> list[Column]:
     ]
 
 
+def computed_columns(database: Database, table: TableName) -> dict[str, str]:
+    """Columns that the table computes, with their expressions."""
+    rows = database.fetch(
+        "SELECT column_name, generation_expression FROM information_schema.columns "  # noqa: S608
+        f"WHERE {_where(table)} AND generation_expression <> ''"
+    )
+    return {str(name): str(expression) for name, expression in rows}
+
+
 def _without_width(declared: str) -> str:
     return re.sub(r"(int|double|float)\([\d, ]*\)", r"\1", declared.casefold()).replace(" zerofill", "")
 
@@ -363,6 +372,7 @@ CATALOG = Catalog(
     table_columns,
     copy_table,
     stored_functions,
+    computed_columns,
     drop="DROP TEMPORARY TABLE IF EXISTS {name}",
     text="CAST({value} AS CHAR)",
     limit=(  # and strict, so that a value which a column does not hold is refused and not cut off

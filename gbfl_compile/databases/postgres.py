@@ -323,6 +323,16 @@ def table_columns(database: Database, table: TableName) -> list[Column]:
     ]
 
 
+def computed_columns(database: Database, table: TableName) -> dict[str, str]:
+    """Columns that the table computes, with their expressions."""
+    rows = database.fetch(
+        "SELECT attname, pg_get_expr(adbin, adrelid) FROM pg_attribute "  # noqa: S608
+        "JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum "
+        f"WHERE attrelid = to_regclass({_path(table)}) AND attgenerated <> '' AND NOT attisdropped"
+    )
+    return {str(name): str(expression) for name, expression in rows}
+
+
 def copy_table(database: Database, table: TableName, name: str) -> None:
     """LIKE copies types, collations and NOT NULL; CHECK constraints and generated columns on request."""
     place = table.in_quotes(database)
@@ -368,6 +378,7 @@ CATALOG = Catalog(
     table_columns,
     copy_table,
     stored_functions,
+    computed_columns,
     own_names=OWN_NAMES,
     names_fold=False,
     drop="DROP TABLE IF EXISTS pg_temp.{name}",

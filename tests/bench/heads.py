@@ -96,7 +96,7 @@ def fewest_rows(model, x):
     if isinstance(model, AugmentedTree) or not isinstance(model.head_.decision, Tree):
         return None
     leaves = sum(isinstance(node, Leaf) for node in model.head_.decision.nodes)
-    return int(np.bincount(model._answers(x).leaves, minlength=leaves).min())
+    return int(np.bincount(model.answers(x).leaves, minlength=leaves).min())
 
 
 def measure(name, kind, seed, options):
@@ -154,7 +154,7 @@ def main():
     parser.add_argument("--rows", type=int, default=1000)
     parser.add_argument("--models", choices=list(MODELS), default="all")
     parser.add_argument("--keep", type=Path)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     runs = {}
     if options.keep is not None and options.keep.exists():
         runs = {tuple(key): figures for key, figures in map(json.loads, options.keep.read_text().splitlines())}

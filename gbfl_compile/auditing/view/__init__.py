@@ -152,17 +152,18 @@ def _prove(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
         return replace(verdict, verdict="unread", reason=str(error), proof=ArtifactProof("unread", str(error)))
     except CannotRun as error:
         return replace(verdict, reason=str(error))
-    columns: list[Column | None] | None = None
     try:
         columns = feature_columns(audit.inputs, audit.view)
     except MissingFeature as error:
         return replace(verdict, verdict="unread", reason=str(error), proof=ArtifactProof("unread", str(error)))
-    except Unread:
-        pass  # what a generated column can hold is not known
+    except Unread:  # a generated column, which holds values of its type, but not every one
+        columns = [audit.view.column(name) for _, name in _feature_columns(audit.inputs)]
     prover = prove_on_columns(columns, artifact.readings, audit.inputs.program.kinds) if columns else None
     verdict = compare_readings(verdict, audit.inputs, artifact, prover)
-    compared = tuple(dict.fromkeys(name for _, name in outputs))
-    return replace(verdict, compared_columns=compared, other_columns=others)
+    if verdict.verdict == "different" and any(column is not None and column.generated for column in columns):
+        reason = "its text differs from the program, but whether a computed column ever holds such a value is not known"
+        verdict = replace(verdict, verdict="unread", reason=reason)
+    return replace(verdict, compared_columns=tuple(dict.fromkeys(name for _, name in outputs)), other_columns=others)
 
 
 def view_readings(audit: ViewAudit) -> tuple[ReadArtifact, tuple[str, ...], Outputs]:

@@ -154,8 +154,15 @@ def computed_feature(feature: int, name: str, text: str, bases: Sequence[Base], 
     if not _is_number(tree, base, dialect):
         raise Unread(f"--column {name}={text}: it is not known to be a number: write CAST(… AS DOUBLE) around it")
     found = {column.name: column for node in nodes if (column := _column(base, node, dialect)) is not None}
+    for column in found.values():
+        if IN_A_ZONE.get(dialect, "\0") in column.declared.casefold():
+            what = f"{column.name} is {column.declared}"
+            raise Unread(f"--column {name}={text}: {what}, of which the session's time zone makes other values")
     return ComputedFeature(feature, text, tree, base, tuple(found.values()), dialect)
 
+
+IN_A_ZONE = {"postgres": "with time zone", "duckdb": "with time zone", "mariadb": "timestamp", "clickhouse": "datetime"}
+"""Types whose parts (year, day, hour) depend on the session's time zone have this in their names."""
 
 ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Mod", "IntDiv", "Neg")
 OF_NUMBERS = (

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 from gbfl_compile.ir.validate import validate
 from tests.auditing.forms.routines import ROUTINES
+from tests.auditing.forms.spellings import PLACES as SPELLING_PLACES
+from tests.auditing.forms.spellings import SPELLINGS
 from tests.auditing.forms.structures import STRUCTURES
 
 FEATURES = ("income", "debt", "age")
@@ -76,6 +78,7 @@ PLACES = {"tree": ((0,), (1,), (0, 1), (0,)), "card": ((2, "start"),), "one": ((
 """What the slip in each of these changed: numbers of clauses, or `start` for what the points must reach."""
 
 OWN_PLACES = {
+    **SPELLING_PLACES,
     "rule relies on its filter": (1,),
     "params as a CTE": (0,),
     "params as a table": (1,),
@@ -123,7 +126,7 @@ def _filled(statements, values):
 
 def _forms():
     """Every structure in every engine: with each spelling in turn, and every other one with a slip."""
-    for number, each in enumerate((*STRUCTURES, *ROUTINES)):
+    for number, each in enumerate((*STRUCTURES, *ROUTINES, *SPELLINGS)):
         for place, letter in enumerate(each.engines):
             spellings = EQUAL[each.program]
             rule = spellings[(number + place) % len(spellings)]

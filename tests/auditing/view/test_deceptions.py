@@ -126,6 +126,52 @@ def test_constants_behind_an_outer_join_of_clickhouse_are_not_read():
         assert found.verdict in ("different", "unread"), found
 
 
+@pytest.mark.parametrize("type_", ["", "BLOB"])
+def test_a_column_of_sqlite_in_which_a_text_stays_a_text_has_to_be_cast(type_):
+    with closing(scratch("sqlite")) as database:
+        database.execute(f"CREATE TABLE loans (id INTEGER, income {type_}, debt REAL)")
+        database.execute("INSERT INTO loans VALUES (1, 50000, 0.1)")
+        database.execute(f"CREATE VIEW v AS SELECT id, {RULE} AS label FROM loans")
+        database.execute(
+            f"CREATE VIEW w AS SELECT id, {RULE.replace('income', 'CAST(income AS REAL)')} AS label FROM loans"
+        )
+        bare, cast = (audit(PROGRAM, database=database, view=name).verdicts[0] for name in "vw")
+        assert (bare.verdict, cast.verdict) == ("unread", "equal"), bare
+        database.execute("INSERT INTO loans VALUES (9, '10', 0.1)")
+        assert database.fetch("SELECT v.label, w.label FROM v JOIN w USING (id) WHERE id = 9") == [("yes", "no")]
+
+
+def test_a_feature_that_the_time_zone_of_a_session_changes_is_not_taken_for_one_of_the_row():
+    if reason := availability("postgres"):
+        pytest.skip(reason)
+    with closing(scratch("postgres")) as database:
+        database.execute("CREATE TABLE loans (id INTEGER, income INTEGER, since TIMESTAMP WITH TIME ZONE)")
+        database.execute("INSERT INTO loans VALUES (9, 77777, '2024-12-31 23:30:00+00')")
+        expression = "extract(year FROM since) - 2024.0"
+        rule = RULE.replace("debt", f"({expression})")
+        database.execute(f"CREATE VIEW v AS SELECT id, {rule} AS label FROM loans")
+        labels = set()
+        for zone in ("UTC", "Asia/Tokyo"):
+            database.execute(f"SET TimeZone = '{zone}'")
+            labels |= set(database.fetch("SELECT label FROM v"))
+        assert len(labels) == 2
+        (found,) = audit(PROGRAM, database=database, view="v", columns={"debt": expression}).verdicts
+        assert (found.verdict, "time zone" in found.reason) == ("unread", True), found
+
+
+def test_a_value_that_a_computed_column_may_never_hold_makes_no_difference():
+    if reason := availability("postgres"):
+        pytest.skip(reason)
+    with closing(scratch("postgres")) as database:
+        columns = "id INTEGER, paid INTEGER, income INTEGER GENERATED ALWAYS AS (paid * 10) STORED, debt NUMERIC(6, 4)"
+        database.execute(f"CREATE TABLE loans ({columns})")
+        database.execute("INSERT INTO loans (id, paid, debt) VALUES (9, 300, 0.1)")
+        database.execute(f"CREATE VIEW v AS SELECT id, {RULE} AS label FROM loans")
+        database.execute(f"CREATE VIEW w AS SELECT id, {RULE.replace('>= 3000', '> 2990')} AS label FROM loans")
+        verdicts = [audit(PROGRAM, database=database, view=name).verdicts[0].verdict for name in "vw"]
+        assert not {"different", "equal"} & set(verdicts), "one is equal, the other is not on 2991, which never occurs"
+
+
 def test_a_name_that_means_another_table_to_another_session_of_duckdb_is_not_read():
     if reason := availability("duckdb"):
         pytest.skip(reason)

@@ -24,7 +24,7 @@ from gbfl_compile.checking.general.sql.finite import (
 )
 from gbfl_compile.checking.general.sql.logic import UNKNOWN, Truth, constant, either
 from gbfl_compile.checking.general.sql.parsing import Scope, kind, only, operands, refuse
-from gbfl_compile.checking.general.sql.types import as_together, kinds_together
+from gbfl_compile.checking.general.sql.types import as_together, has_digits, kinds_together
 from gbfl_compile.checking.general.sql.values import (
     Column,
     Constant,
@@ -61,11 +61,23 @@ def _round(node: Any, scope: Scope) -> Value:
         if not isinstance(found, Constant) or type(found.value) is not int:
             refuse(node, "round to a number of digits that is no constant")
         digits = found.value
-    return compute(scope.engine, lambda end: round_number(scope.engine, end, digits), scope.follow(node.this, scope))
+    value = scope.follow(node.this, scope)
+    if isinstance(value, Column) and has_digits(scope.engine, scope.types.get(value.feature, ""), digits):
+        return value
+    return compute(scope.engine, lambda end: round_number(scope.engine, end, digits), value)
 
 
 def _whole_part(act: Callable[[Fraction], int]) -> Callable[[Any, Scope], Value]:
-    return _number_function(lambda end: to_whole(end, act))
+    """floor(x) and ceil(x); a column of whole numbers stays as it is."""
+
+    def read(node: Any, scope: Scope) -> Value:
+        only(node, "this")
+        value = scope.follow(node.this, scope)
+        if isinstance(value, Column) and has_digits(scope.engine, scope.types.get(value.feature, ""), 0):
+            return value
+        return compute(scope.engine, lambda end: to_whole(end, act), value)
+
+    return read
 
 
 def _extreme(node: Any, scope: Scope) -> Value:
@@ -102,8 +114,14 @@ def text_in(end: Value) -> str:
     raise Unread(f"{describe(end)} where a text of plain letters is asked for")
 
 
+def _refuse_unknown_texts(scope: Scope) -> None:
+    if not scope.engine.known_texts:
+        raise Unread("a function of texts, whose bytes the definition does not show")
+
+
 def _of_texts(scope: Scope, act: Callable[..., str], *parts: Value) -> Value:
     """A function of texts; NULL for NULL, which all engines have for the functions that use this."""
+    _refuse_unknown_texts(scope)
 
     def of(*each: Value) -> Value:
         if Constant(None) in each:
@@ -186,6 +204,7 @@ MINDS_CASE = {"postgres", "duckdb", "clickhouse", "snowflake", "bigquery", "spar
 def _like(node: Any, scope: Scope) -> Value:
     """`band LIKE 'high%'`, of texts that are constants."""
     only(node, "this", "expression")
+    _refuse_unknown_texts(scope)
     value, pattern = scope.follow(node.this, scope), scope.follow(node.args["expression"], scope)
     if not isinstance(pattern, Constant) or not isinstance(pattern.value, str) or "\\" in pattern.value:
         refuse(node, "a pattern that is no constant, or has a backslash")
@@ -219,7 +238,7 @@ BUILTINS: Mapping[str, Callable[[Any, Scope], Value]] = {
     "Exp": _number_function(exponential),
     "Ln": _number_function(logarithm),
     "Abs": _number_function(magnitude),
-    "Sign": _whole_part(_sign),
+    "Sign": _number_function(lambda end: to_whole(end, _sign)),
     "Floor": _whole_part(math.floor),
     "Ceil": _whole_part(math.ceil),
     "Round": _round,

@@ -30,8 +30,9 @@ from gbfl_compile.checking.general.sql.engines import number
 from gbfl_compile.checking.general.sql.functions import call_value
 from gbfl_compile.checking.general.sql.logic import Truth, choose, negate, unknown
 from gbfl_compile.checking.general.sql.parsing import ParsedNode, Scope, kind, only, refuse, snippet
-from gbfl_compile.checking.general.sql.types import as_together, cast_to, kinds_together, named_type
+from gbfl_compile.checking.general.sql.types import as_together, cast_to, keeps_every_value, kinds_together, named_type
 from gbfl_compile.checking.general.sql.values import (
+    Column,
     Constant,
     Fractions,
     Near,
@@ -160,6 +161,8 @@ def _holds(test: Any, scope: Scope, subject: Value | None) -> Truth:
     if subject is None:
         return condition(test, scope)
     one = expression(test, scope)
+    if subject == Constant(True) and type(subject.value) is bool and isinstance(one, Truth):
+        return one  # CASE TRUE WHEN …
     if not (isinstance(one, Constant) and kinds_of(subject) == kinds_of(one) and kinds_of(one) <= {"whole", "text"}):
         refuse_other_equality(test, one, scope)
     return comparison_of(scope.engine, subject, "==", one)
@@ -208,7 +211,12 @@ def _null_if(node: Any, scope: Scope) -> Value:
 
 def _cast(node: Any, scope: Scope) -> Value:
     only(node, "this", "to", "_type", *(("safe",) if kind(node) == "TryCast" else ()))
-    return _made_of_type(node, cast_to(scope.engine, expression(node.this, scope), node.args["to"]))
+    value = expression(node.this, scope)
+    if isinstance(value, Column) and keeps_every_value(
+        scope.engine, scope.types.get(value.feature, ""), node.args["to"]
+    ):
+        return value
+    return _made_of_type(node, cast_to(scope.engine, value, node.args["to"]))
 
 
 def _made_of_type(node: Any, value: Value) -> Value:

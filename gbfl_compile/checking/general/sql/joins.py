@@ -90,12 +90,16 @@ def _join(
         refuse(join, f"{join.args['method']} JOIN: name the columns")
     if kind(place) == "Lateral":
         return _lateral(place, reader, known, frames, below)
+    may_be_lateral = kind(place) == "Subquery" and reader.engine.name == "duckdb" and not side and join is not None
     try:
         name, right = _source(place, reader, known)
+        is_understood = not any(isinstance(each, Unread) for row in right.branches for each in row.columns.values())
     except Unread:
-        if kind(place) != "Subquery" or reader.engine.name != "duckdb" or side:
+        if not may_be_lateral:
             raise
         return _lateral(place, reader, known, frames, below)  # DuckDB needs no word for it
+    if may_be_lateral and not is_understood and not right.tables:
+        return _lateral(place, reader, known, frames, below)
     is_shared = bool(below.tables & right.tables)
     test, using = (join.args.get("on"), join.args.get("using") or []) if join is not None else (None, [])
     merged = frozenset(name_key(reader.engine, each) for each in using)

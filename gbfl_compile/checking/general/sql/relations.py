@@ -12,8 +12,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, assert_never
 
-from gbfl_compile.checking.general.sql.logic import FALSE, TRUE, Among, Both, Either, Formula, Sign, both, either
+from gbfl_compile.checking.general.sql.logic import (
+    FALSE,
+    TRUE,
+    Among,
+    Both,
+    Either,
+    Formula,
+    Points,
+    Sign,
+    both,
+    either,
+    sign,
+)
 from gbfl_compile.checking.general.sql.values import Column, Constant, Other, Value, Word
+from gbfl_compile.checking.reading.conditions import ON_NUMBERS, Comparison
 from gbfl_compile.checking.reading.nodes import Unread, pay
 from gbfl_compile.ir.intervals import above, below
 
@@ -165,7 +178,7 @@ def are_apart(branches: Sequence[Branch]) -> bool:
 
 
 def can_hold(formula: Formula) -> bool:
-    """Whether some row satisfies a formula; where there are too many to try, or points in it, it is taken to be so."""
+    """Whether some row satisfies a formula; where there are too many to try, it is taken to be so."""
     tried = 0
     waiting = [formula]
     while waiting:
@@ -195,8 +208,8 @@ def _atoms(formula: Formula) -> Iterator[Among]:
                 yield part
             case Both(parts) | Either(parts):
                 waiting += parts
-            case Sign():
-                pass
+            case Sign(points):
+                waiting += (formula for formula, _ in points.terms)
 
 
 def _values(parts: Sequence[Among]) -> Iterator[float | str]:
@@ -213,7 +226,7 @@ def _among(atom: Among, value: float | str) -> bool:
 
 
 def _with_value(formula: Formula, feature: int, value: float | str) -> Formula:
-    """What is left of a formula where a feature has a value; a comparison of points may hold."""
+    """What is left of a formula where a feature has a value."""
     pay(1)
     match formula:
         case Among():
@@ -222,7 +235,22 @@ def _with_value(formula: Formula, feature: int, value: float | str) -> Formula:
             return both(_with_value(part, feature, value) for part in parts)
         case Either(parts):
             return either(_with_value(part, feature, value) for part in parts)
-        case Sign():
-            return TRUE
+        case Sign(points, comparison):
+            return _compare_rest(
+                points.bias, [(_with_value(each, feature, value), worth) for each, worth in points.terms], comparison
+            )
         case _:
             assert_never(formula)
+
+
+def _compare_rest(bias: int, terms: Sequence[tuple[Formula, int]], comparison: Comparison) -> Formula:
+    """A comparison of points of which some are decided."""
+    bias += sum(worth for formula, worth in terms if formula is TRUE)
+    left: dict[Formula, int] = {}
+    for formula, worth in terms:
+        if formula is not TRUE and formula is not FALSE:
+            left[formula] = left.get(formula, 0) + worth
+    kept = sorted(((formula, worth) for formula, worth in left.items() if worth), key=lambda term: term[0].order)
+    if not kept:
+        return TRUE if ON_NUMBERS[comparison](bias, 0) else FALSE
+    return sign(Points(bias, tuple(kept)), comparison)

@@ -145,6 +145,40 @@ def is_known_type(to: Any) -> bool:
     return name in {"DOUBLE", "FLOAT", "DECIMAL", "BOOLEAN", "CHAR", "DATE", *TEXTS, *WHOLE, *WIDENING}
 
 
+WHOLE_BITS = {"smallint": 16, "int2": 16, "integer": 32, "int": 32, "int4": 32, "bigint": 64, "int8": 64}
+DECIMAL_TYPE = re.compile(r"(?:decimal|numeric)\((\d+),\s*(\d+)\)")
+TARGET_BITS = {"INT": 32, "BIGINT": 64}
+
+
+def has_digits(engine: Engine, declared: str, digits: int) -> bool:
+    """Whether a column of the declared type has at most so many digits after the point: rounding changes nothing."""
+    plain, decimal = re.sub(r"int\(\d+\)", "int", declared), DECIMAL_TYPE.fullmatch(declared)
+    return engine.name in ("postgres", "duckdb", "mariadb") and (
+        plain in WHOLE_BITS or (decimal is not None and int(decimal[2]) <= digits)
+    )
+
+
+def keeps_every_value(engine: Engine, declared: str, to: Any) -> bool:
+    """Whether a cast gives every value that a column of the declared type can hold, unchanged."""
+    if engine.name not in ("postgres", "duckdb", "mariadb"):
+        return False
+    name = getattr(getattr(to, "this", None), "name", str(to))
+    sizes = [int(str(part.this)) for part in to.expressions if str(part.this).isdigit()]
+    plain = re.sub(r"int\(\d+\)", "int", declared)
+    bits, decimal = WHOLE_BITS.get(plain, 0), DECIMAL_TYPE.fullmatch(plain)
+    if name in TARGET_BITS and engine.name != "mariadb":
+        return 0 < bits <= TARGET_BITS[name]
+    if name != "DECIMAL" or not (bits or decimal):
+        return False
+    if not sizes:
+        return engine.name == "postgres"
+    before, after = (
+        (len(str(2 ** (bits - 1))), 0) if decimal is None else (int(decimal[1]) - int(decimal[2]), int(decimal[2]))
+    )
+    scale = sizes[1] if len(sizes) > 1 else 0
+    return scale >= after and sizes[0] - scale >= before
+
+
 def cast_to(engine: Engine, value: Value, to: Any) -> Value:
     """CAST(value AS to)."""
     name = getattr(getattr(to, "this", None), "name", str(to))
