@@ -30,9 +30,9 @@ class BadInput(GbflError, ValueError):
 class NotANumber(BadInput):
     """A value of a feature that is not a number, and a hint what it was meant to be; the hint may be empty."""
 
-    def __init__(self, place: str, hint: str) -> None:
-        super().__init__(f"{place} is not a number{hint}")
-        self.hint = hint
+    def __init__(self, place: str, value: object, hint: str) -> None:
+        super().__init__(f"{place}: {value!r} is not a number{hint}")
+        self.value, self.hint = value, hint
 
 
 class CannotRun(GbflError, RuntimeError):

@@ -1,5 +1,6 @@
-"""Rows of a CSV file that have as many fields as its header: another is refused by its line.
+"""What a CSV file looks like before it is read: its separators, its words for numbers, rows of too few fields.
 
+A row that has not as many fields as the header is refused by its line.
 pandas fills a row that ends too early with missing values, and skips blank lines, without a word. Here a file is looked
 at by its separators, a block at a time; what they do not decide is decided by reading it row by row.
 """
@@ -10,7 +11,8 @@ import contextlib
 import csv
 import gzip
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -24,6 +26,9 @@ UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 NUMBER_IN_OTHER_WORDS = re.compile(r"[+-]?\d[\d.,' \u00a0\u2009\u202f\u2019]*")
 NUMBER_WITH_A_UNIT = re.compile(r"[^\d\w]{0,3}[+-]?\d[\d.,' ]*[^\d\w]{0,3}")
+DATE_IN_OTHER_WORDS = re.compile(r"\d{1,2}[./-]\d{1,2}[./-](\d{2}|\d{4})|\d{4}[./]\d{1,2}[./]\d{1,2}")
+PADDED = re.compile(r"\s*0\d+\s*")
+"""A number that begins with a zero, as postal codes and account numbers do."""
 NO_VALUE = frozenset({"?", "-", "--", ".", "n.a.", "N.A.", "na", "none", "missing", "unknown"})
 
 
@@ -63,6 +68,34 @@ def number_hint(value: object) -> str:
     if NUMBER_WITH_A_UNIT.fullmatch(word):
         return ": write the number alone"
     return ""
+
+
+def category_hint(texts: Collection[str]) -> str:
+    """What to write where nearly all texts of a category are numbers or dates in another form; nothing elsewhere."""
+    if any(PADDED.fullmatch(text) for text in texts):
+        return "numbers that begin with a zero are taken for codes"
+    for pattern, advice in (
+        (DATE_IN_OTHER_WORDS, "write dates as 2024-03-01 to have them compared as dates"),
+        (NUMBER_IN_OTHER_WORDS, "write numbers with a point, and nothing between thousands, to have them compared"),
+        (NUMBER_WITH_A_UNIT, "write the numbers alone to have them compared"),
+    ):
+        if sum(pattern.fullmatch(text.strip()) is not None for text in texts) > MOSTLY * len(texts) > 0:
+            return advice
+    return ""
+
+
+MOSTLY = 0.9
+
+ROWS_LOOKED_AT = 20_000
+
+
+def padded_columns(path: Path, names: Sequence[str], *, packed: bool) -> list[str]:
+    """The columns in which a number begins with a zero, by the first rows: codes, that read as numbers lose it."""
+    padded: dict[int, None] = {}
+    with open_csv(path, packed=packed) as file:
+        for row in islice(csv.reader(file), 1, ROWS_LOOKED_AT):
+            padded |= {place: None for place, text in enumerate(row) if text[:1] in "0 " and PADDED.fullmatch(text)}
+    return [names[place] for place in sorted(padded) if place < len(names)]
 
 
 BLOCK = 1 << 18

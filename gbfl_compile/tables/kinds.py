@@ -19,7 +19,7 @@ import numpy as np
 from gbfl_compile.errors import BadInput, NotANumber
 from gbfl_compile.ir.kinds import Codebook, Columns, plain_value
 from gbfl_compile.ir.nodes import TRUE, Kind
-from gbfl_compile.tables.csv_shape import number_hint
+from gbfl_compile.tables.csv_shape import PADDED, number_hint
 from gbfl_compile.tables.read import MISSING
 
 if TYPE_CHECKING:
@@ -266,6 +266,8 @@ def _infer(column: _Column, marks: frozenset[str]) -> tuple[Kind, str]:
 def _infer_text(column: _Column, values: Sequence[str], marks: frozenset[str]) -> tuple[Kind, str]:
     numbers = [value for value in values if NUMBER.fullmatch(value)]
     if len(numbers) == len(values):
+        if any(PADDED.fullmatch(value) for value in values):
+            return "category", "its numbers begin with a zero: they are codes"
         return "number", "its texts are numbers"
     if len(numbers) > STRAY * len(values):
         _refuse_stray(column, [value for value in values if not NUMBER.fullmatch(value)])
@@ -280,8 +282,7 @@ def _infer_text(column: _Column, values: Sequence[str], marks: frozenset[str]) -
 def _refuse_stray(column: _Column, words: Sequence[str]) -> None:
     """Refuse the word that comes first: among so many numbers it is most likely a mistake."""
     row, value = min((column.row_of(column.values.index(word)), word) for word in words)
-    place = f"{column.where}: column {column.name!r}, row {row}: {value!r}"
-    raise NotANumber(place, number_hint(value))
+    raise NotANumber(f"{column.where}: column {column.name!r}, row {row}", value, number_hint(value))
 
 
 def _is_number(value: Any) -> bool:
@@ -304,10 +305,12 @@ def _plain_values(column: _Column, kind: Kind, marks: frozenset[str]) -> list[fl
             continue
         converted = _convert(value, kind)
         if converted is None:
-            text = f"{column.where}: column {column.name!r}, row {column.row_of(number)}: {value!r}"
+            place = f"{column.where}: column {column.name!r}, row {column.row_of(number)}"
             if kind == "number":
-                raise NotANumber(text, number_hint(value))
-            raise BadInput(f"{text} is not a {kind}: give another --kind, or leave the column out with --drop")
+                raise NotANumber(place, value, number_hint(value))
+            raise BadInput(
+                f"{place}: {value!r} is not a {kind}: give another --kind, or leave the column out with --drop"
+            )
         plain.append(converted)
     return plain
 

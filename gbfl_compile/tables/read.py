@@ -311,7 +311,7 @@ def numbers(column: Any, name: str, where: str, first: int = 0, places: NDArray[
     except (TypeError, ValueError, OverflowError):
         row, value = next(((r, v) for r, v in enumerate(column) if not _reads_as_number(v)), (0, column.iloc[0]))
         place = first + row if places is None else places[row]
-        raise NotANumber(f"{where}: column {name!r}, row {place + 1}: {value!r}", number_hint(value)) from None
+        raise NotANumber(f"{where}: column {name!r}, row {place + 1}", value, number_hint(value)) from None
 
 
 def _number(value: Any) -> float:

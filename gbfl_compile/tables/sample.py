@@ -23,6 +23,7 @@ from gbfl_compile.ir.kinds import Columns
 from gbfl_compile.ir.text import printable
 from gbfl_compile.tables.batches import column_names
 from gbfl_compile.tables.choice import MANY_ROWS, Choice, used_columns
+from gbfl_compile.tables.csv_shape import NO_VALUE, category_hint, padded_columns
 from gbfl_compile.tables.draw import Places, RowDraw, draw, drawn_rows, most_rows
 from gbfl_compile.tables.kinds import (
     KINDS,
@@ -121,6 +122,11 @@ def read_sample(
     del whole
     notes = [*rows.unused, *_missing_notes(rows)]
     notes += [
+        f"column {fact.name!r} is a category of texts such as {fact.texts[0]!r}: {hint}"
+        for fact in rows.facts
+        if fact.texts and not choice.is_asked_for(fact.name) and (hint := category_hint(fact.texts))
+    ]
+    notes += [
         f"column {key!r} has another number in every row; if it is a key, leave it out with --drop"
         for key in keys_among(rows)
         if not choice.is_asked_for(key)
@@ -193,7 +199,12 @@ def _read(
     draw = partial(drawn_rows, path, choice.target, most, seed)
     frame, drawn = draw(()) if rows > most else (read_table(path, ()), None)
     # a column of words is read again as it is written: pandas does not say which text it took for a missing value
-    words = tuple(str(name) for name in frame.columns if name != choice.target and _is_read_again(frame[name], choice))
+    codes = padded_columns(path, names, packed=path.suffix == ".gz") if is_csv else []
+    words = tuple(
+        str(name)
+        for name in frame.columns
+        if name != choice.target and (name in codes or _is_read_again(frame[name], choice))
+    )
     if is_csv and words:
         frame, drawn = draw(words) if rows > most else (read_table(path, words), None)
         for name in words:  # nothing between two commas is no text
@@ -225,7 +236,7 @@ def rows_of(table: Any, choice: Choice, where: str, *, places: Places | None = N
         x, _, facts = encode_table(table, features, where, kinds=choice.kinds, marks=marks, places=places, limit=False)
     except NotANumber as error:
         _classes(table[choice.target], choice.target, where)  # a wrong target is the more important news
-        raise BadInput(f"{error}{_way_out(table, features, where, error.hint, choice)}") from None
+        raise BadInput(f"{error}{_way_out(table, features, where, error, choice)}") from None
     y = _classes(table[choice.target], choice.target, where)
     if not labelled.all():
         y = _as_whole_numbers(y)
@@ -267,12 +278,14 @@ def _as_whole_numbers(y: NDArray[Any]) -> NDArray[Any]:
     return y
 
 
-def _way_out(table: Any, features: tuple[str, ...], where: str, hint: str, choice: Choice) -> str:
+def _way_out(table: Any, features: tuple[str, ...], where: str, error: NotANumber, choice: Choice) -> str:
     """What to do about all columns with a stray word at once: naming one per run would take as many runs."""
     words = [name for name in features if not _is_clear(table, name, where, choice)]
     if len(words) < 2:
         name = shlex.quote(words[0]) if words else "COLUMN"
-        way = "" if hint else ": put numbers in place of its words"
+        way = "" if error.hint else ": put numbers in place of its words"
+        if (mark := str(error.value).strip()) in NO_VALUE:
+            way = f", say --na {shlex.quote(mark)}"
         return f"{way}, say --kind {name}=category, or drop the column with --drop"
     drops = " ".join(f"--drop {shlex.quote(name)}" for name in words[:MOST_NAMED])
     return (

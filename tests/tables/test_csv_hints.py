@@ -1,5 +1,6 @@
 """Files that are CSV to other programs: the error says what is the matter and what to do."""
 
+import gzip
 import re
 
 import pytest
@@ -7,7 +8,10 @@ import pytest
 from gbfl_compile.cli import main
 from gbfl_compile.errors import BadInput
 from gbfl_compile.tables.batches import column_names
+from gbfl_compile.tables.choice import Choice
+from gbfl_compile.tables.csv_shape import category_hint
 from gbfl_compile.tables.read import feature_matrix, read_table
+from gbfl_compile.tables.sample import read_sample
 
 SEPARATED = {";": "separated by semicolons", "\t": "separated by tabs", "|": "separated by upright strokes"}
 
@@ -116,3 +120,49 @@ def test_a_column_without_a_name_is_no_feature(folder, capsys, rows):
     (folder / "t.csv").write_text(f"a,,,class\n{lines}")
     assert main(command) == 2
     assert "t.csv: 2 columns have no name in the header: name them\n" in capsys.readouterr().err
+
+
+LOOKALIKES = {
+    "write dates as": [f"0{month}/{day}/2016" for month in range(1, 10) for day in range(10, 29)],
+    "as dates": ["31.12.2016", "1.1.2017", "28.02.2018"],
+    "write the numbers alone": ["$1,200", "$13,787", "$9", "$12"],
+    "write numbers with a point": ["1.200,50", "13.787,00", "9,5"],
+    "taken for codes": ["01067", "50667", "90210"],
+}
+
+
+@pytest.mark.parametrize("advice", LOOKALIKES)
+def test_a_category_of_numbers_or_dates_in_another_form_says_so(advice):
+    assert advice in category_hint(LOOKALIKES[advice])
+
+
+@pytest.mark.parametrize("texts", [["a", "b"], ["Köln", "4711"], ["1-bedroom", "2-bedroom"], []])
+def test_words_are_words(texts):
+    assert category_hint(texts) == ""
+
+
+CODED = [("01067" if place % 2 else "50667", 2000 + place % 7, "yes" if place % 3 else "no") for place in range(60)]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_numbers_that_begin_with_a_zero_are_codes(tmp_path, packed):
+    path = tmp_path / ("t.csv.gz" if packed else "t.csv")
+    lines = [f"{zip_code},{year},{0.5 + place},{label}" for place, (zip_code, year, label) in enumerate(CODED)]
+    content = "\n".join(["zip,year,share,class", *lines, ""]).encode()
+    path.write_bytes(gzip.compress(content) if packed else content)
+    sample = read_sample(path, Choice("class"), most=1000)
+    assert sample.columns is not None
+    assert sample.columns.kinds == ("category", "number", "number")
+    assert set(sample.columns.book.texts[0]) == {"01067", "50667"}
+    assert any("'zip'" in note and "codes" in note for note in sample.notes)
+    plain = read_sample(path, Choice("class", kinds={"zip": "number"}), most=1000)
+    assert plain.columns is None  # all numbers, as the user says
+
+
+def test_a_word_for_a_missing_value_is_answered_with_the_option(tmp_path):
+    path = tmp_path / "t.csv"
+    lines = [f"{place if place % 9 else '-'},{'yes' if place % 3 else 'no'}" for place in range(60)]
+    path.write_text("\n".join(["income,class", *lines, ""]))
+    with pytest.raises(BadInput, match="'-' is not a number: leave a missing value empty, say --na -, "):
+        read_sample(path, Choice("class"), most=1000)
+    assert read_sample(path, Choice("class", na=("-",)), most=1000).notes[0].startswith("'-' means a missing value")

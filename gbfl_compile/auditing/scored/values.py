@@ -113,10 +113,10 @@ class RowEncoder:
 
 
 def row_encoder(program: Program) -> RowEncoder | None:
-    """The encoder for a program with words or dates; None where all its features are numbers."""
+    """The encoder for a program with words or dates, or of a table with marks of missing values; None for any other."""
     from gbfl_compile.tables.kinds import MARKS
 
-    if not program.kinds:
+    if not program.kinds and not recorded_marks(program):
         return None
     texts = zip(program.features, codebook(program).texts, strict=True)
     marks = frozenset((*MARKS, *recorded_marks(program)))

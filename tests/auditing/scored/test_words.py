@@ -179,3 +179,20 @@ def test_a_table_in_a_database_is_read_with_its_kinds(database):
     for number, slip in enumerate(('a re-cased as "A"', "1 day later", "a missing value passes")):
         fill(database, CHURN_ROWS, [evaluate(with_slip(slip), row).label for row in CHURN_ROWS], f"wrong{number}")
         assert assert_a_slip_is_found(audit_scored(CHURN, (database, f"wrong{number}")), CHURN_ROWS, slip), slip
+
+
+def test_marks_of_missing_numbers_are_read_as_they_were_mined(tmp_path):
+    """A program of numbers alone, whose table had `?` for a missing one: `gbfl score` takes it, and so do audits."""
+    columns = [{"missing_texts": ["?"]}]
+    program = Program(
+        ("age",),
+        ("no", "yes"),
+        (Clause((Interval(0, None, 65.5),)),),
+        split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)),
+        {"mining": {"data": {"columns": columns}}},
+    )
+    table = tmp_path / "scored.csv"
+    for labels, verdict in ((("yes", "no", "no"), "equal"), (("yes", "no", "yes"), "different")):
+        ages = ("40", "70", "?")
+        table.write_text("age,label\n" + "".join(f"{age},{label}\n" for age, label in zip(ages, labels, strict=True)))
+        assert audit_scored(program, table).verdict == verdict
