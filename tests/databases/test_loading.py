@@ -66,7 +66,11 @@ def test_an_artifact_answers_on_a_users_connection(mine, tmp_path, form):
 
 @pytest.mark.parametrize(
     ("options", "says"),
-    [({"form": "view"}, "form=view"), ({"form": "table"}, "form=table"), ({"schema": "s"}, "in schema 's'")],
+    [
+        ({"form": "view", "table": "t"}, "form=view"),
+        ({"form": "table", "table": "t"}, "form=table"),
+        ({"schema": "s"}, "in schema 's'"),
+    ],
 )
 def test_an_artifact_that_would_make_something_there_is_refused(mine, tmp_path, options, says):
     database, _ = mine

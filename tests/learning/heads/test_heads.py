@@ -219,7 +219,7 @@ def test_every_leaf_of_the_tree_holds_rows_of_the_table(cancer):
     x, y, box, e = cancer
     for least in (None, 1, 20):
         model = GBFLClassifier(box, head="tree", min_samples_leaf=least, extra_rows=500).fit(x, y, explanations=e)
-        leaves = np.bincount(model._answers(x).leaves, minlength=sum(isinstance(n, Leaf) for n in nodes_of(model)))
+        leaves = np.bincount(model.answers(x).leaves, minlength=sum(isinstance(n, Leaf) for n in nodes_of(model)))
         assert leaves.min() >= (5 if least is None else least)
         assert max(map(len, paths(model.head_.decision).values())) <= 5
 
@@ -334,7 +334,7 @@ def test_every_rule_of_a_list_and_its_default_decide_rows_of_the_table(cancer):
     for rows in (x, x[:120]):
         model = GBFLClassifier(box, head="rule_list").fit(rows, y[: len(rows)])
         leaves = sum(isinstance(node, Leaf) for node in model.head_.decision.nodes)
-        assert np.bincount(model._answers(rows).leaves, minlength=leaves).min() >= 1
+        assert np.bincount(model.answers(rows).leaves, minlength=leaves).min() >= 1
 
 
 def test_a_rule_list_of_one_class_is_its_default():
