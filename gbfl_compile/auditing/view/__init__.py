@@ -12,16 +12,11 @@ from dataclasses import dataclass, replace
 
 from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
 from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict
+from gbfl_compile.auditing.view.by_row import with_inferred_slip
 from gbfl_compile.auditing.view.domains import prove_on_columns
 from gbfl_compile.auditing.view.layered import audit_layers, run_unread, without_nan_decimals
 from gbfl_compile.auditing.view.places import holds_kind
-from gbfl_compile.auditing.view.run import (
-    OtherRowCount,
-    Outputs,
-    ViewRun,
-    outputs_of,
-    run_view,
-)
+from gbfl_compile.auditing.view.run import OtherRowCount, Outputs, ViewRun, outputs_of, run_view
 from gbfl_compile.auditing.view.story import with_first_difference, with_mended_view, with_run
 from gbfl_compile.auditing.view.table_copy import is_refused
 from gbfl_compile.auditing.view.view import (
@@ -290,7 +285,9 @@ def _use_run(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
             return replace(verdict, verdict=word, reason=verdict.reason or str(audit.not_run))
     assert audit.run is not None  # noqa: S101 - it was run, or there is a reason
     verdict = with_run(verdict, audit.run)
-    return with_first_difference(audit.inputs, verdict) if audit.run.execution.different else verdict
+    if not audit.run.execution.different:
+        return verdict
+    return with_inferred_slip(audit.inputs, audit.view, audit.label, with_first_difference(audit.inputs, verdict))
 
 
 def _require_run(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from gbfl_compile.auditing.compare import AuditInput, Prover, compare_readings
 from gbfl_compile.auditing.mend import feature_columns, keeps_rows, with_mend
 from gbfl_compile.auditing.verdict import DeployedVerdict
+from gbfl_compile.auditing.view.by_row import with_inferred_slip
 from gbfl_compile.auditing.view.computed import FillIn, fill_in
 from gbfl_compile.auditing.view.domains import prove_on_columns
 from gbfl_compile.auditing.view.layers import (
@@ -171,7 +172,9 @@ def run_unread(inputs: AuditInput, view: View, label: str, verdict: DeployedVerd
     except (BadInput, CannotRun, Unread, OtherRowCount) as error:
         return replace(verdict, not_executed=str(error))
     verdict = replace(verdict, execution=run.execution, executed=run.words, compared_columns=(label,))
-    return with_first_difference(inputs, verdict) if run.execution.different else verdict
+    if not run.execution.different:
+        return verdict
+    return with_inferred_slip(inputs, view, label, with_first_difference(inputs, verdict), features, copies)
 
 
 def _with_readable_casts(view: View, layers: Layers) -> Layers:

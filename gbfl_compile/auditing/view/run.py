@@ -84,7 +84,7 @@ class ExpectedAnswers:
 
     def read(self, row: Sequence[Any]) -> tuple[Any, ...]:
         """An answer as the database gave it, in the values that are compared."""
-        return tuple(_value(kind, value) for (kind, _), value in zip(self.outputs, row, strict=True))
+        return tuple(compared_value(kind, value) for (kind, _), value in zip(self.outputs, row, strict=True))
 
     def _split(self, answer: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         pairs = list(zip(answer, self.is_near, strict=True))
@@ -98,7 +98,7 @@ def expected_answers(
     answers = evaluate_many(program, rows)
     classes = names or program.classes
     columns = [
-        [_value(kind, value) for value in _column(program, rows, answers, kind, name, classes)]
+        [compared_value(kind, value) for value in _column(program, rows, answers, kind, name, classes)]
         for kind, name in outputs
     ]
     near = tuple(kind == "probabilities" and not program.has_exact_probabilities for kind, _ in outputs)
@@ -136,7 +136,7 @@ class TruthLabel(Enum):
     YES = True
 
 
-def _value(kind: str, value: Any) -> Any:
+def compared_value(kind: str, value: Any) -> Any:
     """A value as it is compared: whole numbers, decimals and doubles of one size are equal."""
     if value is None or isinstance(value, str):
         return value
@@ -194,7 +194,7 @@ def run_view(inputs: AuditInput, view: View, outputs: Outputs, are_answers: bool
         copied_tables(database, features, one_copy(view, features, program), program) as copy,
     ):
         tally = _Tally(list(outputs), [] if are_answers else None)
-        for batch in _witness_batches(inputs, view, copy) if not others else ():
+        for batch in witness_batches(inputs, view, copy) if not others else ():
             _run_batch(inputs, view, copy, batch, tally)
         own = copy.stage_own_rows()
         own_rows = len(own.numbers)
@@ -232,7 +232,7 @@ def run_copies(
         copied_tables(database, features, copies, inputs.program, filling) as copy,
     ):
         tally = _Tally(list(outputs), may_drop=True)
-        for batch in _witness_batches(inputs, view, copy) if can_fill else ():
+        for batch in witness_batches(inputs, view, copy) if can_fill else ():
             _run_batch(inputs, view, copy, batch, tally)
         witnesses = tally.rows
         if len(copies) == 1:
@@ -250,7 +250,7 @@ def run_copies(
     return ViewRun(execution, tally.outputs, tuple(tally.own_columns or ()), words)
 
 
-def _as_held(program: Program, view: View) -> Program:
+def as_held(program: Program, view: View) -> Program:
     """The program with truth values as 1 and 0, where the database has no truth values."""
     has_truths = DIALECTS[view.database.dialect].booleans
     is_truth = isinstance(program.classes[0], bool)
@@ -279,7 +279,7 @@ def _why_no_rows(view: View, others: Sequence[str], tally: _Tally) -> str:
     return tally.refusal or "the table accepts none"
 
 
-def _witness_batches(inputs: AuditInput, view: View, copy: TableCopies) -> Iterator[StagedRows]:
+def witness_batches(inputs: AuditInput, view: View, copy: TableCopies) -> Iterator[StagedRows]:
     """The witnesses with missing values as NULL, and where a column can hold it as NaN."""
     rows, book = with_members(inputs.program, copy.features, *witness_rows(inputs, view))
     if not copy.database.holds_infinity:
@@ -291,7 +291,7 @@ def _witness_batches(inputs: AuditInput, view: View, copy: TableCopies) -> Itera
 
 
 def _run_batch(inputs: AuditInput, view: View, copy: TableCopies, staged: StagedRows, tally: _Tally) -> None:
-    program = _as_held(inputs.program, view)
+    program = as_held(inputs.program, view)
     tally.refusal = staged.refusal or tally.refusal
     if not len(staged.numbers):
         return

@@ -1,0 +1,107 @@
+"""The label that a view gives to each row, found by asking about fewer and fewer rows, and the slip that explains them.
+
+For a view whose text is not understood and whose run shows a difference. Its answers come back in no order, so rows
+that should get one label are asked about together, and divided where their answers differ.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gbfl_compile.auditing.answers import UNKNOWN, RowAnswers
+from gbfl_compile.auditing.compare import AuditInput
+from gbfl_compile.auditing.diagnose import explain
+from gbfl_compile.auditing.verdict import DeployedVerdict
+from gbfl_compile.auditing.view.run import (
+    ExpectedAnswers,
+    as_held,
+    compared_value,
+    expected_answers,
+    witness_batches,
+)
+from gbfl_compile.auditing.view.table_copy import TableCopy, copied_tables, one_copy
+from gbfl_compile.auditing.view.view import View, feature_columns, other_inputs, query_over
+from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.databases.catalog import Column, time_limit
+from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.ir.batch import Matrix
+from gbfl_compile.ir.nodes import Program
+
+SECONDS = 3.0
+"""That asking may take; rows whose label is not known by then are left out."""
+
+
+def with_inferred_slip(
+    inputs: AuditInput,
+    view: View,
+    label: str,
+    verdict: DeployedVerdict,
+    features: Sequence[Column | None] | None = None,
+    copies: Sequence[TableCopy] = (),
+) -> DeployedVerdict:
+    """The verdict on a view that differs and was not read, with the one slip that fits the labels of its rows.
+
+    With `copies`, of the tables of a view that reads several layers, only the table's own rows are asked about.
+    """
+    if verdict.changes or inputs.program.kinds:
+        return verdict
+    try:
+        rows, deployed = _run(inputs, view, label, features, copies)
+    except (BadInput, CannotRun, Unread):
+        return verdict
+    explanation = explain(inputs.program, rows, deployed) if len(rows) else None
+    return verdict if explanation is None else replace(verdict, changes=explanation.changes(f"{len(rows)} rows"))
+
+
+def _run(
+    inputs: AuditInput,
+    view: View,
+    label: str,
+    features: Sequence[Column | None] | None,
+    copies: Sequence[TableCopy],
+) -> tuple[Matrix, RowAnswers]:
+    program = as_held(inputs.program, view)
+    only_own = features is not None
+    if features is None:
+        features = feature_columns(inputs, view)
+        copies = one_copy(view, features, program)
+        only_own = bool(other_inputs(view, [inputs.columns.get(name, name) for name in program.features]))
+    with (
+        time_limit(view.database, view.catalog, inputs.time_limit) as database,
+        copied_tables(database, features, copies, inputs.program) as copy,
+    ):
+        staged = copy.stage_own_rows() if only_own else next(witness_batches(inputs, view, copy))
+
+        def answers(part: ExpectedAnswers) -> list[tuple[Any, ...]]:
+            copy.fill(staged, part.places)
+            return copy.database.fetch(query_over(view, copy.names(), part.outputs))
+
+        return _labels(program, expected_answers(program, staged.rows, [("label", label)]), answers)
+
+
+def _labels(
+    program: Program, expected: ExpectedAnswers, answers: Callable[[ExpectedAnswers], list[tuple[Any, ...]]]
+) -> tuple[Matrix, RowAnswers]:
+    """The rows whose labels could be told apart, and those labels."""
+    classes = {compared_value("label", label): number for number, label in enumerate(program.classes)}
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for place, answer in enumerate(expected.answers):
+        groups.setdefault(answer, []).append(place)
+    waiting = deque(expected.at(np.array(places)) for places in groups.values())
+    rows, numbers = [expected.rows[:0]], []
+    deadline = time.monotonic() + SECONDS
+    while waiting and time.monotonic() < deadline:
+        part = waiting.popleft()
+        labels = [part.read(answer)[0] for answer in answers(part)]
+        if len(labels) == len(part.places) and len(set(labels)) == 1:
+            rows.append(part.rows)
+            numbers += [classes.get(labels[0], UNKNOWN)] * len(labels)
+        elif len(part.places) > 1:
+            waiting += [part.at(half) for half in np.array_split(np.arange(len(part.places)), 2)]
+    return np.concatenate(rows), RowAnswers(np.array(numbers, dtype=np.int64))
