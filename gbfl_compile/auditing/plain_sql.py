@@ -38,7 +38,7 @@ TYPES = {
 """A double, a text and a whole number in each engine, and the end of CREATE TABLE."""
 
 ASSUMED = "that the columns are doubles and hold no NaN: the file does not say what its tables hold"
-AS_CALLED = "that the columns are of the types that the functions ask for, and hold no NaN"
+AS_CALLED = "that the columns have the types that the functions declare, and hold no NaN"
 AS_CREATED = "that the tables are as the file creates them, and hold no NaN"
 VIEW = "gbfl_deployed"
 

@@ -71,7 +71,7 @@ def compile_(
         if target.startswith("sql:") and "view" in options[target] and form in ("select", "expression"):
             named = options[target]["view"]
             raise BadInput(
-                f"{target}: view={named!r} with the form {form}, which creates none: add --set sql.form=view"
+                f"{target}: view={named!r} names a view, but the form {form} creates none: add --set sql.form=view"
             )
     with screen.progress(quiet=as_json) as progress:
         from gbfl_compile.checking.check import compile_program

@@ -73,7 +73,7 @@ from gbfl_compile.files.formats import shell_command
     "--explainer",
     default="greedy+nearest",
     show_default=True,
-    help="How it is found what suffices for an answer (PP) and what small change loses it (PN): greedy, nearest, "
+    help="How to find what suffices for an answer (PP) and which small change alters it (PN): greedy, nearest, "
     "macem, spheres, or several joined by +.",
 )
 @click.option(
@@ -110,7 +110,7 @@ from gbfl_compile.files.formats import shell_command
 @click.option(
     "--triplets",
     type=WRITTEN,
-    help="Write held-out rows with what suffices and what changes them to this NPZ file, for check and show.",
+    help="Write the held-out rows and their explanations (PP and PN) to this NPZ file, for check and show.",
 )
 @click.option("--database", metavar="URL", help="Read a table of this database instead of a file.")
 @click.option("--table", help="The table, with --database.")
@@ -132,11 +132,12 @@ def mine(
 ) -> int:
     """Mine a program from a table (CSV, Parquet or in a database) and a black box.
 
-    Features are all columns except the target, keys and those dropped; values may be missing. Which column is what is
-    printed, and --kind changes it. A quarter of the rows is held out to measure on. A rule set (--head rules) agrees
-    best with the black box; a tree or a list is quicker to read. The black box is asked about a few hundred changed
-    rows per row, in large blocks; what that cost is printed last. After Ctrl-C, a failure of the black box or a power
-    cut, the same command continues where it stopped. The program depends neither on --jobs nor on --memory.
+    Features are all columns except the target, keys and those dropped; values may be missing. The kind of
+    each column is printed, and --kind changes it. A quarter of the rows is held out to measure on. A rule set
+    (--head rules) agrees best with the black box; a tree or a list is quicker to read. The black box is asked about a
+    few hundred changed rows per row, in large blocks; what that cost is printed last. After Ctrl-C, a failure of the
+    black box or a power cut, the same command continues where it stopped. The program depends neither on --jobs nor on
+    --memory.
 
     module:callable takes a matrix of rows (a DataFrame where there are words or missing values) and returns one
     probability per class, in sorted order of the classes, or for two classes the probability of the second. An object

@@ -130,7 +130,7 @@ def stored_view(database: Database, view: TableName) -> StoredView | None:
     view_name(view.name)
     rows = database.fetch(f"SELECT sql FROM duckdb_views() WHERE {_where(view, 'view_name')}")  # noqa: S608
     if len(rows) > 1:
-        raise BadInput(f"{database.version} has {len(rows)} views {view.name!r}: connect to the schema that is meant")
+        raise BadInput(f"{database.version} has {len(rows)} views called {view.name!r}: connect to the schema you mean")
     return StoredView(str(rows[0][0])) if rows else None
 
 

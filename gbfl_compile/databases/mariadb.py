@@ -223,7 +223,7 @@ def stored_view(database: Database, view: TableName) -> StoredView | None:
         f"AND table_schema = COALESCE(NULLIF({literal(view.schema)}, ''), DATABASE(), table_schema)"
     )
     if len(rows) > 1:
-        raise BadInput(f"{database.version} has {len(rows)} views {view.name!r}: connect to the schema that is meant")
+        raise BadInput(f"{database.version} has {len(rows)} views called {view.name!r}: connect to the schema you mean")
     if not rows or not rows[0][0]:
         return None
     definition = str(rows[0][0])

@@ -287,8 +287,8 @@ def _plain_search_path(database: Database) -> str:
     before = [name for name in names[: names.index("pg_catalog")] if name] if "pg_catalog" in names else []
     if before:
         raise BadInput(
-            f"the search path of this session is {path}: what {before[0]} holds is taken for what PostgreSQL has "
-            "itself: connect with pg_catalog first, or leave it out (?options=-csearch_path%3Dpublic)"
+            f"the search path of this session is {path}: what {before[0]} holds hides what is built into "
+            "PostgreSQL. Connect with pg_catalog first, or leave it out (?options=-csearch_path%3Dpublic)"
         )
     return path
 

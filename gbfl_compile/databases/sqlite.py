@@ -110,7 +110,7 @@ def stored_view(database: Database, view: TableName) -> StoredView | None:
     named = f"type IN ('view', 'table') AND lower(name) = lower({view_name(view.name)})"
     rows = database.fetch(f"SELECT sql, type FROM {tables} WHERE {named}")  # noqa: S608
     if len(rows) > 1:
-        raise BadInput(f"{database.version} has {len(rows)} tables or views {view.name!r}, one temporary: drop that")
+        raise BadInput(f"{database.version} has {len(rows)} tables or views {view.name!r}: drop the temporary one")
     return StoredView(str(rows[0][0])) if rows and rows[0][1] == "view" else None
 
 

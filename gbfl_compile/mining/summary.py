@@ -99,8 +99,9 @@ class MiningResult:
 
 
 LEGEND = (
-    "  PP: the part of a row that suffices for its answer. PN: a small change that loses it.",
-    "  C_PP: how often the rules give the PP the row's class. C_PN: the PN another. C_TB: both, and the row its own.",
+    "  PP: the part of a row that suffices for its answer. PN: a small change that changes the answer.",
+    "  C_PP: how often the rules give the PP the row's class. C_PN: how often they give the PN another class.",
+    "  C_TB: how often both are true and the row itself gets its class.",
 )
 
 

@@ -139,7 +139,7 @@ def _read_replies(text: str, ended: ProcessEnd, again: Sequence[Batch]) -> Score
             case {"again": int(number), "rows": list(rows), "answers": list(answers)}:
                 replies.unstable = replies.unstable or _otherwise(replies, again[number], rows, answers)
             case {"again": int(number), "rows": list(rows), "error": str(error)}:
-                where = f"witness {rows[0] + 1} was answered before, and not {again[number].words}"
+                where = f"witness {rows[0] + 1} was answered before, but not {again[number].words}"
                 replies.unstable = replies.unstable or f"{where}: {error}"
             case {"again": int(), "rows": list(rows)}:
                 at = rows[0]
@@ -203,7 +203,7 @@ def _ask_again(
         except NotScored as error:
             if error.whole:
                 return "problem", f"{error} when it was asked again"
-            return "unstable", f"witness {chosen[0] + 1} was answered before, and not {batch.words}: {error}"
+            return "unstable", f"witness {chosen[0] + 1} was answered before, but not {batch.words}: {error}"
         words = _otherwise(replies, batch, chosen, answers)
         return None if words is None else ("unstable", words)
 
@@ -260,7 +260,7 @@ def _otherwise(
     """The first row that was answered otherwise than before."""
     for row, form in zip(rows, answers, strict=True):
         if replies.answers[row] != form:
-            return f"witness {row + 1} is answered otherwise when it is asked again, {batch.words}"
+            return f"witness {row + 1} gets a different answer when it is asked again, {batch.words}"
     return None
 
 
@@ -300,7 +300,7 @@ def _verdict(inputs: WitnessInput, replies: ScorerReplies, what: str, engine: st
 def _again_words(replies: ScorerReplies) -> str | None:
     if replies.again is None:
         return None
-    outcome = "otherwise" if replies.unstable else "answered alike"
+    outcome = "different answers" if replies.unstable else "the same answers"
     return f"asked again ({replies.again}): {outcome}"
 
 

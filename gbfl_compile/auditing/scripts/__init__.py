@@ -81,7 +81,7 @@ class DeployedQuery:
 def deployed_query(content: str, dialect: str, label: str) -> DeployedQuery:
     """The one query of a file, in its own words."""
     if dialect not in ENGINES:
-        raise BadInput(f"no reader for the SQL of {dialect!r}: there is {', '.join(ENGINES)}")
+        raise BadInput(f"no reader for the SQL of {dialect!r}: there are readers for {', '.join(ENGINES)}")
     content = REMARK.sub("", content)
     for settings in CONFIG.findall(content):
         _refuse_hooks(settings)
@@ -90,7 +90,7 @@ def deployed_query(content: str, dialect: str, label: str) -> DeployedQuery:
     if not _differ_by_filters(always.tree, later.tree):
         raise Unread("what is_incremental() adds is more than a filter of the rows that come out")
     notes = [f"rows that an incremental run passes: {' '.join(each.split())}" for each in INCREMENTAL.findall(content)]
-    notes += [f"var('{name}') as its default in the file, {value}" for name, value in VARIABLE.findall(content)]
+    notes += [f"var('{name}') has its default in the file, {value}" for name, value in VARIABLE.findall(content)]
     return replace(always, notes=(*notes, *always.notes))
 
 
@@ -174,10 +174,10 @@ def _query_of(deciding: list[Statement], label: str, parsed_as: str) -> tuple[st
     if len(deciding) > 1 and all(each.kind == "Update" for each in deciding):
         return update_series(deciding, label), []
     if not deciding:
-        raise Unread("no statement in it decides: a query, a view, INSERT … SELECT or UPDATE is read")
+        raise Unread("no statement in it computes a label: a query, a view, INSERT … SELECT or UPDATE would")
     *earlier, last = deciding
     if not all(each.target in (*LAYERS, *ROUTINES) for each in earlier):
-        raise Unread(f"{len(deciding)} statements that may decide, one is read, after the views and functions it uses")
+        raise Unread(f"{len(deciding)} statements may compute the label: only one can be read, after what it uses")
     if last.target in ROUTINES:
         return _call_text(last, label), deciding
     if last.target == "TABLE" and last.tree.args.get("expression") is None:
@@ -220,7 +220,7 @@ def _with_earlier(
         if each.tree.expression is not None:
             listed = target.expressions if isinstance(target, exp.Schema) else []
             if any(part.args.get("kind") is not None for part in listed):
-                raise Unread(f"{name} keeps what its query gives as other types")
+                raise Unread(f"{name} stores the result of its query as other types")
             names = tuple(part.name for part in listed)
             inner = each.text[first_word(each.tokens, ("AS",)).end + 1 :]
             views[name.casefold()] = (inner, names)
@@ -229,7 +229,7 @@ def _with_earlier(
         elif isinstance(target, exp.Schema):
             tables[name.casefold()] = _definitions(target, parsed_as)
         else:
-            raise Unread(f"what {name} is made of is not understood")
+            raise Unread(f"the definition of {name} is not understood")
     named = {each.name.casefold() for each in tree.find_all(exp.Table)}
     used = {call.name.casefold() for call in tree.find_all(exp.Anonymous)}
     for text, _ in views.values():
@@ -237,7 +237,7 @@ def _with_earlier(
         named |= {each.name.casefold() for each in inner.find_all(exp.Table)}
         used |= {call.name.casefold() for call in inner.find_all(exp.Anonymous)}
     if loose := [*(views.keys() - named), *(functions.keys() - used)]:
-        raise Unread(f"{sorted(loose)[0]} and the last statement may both decide: one is read")
+        raise Unread(f"{sorted(loose)[0]} and the last statement may both compute the label: only one can be read")
     return DeployedQuery(query, tree, notes, tuple(kept), views, tables, types, functions)
 
 

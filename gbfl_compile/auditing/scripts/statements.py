@@ -297,7 +297,7 @@ def _refuse_other_assignments(tree: Any, label: str) -> None:
         raise Unread("UPDATE that sets several columns at once, or one twice")
     used = {column.name.casefold() for each in tree.expressions for column in each.expression.find_all(exp.Column)}
     if changed := [name for name in places if name in used]:
-        raise Unread(f"UPDATE that sets {changed[0]}, from which something that it sets is computed")
+        raise Unread(f"UPDATE that sets {changed[0]} and also computes something from it")
 
 
 def _update(statement: Statement, label: str) -> _Update:
@@ -316,7 +316,7 @@ def _update(statement: Statement, label: str) -> _Update:
         if depth == 0 and begins is None and is_label and tokens[place + 1].text == "=":
             begins = tokens[place + 1].end + 1
     if begins is None:
-        raise Unread(f"it sets no column {label!r}: say which has the labels with --label")
+        raise Unread(f"it does not set the column {label!r}: name the one that has the labels with --label")
     table = text[tokens[1].start : first_word(tokens, ("SET",)).start].strip()
     sets = tuple(each.this.name.casefold() for each in tree.expressions)
     return _Update(table, text[begins:ends].strip(), where.strip(), sets)
@@ -345,7 +345,7 @@ def update_series(statements: Sequence[Statement], label: str) -> str:
             if not any(column is target for target in targets)
         }
         if columns & {label.casefold()} or len(targets) != 1 or not every:
-            raise Unread("several UPDATEs that ask for what another one has set, or set other columns too")
+            raise Unread("several UPDATEs that depend on what another one sets, or that set other columns too")
     first, *later = updates
     if not all(each.condition for each in later):
         raise Unread("several UPDATEs that write every row")

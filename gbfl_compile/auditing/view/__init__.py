@@ -203,7 +203,7 @@ def _read_strictly(inputs: AuditInput, view: View, outputs: Outputs) -> tuple[Re
         column = view.column(name)
         if feature in used and (column is None or not holds_kind(column, program.kind(feature), view.database.dialect)):
             kind = "is not a column of its table" if column is None else f"is {column.declared}"
-            raise Unread(f"{printable(name)} {kind}: a {program.kind(feature)} of that type was not tried out")
+            raise Unread(f"{printable(name)} {kind}: a {program.kind(feature)} of that type has not been tested")
     expected = _expected_text(inputs, view, outputs)
     try:
         with limit_work():

@@ -157,7 +157,7 @@ def computed_feature(feature: int, name: str, text: str, bases: Sequence[Base], 
     for column in found.values():
         if IN_A_ZONE.get(dialect, "\0") in column.declared.casefold():
             what = f"{column.name} is {column.declared}"
-            raise Unread(f"--column {name}={text}: {what}, of which the session's time zone makes other values")
+            raise Unread(f"--column {name}={text}: {what}, whose values depend on the session's time zone")
     return ComputedFeature(feature, text, tree, base, tuple(found.values()), dialect)
 
 

@@ -128,7 +128,7 @@ def _refuse_defaults(view: View, places: Places, outer: Collection[int]) -> None
     for place in [places.columns[feature] for feature in outer] if view.database.dialect == "clickhouse" else []:
         if place is not None and not place.column.nullable:
             what = f"{printable(place.column.name)} is {place.column.declared}"
-            raise Unread(f"{what}, which is 0 and not missing where the join finds no row: a Nullable column is read")
+            raise Unread(f"{what}, which is 0 and not missing where the join finds no row: it has to be Nullable")
 
 
 def _with_mend(

@@ -93,7 +93,7 @@ def read_layers(database: Database, top: Query, parse: Callable[[Database, str],
             if len(views) > MOST_LAYERS:
                 raise Unread(f"more than {MOST_LAYERS} views below it")
             if catalog.several(database, name):
-                raise Unread(f"there are several tables or views {name.name}: the session that asks says which is read")
+                raise Unread(f"several tables or views called {name.name}: the session decides which one is read")
             if not catalog.is_view(database, name):
                 bases[name] = Base(name, tuple(catalog.columns(database, name)))
                 continue

@@ -166,12 +166,12 @@ def refuse_uncertain_words(program: Program, view: View, layers: Layers, places:
         kind = program.kind(feature)
         if place is not None and used[feature] and not holds_kind(place.column, kind, dialect):
             name = printable(place.column.name)
-            raise Unread(f"{name} is {place.column.declared}: a {kind} of that type was not tried out")
+            raise Unread(f"{name} is {place.column.declared}: a {kind} of that type has not been tested")
     for each in places.computed:
         if program.kind(each.feature) != "number":
             raise Unread(f"{program.features[each.feature]!r} is a {program.kind(each.feature)} that SQL computes")
     if any("\\" in query.definition for query in (view.require_query(), *layers.views.values())):
-        raise Unread("a backslash in its text, which is an escape to some engines: compare its rows with --scored")
+        raise Unread("a backslash in its text, which is an escape in some engines: compare its rows with --scored")
 
 
 def are_members(program: Program, columns: Sequence[Column | None], rows: Matrix, book: Codebook) -> NDArray[np.bool_]:

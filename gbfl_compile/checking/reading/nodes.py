@@ -193,14 +193,14 @@ def one_file(files: Mapping[str, bytes], ending: str) -> tuple[str, bytes]:
         raise Unread(f"{len(files)} files: the artifact is one {ending} file")
     ((name, content),) = files.items()
     if not name.endswith(ending):
-        raise Unread(f"{name}: is not a {ending} file")
+        raise Unread(f"{name} is not a {ending} file")
     return name, content
 
 
 def feature_names(value: object) -> tuple[str, ...]:
     """Feature names: texts, at least one, no two alike."""
     if not isinstance(value, tuple | list) or not value or not all(isinstance(name, str) for name in value):
-        raise Unread("the features are not a row of names")
+        raise Unread("the features are not a list of names")
     if len(set(value)) != len(value):
         raise Unread("two features have the same name")
     return tuple(value)
@@ -209,7 +209,7 @@ def feature_names(value: object) -> tuple[str, ...]:
 def class_labels(value: object) -> tuple[Label, ...]:
     """Class labels: of one kind, at least one, no two alike."""
     if not isinstance(value, tuple | list) or not value:
-        raise Unread("the classes are not a row of labels")
+        raise Unread("the classes are not a list of labels")
     kinds = {type(label) for label in value}
     if len(kinds) != 1 or not kinds <= {str, int, float, bool} or len(set(value)) != len(value):
         raise Unread("the classes are not different labels of one kind")
@@ -221,7 +221,7 @@ def class_labels(value: object) -> tuple[Label, ...]:
 def leaf_outcome(where: str, winner: object, probabilities: object, classes: int, leaf: int) -> Outcome:
     """What a leaf answers, from its row of a table."""
     if type(winner) is not int or not 0 <= winner < classes:
-        raise Unread(f"{where}: {winner!r} is no class, there are {classes}")
+        raise Unread(f"{where}: {winner!r} is not a class: there are {classes}")
     if not isinstance(probabilities, tuple) or len(probabilities) != classes:
         raise Unread(f"{where}: not one probability for each of {classes} classes")
     if not all(isinstance(p, int | float) and not isinstance(p, bool) for p in probabilities):
@@ -233,7 +233,7 @@ def _as_double(where: str, number: float) -> float:
     try:
         return float(number)
     except OverflowError:
-        raise Unread(f"{where}: a probability is no double") from None
+        raise Unread(f"{where}: a probability is not a double") from None
 
 
 def way_to(steps: Sequence[Step], last: int, clauses: int) -> tuple[tuple[int, bool], ...]:
@@ -289,7 +289,7 @@ def scale_of(worth: float) -> int:
     """The scale of points that are worth so much of a logit each: 2**-scale."""
     mantissa, exponent = math.frexp(worth)
     if mantissa != 0.5:
-        raise Unread(f"a point is worth {worth!r}, which is no power of two")
+        raise Unread(f"a point is worth {worth!r}, which is not a power of two")
     return known_scale(1 - exponent)
 
 

@@ -45,7 +45,7 @@ def test_a_function_whose_answer_depends_on_more_than_the_row_is_different(tmp_p
     answered = audit_callable(PROGRAM, f"moods:{mood}")
     assert (answered.verdict, answered.is_proved) == ("different", False)
     assert answered.execution.different == 0, "only the second round shows it"
-    assert "again" in answered.reason or "was answered before, and not alone" in answered.reason
+    assert "again" in answered.reason or "was answered before, but not alone" in answered.reason
 
 
 def test_how_a_scorer_was_asked_is_stated(tmp_path, monkeypatch):
@@ -55,5 +55,5 @@ def test_how_a_scorer_was_asked_is_stated(tmp_path, monkeypatch):
     assert (answered.verdict, answered.is_proved) == ("equal", False)
     assert answered.compared == (
         "labels, none different; asked again (40 rows alone, 140 in batches of 7, all backwards, all shuffled, "
-        "and some twice in one batch, one call at a time): answered alike"
+        "and some twice in one batch, one call at a time): the same answers"
     )

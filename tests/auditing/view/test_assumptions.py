@@ -66,7 +66,7 @@ def test_a_temporary_view_or_table_does_not_pass_for_what_a_view_reads():
     view = f"CREATE VIEW v AS SELECT id, {RULE.format('debt')} FROM stage"
     found = verdict("sqlite", ONE, stage.format("", "debt + 1"), view, stage.format("TEMP", "debt"))
     assert found.verdict in ("unread", "not run")
-    with pytest.raises(BadInput, match="one temporary"):
+    with pytest.raises(BadInput, match="drop the temporary one"):
         verdict("sqlite", ONE, view.replace("stage", "loans"), "CREATE TEMP TABLE v (id, label)")
 
 

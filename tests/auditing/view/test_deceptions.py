@@ -184,4 +184,4 @@ def test_a_name_that_means_another_table_to_another_session_of_duckdb_is_not_rea
         rule = RULE.replace("3000", "(SELECT least FROM limits)")
         database.execute(f"CREATE VIEW main.v AS SELECT id, {rule} AS label FROM loans")
         (found,) = audit(PROGRAM, database=database, view="v").verdicts
-        assert (found.verdict, "several tables or views limits" in found.reason) == ("unread", True), found
+        assert (found.verdict, "several tables or views called limits" in found.reason) == ("unread", True), found

@@ -48,7 +48,7 @@ def read_sql(
     """
     engine = ENGINES.get(dialect)
     if engine is None:
-        raise BadInput(f"no reader for the SQL of {dialect!r}: there is {', '.join(ENGINES)}")
+        raise BadInput(f"no reader for the SQL of {dialect!r}: there are readers for {', '.join(ENGINES)}")
     _check_for_sqlglot()
     try:
         with limit_work():

@@ -59,7 +59,7 @@ def _round(node: Any, scope: Scope) -> Value:
     if (places := node.args.get("decimals")) is not None:
         found = scope.follow(places, scope)
         if not isinstance(found, Constant) or type(found.value) is not int:
-            refuse(node, "round to a number of digits that is no constant")
+            refuse(node, "ROUND to a number of digits that is not a constant")
         digits = found.value
     value = scope.follow(node.this, scope)
     if isinstance(value, Column) and has_digits(scope.engine, scope.types.get(value.feature, ""), digits):
@@ -88,7 +88,7 @@ def _extreme(node: Any, scope: Scope) -> Value:
     if not any(isinstance(end, Column) for part in parts for end in ends(part)):
         return compute(engine, lambda *each: extreme(engine, each, largest), *parts)
     if engine.nan == "ieee" or engine.name not in ("postgres", "duckdb", "mariadb", "sqlite"):
-        refuse(node, f"GREATEST or LEAST of a feature, which may be NULL or NaN, as {engine.name} takes it")
+        refuse(node, f"GREATEST or LEAST of a feature: what {engine.name} makes of NULL and NaN there is not known")
     first, *rest = parts
     for part in rest:
         first = _larger(scope, first, part, ">=" if largest else "<=")
@@ -111,7 +111,7 @@ def text_in(end: Value) -> str:
     """The text that an end is, of plain letters."""
     if isinstance(end, Constant) and isinstance(end.value, str) and PLAIN.fullmatch(end.value):
         return end.value
-    raise Unread(f"{describe(end)} where a text of plain letters is asked for")
+    raise Unread(f"{describe(end)} where a plain ASCII text is expected")
 
 
 def _refuse_unknown_texts(scope: Scope) -> None:
@@ -144,17 +144,17 @@ def _trim(node: Any, scope: Scope) -> Value:
     act = {"": str.strip, "BOTH": str.strip, "LEADING": str.lstrip, "TRAILING": str.rstrip}
     position = str(node.args.get("position") or "").upper()
     if position not in act:
-        refuse(node, "trims in a way that is not understood")
+        refuse(node, "a TRIM that is not understood")
     return _of_texts(scope, lambda text: act[position](text, " "), scope.follow(node.this, scope))
 
 
 def _replace(node: Any, scope: Scope) -> Value:
     only(node, "this", "expression", "replacement")
     if not scope.engine.exact_texts and scope.engine.parsed_as != "mysql":
-        refuse(node, f"REPLACE, which need not tell letters by their case in {scope.engine.name}")
+        refuse(node, f"REPLACE, which may ignore case in {scope.engine.name}")
     parts = [scope.follow(node.args[part], scope) for part in ("this", "expression", "replacement")]
     if any(end == Constant("") for end in ends(parts[1])):
-        refuse(node, "REPLACE of the empty text")
+        refuse(node, "REPLACE of an empty text")
     return _of_texts(scope, lambda text, old, new: text.replace(old, new), *parts)
 
 
@@ -169,7 +169,7 @@ def _part_of_text(node: Any, scope: Scope) -> Value:
             continue
         value = scope.follow(part, scope)
         if not isinstance(value, Constant) or type(value.value) is not int or value.value < 1:
-            refuse(node, "a part of a text from or up to a place that is no number above nought")
+            refuse(node, "part of a text, with a start or length that is not a constant above zero")
         numbers.append(value.value)
     if which == "Substring":
         start, length = numbers
@@ -193,7 +193,7 @@ def _join_texts(node: Any, scope: Scope) -> Value:
     if len(values) and all(isinstance(each, Constant) and isinstance(each.value, str) for each in values):
         return Constant("".join(str(each.value) for each in values if isinstance(each, Constant)))
     if any(end == Constant(None) for value in values for end in ends(value)):
-        refuse(node, "texts joined, of which one may be NULL")
+        refuse(node, "a concatenation of texts, one of which may be NULL")
     return _of_texts(scope, lambda *each: "".join(each), *values)
 
 
@@ -207,7 +207,7 @@ def _like(node: Any, scope: Scope) -> Value:
     _refuse_unknown_texts(scope)
     value, pattern = scope.follow(node.this, scope), scope.follow(node.args["expression"], scope)
     if not isinstance(pattern, Constant) or not isinstance(pattern.value, str) or "\\" in pattern.value:
-        refuse(node, "a pattern that is no constant, or has a backslash")
+        refuse(node, "a pattern that is not a constant, or that has a backslash")
     wanted = text_in(pattern)
     expected = "".join({"%": ".*", "_": "."}.get(letter, re.escape(letter)) for letter in wanted)
     minds_case = kind(node) == "Like" and scope.engine.name in MINDS_CASE
@@ -219,7 +219,7 @@ def _like(node: Any, scope: Scope) -> Value:
         exact, loose = (re.fullmatch(expected, text, flags | re.DOTALL) is not None for flags in (0, re.IGNORECASE))
         is_certain = minds_case or (kind(node) == "ILike") or exact == loose
         if not is_certain or (not scope.engine.exact_texts and text != text.rstrip()):
-            refuse(node, f"a pattern that holds by case or by blanks at the end, as {scope.engine.name} takes them")
+            refuse(node, f"a pattern that depends on case or trailing blanks, which {scope.engine.name} may ignore")
         return constant(exact if minds_case else loose)
 
     return _as_truth(compute(scope.engine, of, value))

@@ -75,7 +75,7 @@ def truth_of(engine: Engine, value: Value) -> Truth:
             case Constant(int() as number) if engine.numbers_are_truths:
                 return constant(number != 0)
             case _:
-                raise Unread(f"{describe(end)} where a condition is asked for")
+                raise Unread(f"{describe(end)} where a condition is expected")
 
     return fold(value, of)
 
@@ -276,13 +276,13 @@ def refuse_bits(node: Any, formulas: Iterable[Formula], scope: Scope) -> None:
             case Sign():
                 pass
     if any(0.0 in found and len(found) > 1 for found in points.values()):
-        refuse(node, f"nought among values of one column, which {scope.engine.name} may look up by their bits")
+        refuse(node, f"zero among values of one column, which {scope.engine.name} may look up by their bits")
 
 
 def refuse_other_equality(node: Any, item: Value, scope: Scope) -> None:
     """IN and CASE x WHEN look up bits in some engines: NULL is found or passed over, and -0.0 is not 0.0."""
     if scope.engine.looks_up_bits and not (isinstance(item, Constant) and item.value and item.value == item.value):
-        refuse(node, f"what may be NULL, NaN or nought among values that {scope.engine.name} looks up by their bits")
+        refuse(node, f"what may be NULL, NaN or zero, among values that {scope.engine.name} looks up by their bits")
 
 
 def _is(node: Any, scope: Scope) -> Value:

@@ -110,7 +110,7 @@ def _written_out(answers: Answers, winner: Callable[[Value], int]) -> Answers:
 def where_it_answers(holds: Formula, answers: Answers, approved: Program) -> Answers:
     """The answers where a row comes out; elsewhere what was approved, so that only rows that come out are compared."""
     if answers.probabilities and not isinstance(approved.decision, ApprovedTree):
-        raise Unread("a filter on features beside probabilities by points")
+        raise Unread("a filter on features together with probabilities computed from points")
     answers = replace(answers, label=without_points(answers.label))
     if answers.scores or answers.leaf is not None or answers.reason is not None:
         raise Unread("a leaf, a reason or scores of rows of which some are left out")
@@ -154,7 +154,7 @@ def _by_points(conditions: Sequence[Formula], card: Scorecard, end: Callable[[tu
         if (place, scores) not in made:
             pay(1)
             if len(made) > MOST_SUMS:
-                raise Unread("a filter on features beside too many clauses with points")
+                raise Unread("a filter on features together with too many clauses that have points")
             more = tuple(a + b for a, b in zip(scores, card.points[place], strict=True))
             made[place, scores] = pick(conditions[place], value(place + 1, more), value(place + 1, scores))
         return made[place, scores]

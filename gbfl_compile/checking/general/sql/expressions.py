@@ -153,7 +153,7 @@ def _refuse_typed_nulls(answers: list[Any], kinds: frozenset[str]) -> None:
     for each in answers:
         named = _typed_null(each)
         if named is not None and kinds != {KIND_OF_TYPE.get(named)}:
-            refuse(each, "a NULL that has a type: it gives it to whatever is beside it")
+            refuse(each, "a NULL with a type, which it passes on to the values beside it")
 
 
 def _holds(test: Any, scope: Scope, subject: Value | None) -> Truth:
@@ -221,7 +221,7 @@ def _cast(node: Any, scope: Scope) -> Value:
 
 def _made_of_type(node: Any, value: Value) -> Value:
     if kinds_of(value) == {"null"}:
-        refuse(node, "a NULL that has a type: it gives it to whatever it stands beside")
+        refuse(node, "a NULL with a type, which it passes on to the values beside it")
     return value
 
 

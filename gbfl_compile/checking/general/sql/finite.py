@@ -85,7 +85,7 @@ def _written_out(points: Points, constant: Callable[[int], Constant]) -> Value:
             return constant(total)
         if (place, total) not in made:
             if len(made) > MOST_ENDS:
-                raise Unread(f"a sum of points with more than {MOST_ENDS} values on the way")
+                raise Unread(f"a sum of points with more than {MOST_ENDS} intermediate values")
             formula, worth = points.terms[place]
             made[place, total] = pick(formula, rest(place + 1, total + worth), rest(place + 1, total))
         return made[place, total]
@@ -128,7 +128,7 @@ def number_in(end: Value) -> Number:
         assert isinstance(value, int | float | Decimal)  # noqa: S101 - asked in the line above
         if value == value and abs(value) != math.inf:
             return value
-    raise Unread(f"{describe(end)} where a number is asked for")
+    raise Unread(f"{describe(end)} where a number is expected")
 
 
 def _ends_of(end: Value) -> tuple[Fraction, Fraction]:
@@ -146,7 +146,7 @@ def _exactly(engine: Engine, sign: str, left: Value, right: Value) -> Value:
     if isinstance(a, int) and isinstance(b, int):
         found = {"+": a + b, "-": a - b, "*": a * b}[sign]
         if abs(found) >= (2**31 if engine.narrow_integers and not wide else 2**53):
-            raise Unread("whole numbers that come to more than their type holds")
+            raise Unread("a calculation whose result is too large for its integer type")
         return Constant(found, wide)
     if isinstance(a, float) or isinstance(b, float):
         x, y = as_double(engine, a), as_double(engine, b)
@@ -155,7 +155,7 @@ def _exactly(engine: Engine, sign: str, left: Value, right: Value) -> Value:
         act = {"+": _EXACT.add, "-": _EXACT.subtract, "*": _EXACT.multiply}[sign]
         return _decimal(act(Decimal(a), Decimal(b)))
     except (Inexact, InvalidOperation):
-        raise Unread("decimals that come to too many digits") from None
+        raise Unread("a calculation whose decimal result has too many digits") from None
 
 
 WHOLE_QUOTIENTS = {"sqlite", "postgres"}
@@ -166,15 +166,15 @@ DOUBLE_QUOTIENTS = {"duckdb", "clickhouse"}
 
 def _quotient(engine: Engine, a: Number, b: Number, wide: bool) -> Value:
     if b == 0:
-        raise Unread("a division by nought")
+        raise Unread("a division by zero")
     if isinstance(a, float) or isinstance(b, float) or engine.name in DOUBLE_QUOTIENTS:
         return _double(as_double(engine, a) / as_double(engine, b))
     if isinstance(a, int) and isinstance(b, int):
         if engine.name not in WHOLE_QUOTIENTS:
-            raise Unread(f"whole numbers divided, of which {engine.name} may leave the digits after the point")
+            raise Unread(f"a division of whole numbers, which {engine.name} may or may not truncate")
         return Constant((abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1), wide)
     if engine.name != "postgres":
-        raise Unread(f"decimals divided: how many digits {engine.name} keeps is not certain")
+        raise Unread(f"a division of decimals: how many digits {engine.name} keeps is not certain")
     exact = Fraction(a) / Fraction(b)
     return _about(exact, exact)
 
@@ -185,9 +185,9 @@ def _may_be_whole(end: Value) -> bool:
 
 def _nearly(sign: str, left: tuple[Fraction, Fraction], right: tuple[Fraction, Fraction], whole: bool) -> Value:
     if sign == "/" and right[0] <= 0 <= right[1]:
-        raise Unread("a division by what may be nought")
+        raise Unread("a division by something that may be zero")
     if sign == "/" and whole:
-        raise Unread("numbers divided that may be whole: engines differ in whether the quotient is cut")
+        raise Unread("a division of numbers that may be whole: engines differ in whether they truncate the quotient")
     acts: Mapping[str, Callable[[Fraction, Fraction], Fraction]] = {
         "+": lambda a, b: a + b,
         "-": lambda a, b: a - b,
@@ -219,7 +219,7 @@ def _short(value: Fraction, side: int) -> Fraction:
 
 def _double(found: float) -> Constant:
     if not math.isfinite(found):
-        raise Unread("numbers that come to no number")
+        raise Unread("a calculation whose result is not a finite number")
     return Constant(found + 0.0)
 
 
@@ -227,7 +227,7 @@ def _decimal(found: Decimal) -> Constant:
     _, digits, exponent = found.as_tuple()
     assert isinstance(exponent, int)  # noqa: S101 - NaN and infinities do not come up
     if max(len(digits), -exponent) > MOST_DIGITS:
-        raise Unread("decimals that come to too many digits")
+        raise Unread("a calculation whose decimal result has too many digits")
     return Constant(found)
 
 
@@ -251,7 +251,7 @@ def exponential(end: Value) -> Value:
         return end
     least, most = _ends_of(end)
     if max(abs(least), abs(most)) > LARGEST_EXPONENT:
-        raise Unread("exp of a large number, which some engines refuse")
+        raise Unread("EXP of a large number, which some engines refuse")
     if least == most == 0:
         return Near(Fraction(1), Fraction(1))
     return _about(Fraction(math.exp(float(least))), Fraction(math.exp(float(most))))
@@ -263,7 +263,7 @@ def logarithm(end: Value) -> Value:
         return end
     least, most = _ends_of(end)
     if least <= 0:
-        raise Unread("a logarithm of what may be nought or less")
+        raise Unread("a logarithm of something that may be zero or negative")
     return _about(Fraction(math.log(float(least))), Fraction(math.log(float(most))), Fraction(1))
 
 
@@ -272,7 +272,7 @@ def round_number(engine: Engine, end: Value, digits: int) -> Value:
     if end == Constant(None):
         return end
     if not 0 <= digits <= 15:
-        raise Unread(f"round to {digits} digits")
+        raise Unread(f"ROUND to {digits} digits")
     if isinstance(end, Constant) and type(end.value) is int:
         return whole_number(Fraction(end.value))
     least, most = (_nearest_part(each, digits) for each in _ends_of(end))
@@ -292,7 +292,7 @@ def _nearest_part(value: Fraction, digits: int) -> Fraction:
     scaled = value * 10**digits
     half = abs(scaled - math.floor(scaled) - Fraction(1, 2))
     if half < Fraction(1, 10**6):
-        raise Unread("half-way between two numbers, which engines round in different ways")
+        raise Unread("a number half-way between two others, which engines round in different ways")
     return Fraction(round(scaled), 10**digits)
 
 
@@ -319,7 +319,7 @@ def magnitude(end: Value) -> Value:
         return end
     if isinstance(end, Near):
         if end.low < 0 < end.high:
-            raise Unread("abs of a number whose sign is not certain")
+            raise Unread("ABS of a number whose sign is not known")
         return Near(min(abs(end.low), abs(end.high)), max(abs(end.low), abs(end.high)), end.whole)
     value, wide = number_in(end), isinstance(end, Constant) and end.wide
     return Constant(value.copy_abs() if isinstance(value, Decimal) else abs(value), wide)
@@ -336,13 +336,13 @@ def extreme(engine: Engine, parts: tuple[Value, ...], largest: bool) -> Value:
         if engine.name in NULL_FOR_NULL:
             return Constant(None)
         if engine.name not in NULLS_PASSED_OVER:
-            raise Unread(f"NULL among the parts of GREATEST or LEAST, as {engine.name} takes it")
+            raise Unread(f"NULL in GREATEST or LEAST: what {engine.name} makes of it is not known")
         parts = tuple(part for part in parts if part != Constant(None)) or (Constant(None),)
         if parts == (Constant(None),):
             return parts[0]
     exact = [_ends_of(part) for part in parts]
     if any(least != most for least, most in exact):
-        raise Unread("GREATEST or LEAST of numbers that are not certain")
+        raise Unread("GREATEST or LEAST of numbers that are not known exactly")
     chosen = (max if largest else min)(range(len(parts)), key=lambda place: exact[place][0])
     kinds = {type(part.value) if isinstance(part, Constant) else Near for part in parts}
     return parts[chosen] if len(kinds) == 1 else Near(*exact[chosen], whole=True)

@@ -122,7 +122,7 @@ def _atoms(formulas: Iterable[Formula]) -> Iterator[Among]:
             case Both(parts) | Either(parts):
                 waiting += parts
             case Sign():
-                raise Unread("points where a condition on features is asked for")
+                raise Unread("points where a condition on features is expected")
 
 
 def _as_read(made: Tree | RuleSet, nan: Way) -> StepDecision | PointDecision:
@@ -155,6 +155,6 @@ def _read(formula: Formula, nan: Way) -> Condition:
         case Either(parts):
             return conditions.any_of(_read(part, nan) for part in parts)
         case Sign():
-            raise Unread("points where a condition on features is asked for")
+            raise Unread("points where a condition on features is expected")
         case _:
             assert_never(formula)

@@ -107,7 +107,7 @@ def _by_terms(condition: Sign, then: Value, otherwise: Value, known: Known) -> V
         if (place, total) not in made:
             pay(1)
             if len(made) > MOST_SUMS:
-                raise Unread(f"a sum of points with more than {MOST_SUMS} values on the way")
+                raise Unread(f"a sum of points with more than {MOST_SUMS} intermediate values")
             formula, worth = terms[place]
             sides = rest(place + 1, total + worth), rest(place + 1, total)
             made[place, total] = _branch(formula, *sides, known)
@@ -277,7 +277,7 @@ def _holds(formula: Formula, sides: Mapping[Sign, Sides], ranks: Ranks) -> bool:
         case Either(parts):
             return any(_holds(part, sides, ranks) for part in parts)
         case Among():
-            raise Unread("the label asks for points and for a feature")
+            raise Unread("the label depends both on points and on a feature")
 
 
 def is_scored(values: Sequence[Value]) -> bool:

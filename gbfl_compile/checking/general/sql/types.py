@@ -191,7 +191,7 @@ def cast_to(engine: Engine, value: Value, to: Any) -> Value:
     if name == "NULLABLE" and len(to.expressions) == 1:
         return cast_to(engine, value, to.expressions[0])
     if engine.nullable_casts and not nullable and "null" in kinds_of(value):
-        raise Unread(f"{describe(value)} cast to {to}, which holds no NULL in {engine.name}")
+        raise Unread(f"{describe(value)} cast to {to}, which cannot hold NULL in {engine.name}")
     if name == "DOUBLE" and sizes:  # MariaDB's DOUBLE(10,0) rounds
         raise Unread(f"{describe(value)} cast to {to}")
     if name == "DOUBLE" or (
@@ -206,7 +206,7 @@ def cast_to(engine: Engine, value: Value, to: Any) -> Value:
     whole = (WIDENING if engine.name == "clickhouse" else WHOLE).get(name)
     if whole is not None:
         if engine.nullable_casts and not nullable and "truth" in kinds_of(value):
-            raise Unread(f"{describe(value)} cast to {to}, which holds no NULL in {engine.name}")
+            raise Unread(f"{describe(value)} cast to {to}, which cannot hold NULL in {engine.name}")
         return map_ends(value, lambda end: _as_whole(engine, end, name, whole))
     if name in TEXTS or (name == "CHAR" and engine.parsed_as == "mysql"):
         length = _longest(engine, sizes)

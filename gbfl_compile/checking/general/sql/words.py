@@ -23,8 +23,8 @@ from gbfl_compile.ir.intervals import below
 from gbfl_compile.ir.nodes import TRUE
 
 UNKNOWN_TEXTS = (
-    "texts are compared that may have other bytes than the catalog shows: the session that created it had another "
-    "character set than UTF-8, or a text has one of its own (_binary'…'). Create it again after SET NAMES utf8mb4"
+    "it compares texts that may have other bytes than the catalog shows: the session that created it used a "
+    "character set other than UTF-8, or a text has one of its own (_binary'…'). Create it again after SET NAMES utf8mb4"
 )
 
 EXACT: Mapping[str, str] = {
@@ -57,7 +57,7 @@ def compare_word(engine: Engine, word: Word, comparison: Comparison, other: Valu
         case "category", Constant(str() as text) if comparison in ("==", "!="):
             _require_exact(engine, word)
             if "\\" in text:
-                raise Unread(f"{describe(other)}: whether a backslash is one is not certain")
+                raise Unread(f"{describe(other)}: whether its backslash is an escape is not certain")
             held = code_range(word.code(text))
         case "boolean", Constant(bool() as truth) if comparison in ("==", "!="):
             held = code_range(word.code(TRUE))
@@ -83,8 +83,8 @@ def _require_exact(engine: Engine, word: Word) -> None:
     if not word.exact:
         way = EXACT.get(engine.name, "{}").format(word.name)
         raise Unread(
-            f"{word.name} ({word.declared}) is compared by its type and collation, by which other texts may be equal: "
-            f"write {way}"
+            f"{word.name} ({word.declared}) is compared by its type and collation, which may treat different texts as "
+            f"equal: write {way}"
         )
     if not word.has_collation and (uses := USES.get()) is not None:
         uses.words[word.name] = None
@@ -127,7 +127,7 @@ def word_is_null(word: Word) -> Truth:
 def word_truth(engine: Engine, word: Word) -> Truth:
     """A boolean column where a condition is asked for."""
     if word.kind != "boolean":
-        raise Unread(f"the {word.kind} {word.name} where a condition is asked for")
+        raise Unread(f"the {word.kind} {word.name} where a condition is expected")
     return compare_word(engine, word, "==", Constant(True))
 
 
@@ -138,7 +138,7 @@ def with_collation(engine: Engine, value: Value, name: str, is_quoted: bool) -> 
     if not isinstance(value, Word) or value.kind not in ("category", "date", "timestamp"):
         raise Unread(f"{describe(value)} with a collation")
     if known not in COLLATIONS.get(engine.name, ()):
-        raise Unread(f"{value.name} COLLATE {name}, by which other texts may be equal")
+        raise Unread(f"{value.name} COLLATE {name}, which may treat different texts as equal")
     if value.pads and not value.cast:
         raise Unread(f"{value.name} ({value.declared}), which ignores blanks at the end: write {EXACT[engine.name]}")
     return replace(value, exact=True, has_collation=True)
@@ -220,7 +220,7 @@ def doubtful_in(engine: Engine, value: Value, truth: Truth) -> Truth:
     if engine.name != "clickhouse" or not words:
         return truth
     if not isinstance(value, Word):
-        raise Unread("IN of a choice with words, which a setting (transform_null_in) may change")
+        raise Unread("IN on a choice between words, whose answer depends on a setting (transform_null_in)")
     return Truth(truth.true, either((truth.false, among(value.feature, (), False, True))))
 
 
