@@ -50,6 +50,7 @@ HARMLESS_TEXT = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Others: settings that change no answer, owners, indexes."""
+LOOK_UP = re.compile(r"\s*SET\s+search_path\b", re.IGNORECASE)
 CLEARING = {"TruncateTable", "Delete"}
 """Statements that remove rows: stated beside the verdict, which is about the rows that come out."""
 
@@ -181,6 +182,8 @@ def _without_harmless(statements: list[Statement]) -> list[Statement]:
     """The statements that may matter. A DROP is left out where nothing was made yet, or what it drops is made again."""
     found: list[Statement] = []
     for place, each in enumerate(statements):
+        if found and (each.kind == "Use" or LOOK_UP.match(each.text)):
+            raise Unread("names are looked up elsewhere after something was made: what they mean is not certain")
         if each.kind in HARMLESS or HARMLESS_TEXT.fullmatch(each.text.strip()):
             continue
         if each.kind == "Drop":

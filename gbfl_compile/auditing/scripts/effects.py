@@ -58,10 +58,14 @@ def refuse_typed_columns(target: Any) -> None:
 
 def refuse_kept_objects(statements: Sequence[Statement]) -> None:
     """IF NOT EXISTS keeps what is there, unless the file drops it first."""
+    from sqlglot import exp
+
     dropped: set[str] = set()
     for each in statements:
         if each.kind == "Drop" and each.tree.this is not None:
             dropped.add(str(each.tree.this.name).casefold())
+        if each.kind == "Alter" and any(column.args.get("exists") for column in each.tree.find_all(exp.ColumnDef)):
+            raise Unread("ADD COLUMN IF NOT EXISTS, which keeps a column that is there already")
         is_made = each.kind == "Create" and (each.tree.expression is not None or each.target not in ("VIEW", "TABLE"))
         if is_made and each.tree.args.get("exists") and each.target_name() not in dropped:
             raise Unread("IF NOT EXISTS, which keeps what is there already: drop it first")
@@ -99,7 +103,13 @@ def refuse_other_place(statement: Statement, earlier: Sequence[Statement], label
     from sqlglot import exp
 
     tree = statement.tree
-    if statement.kind != "Insert" or not isinstance(tree.this, exp.Table) or not isinstance(tree.expression, exp.Query):
+    if statement.kind != "Insert":
+        return None
+    table = tree.this.this if isinstance(tree.this, exp.Schema) else tree.this
+    known = ("this", "db", "catalog", "alias")
+    if others := [part for part, value in table.args.items() if value and part not in known]:
+        raise Unread(f"INSERT INTO a table with {others[0]!r}")
+    if not isinstance(tree.this, exp.Table) or not isinstance(tree.expression, exp.Query):
         return None
     names = [each.alias_or_name.casefold() for each in tree.expression.selects]
     if "*" in names or names.count(label.casefold()) != 1:
@@ -156,5 +166,7 @@ def refuse_other_merge(tree: Any, source: str) -> None:
             raise Unread("MERGE ON other than target.key = source.key, with a key that is a column of the source")
     for when in tree.args["whens"].expressions:
         known = {"this", "expression", "expressions"}
+        if when.args.get("source"):
+            raise Unread("MERGE with NOT MATCHED BY SOURCE, of which there is no label")
         if others := [part for part, value in when.args["then"].args.items() if value and part not in known]:
             raise Unread(f"MERGE with {others[0]!r}")

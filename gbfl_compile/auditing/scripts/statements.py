@@ -165,7 +165,8 @@ def query_text(statement: Statement, label: str, parsed_as: str) -> str:
         case exp.Create() | exp.Alter() if (expression := _computed_column(statement, label)) is not None:
             return expression
         case exp.Alter() if tree.args.get("kind") == "VIEW" and isinstance(tree.args["actions"][0], exp.Query):
-            return text[first_word(tokens, ("AS",)).end + 1 :]
+            refuse_typed_columns(tree.this)
+            return _with_names(text[first_word(tokens, ("AS",)).end + 1 :], tree.this, parsed_as)
         case exp.Insert() if isinstance(tree.expression, exp.Query):
             ends = _conflict(tree, tokens, label)
             return _with_names(text[first_word(tokens, ("SELECT", "WITH")).start : ends], tree.this, parsed_as)

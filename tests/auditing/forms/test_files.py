@@ -128,6 +128,28 @@ OTHER_LABELS = {
         "CREATE TABLE d AS SELECT id, {T} AS label FROM applications; "
         "WITH u AS (UPDATE d SET label = 'approve' RETURNING 1) DELETE FROM log",
     ),
+    "other names of a view": (
+        "mariadb",
+        "ALTER VIEW d (label, x) AS SELECT 'approve', {T} AS label FROM applications",
+    ),
+    "one label for a partition": (
+        "databricks",
+        "INSERT INTO d PARTITION (label = 'approve') SELECT id, {T} AS label FROM applications",
+    ),
+    "a column that is kept": (
+        "postgres",
+        "ALTER TABLE applications ADD COLUMN IF NOT EXISTS label text GENERATED ALWAYS AS ({T}) STORED",
+    ),
+    "another database": (
+        "mariadb",
+        "USE a; CREATE VIEW stg AS SELECT id, income, debt, age FROM raw; USE b; "
+        "CREATE VIEW d AS SELECT id, {T} AS label FROM stg",
+    ),
+    "another schema": (
+        "postgres",
+        "CREATE VIEW stg AS SELECT id, income, debt, age FROM raw; SET search_path TO b; "
+        "CREATE VIEW d AS SELECT id, {T} AS label FROM stg",
+    ),
     "no commit": ("sqlite", "BEGIN; UPDATE applications SET label = {T};"),
     "another case": ("postgres", 'UPDATE applications SET "LABEL" = {T}'),
     "another case of a conflict": (
