@@ -13,6 +13,16 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gbfl_compile.auditing.scripts.effects import (
+    EXPRESSION_PROPERTIES,
+    properties_of,
+    refuse_kept_objects,
+    refuse_open_transaction,
+    refuse_other_case,
+    refuse_other_clearing,
+    refuse_other_label_type,
+    refuse_other_place,
+)
 from gbfl_compile.auditing.scripts.statements import (
     Statement,
     first_word,
@@ -40,6 +50,7 @@ HARMLESS_TEXT = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Others: settings that change no answer, owners, indexes."""
+LOOK_UP = re.compile(r"\s*SET\s+search_path\b", re.IGNORECASE)
 CLEARING = {"TruncateTable", "Delete"}
 """Statements that remove rows: stated beside the verdict, which is about the rows that come out."""
 
@@ -50,8 +61,15 @@ SETTINGS = {
     *("on_schema_change", "cluster_by", "partition_by", "indexes", "meta", "docs", "group", "access"),
 }
 """What a dbt model may be configured with: hooks and headers run statements of their own."""
+VALUES = {
+    "materialized": {"table", "view", "incremental", "ephemeral", "materialized_view"},
+    "enabled": {"true", "True"},
+    "incremental_strategy": {"append", "merge", "delete+insert", "insert_overwrite", "microbatch"},
+}
+"""Values of settings that are dbt's own; others are macros of the project."""
 THIS = re.compile(r"\{\{-?\s*this\s*-?\}\}")
-REMARK = re.compile(r"\{#.*?#\}", re.DOTALL)
+TAG = re.compile(r"\s*\{#-.*?#\}|\{#.*?#\}|\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
+"""What a template's reader takes first: a remark, or an expression in which a text may look like one."""
 REF = re.compile(r"""\{\{-?\s*ref\(\s*(?:['"]\w+['"]\s*,\s*)?['"](\w+)['"]\s*\)\s*-?\}\}""")
 SOURCE = re.compile(r"""\{\{-?\s*source\(\s*['"]\w+['"]\s*,\s*['"](\w+)['"]\s*\)\s*-?\}\}""")
 INCREMENTAL = re.compile(r"\{%-?\s*if is_incremental\(\)\s*-?%\}((?:(?!\{%).)*)\{%-?\s*endif\s*-?%\}", re.DOTALL)
@@ -82,12 +100,13 @@ def deployed_query(content: str, dialect: str, label: str) -> DeployedQuery:
     """The one query of a file, in its own words."""
     if dialect not in ENGINES:
         raise BadInput(f"no reader for the SQL of {dialect!r}: there are readers for {', '.join(ENGINES)}")
-    content = REMARK.sub("", content)
+    content = TAG.sub(lambda found: "" if found[0].lstrip().startswith("{#") else found[0], content)
+    content = re.sub(r"\s*\{([{%])-", r"{\1", re.sub(r"-([}%])\}\s*", r"\1}", content))  # what the signs take away
     for settings in CONFIG.findall(content):
         _refuse_hooks(settings)
     content = CONFIG.sub("", content)
     always, later = (_query_in(INCREMENTAL.sub(each, content), dialect, label) for each in ("", r"\1"))
-    if not _differ_by_filters(always.tree, later.tree):
+    if not _differ_by_filters(always.tree, later.tree) or always.earlier != later.earlier:
         raise Unread("what is_incremental() adds is more than a filter of the rows that come out")
     notes = [f"rows that an incremental run passes: {' '.join(each.split())}" for each in INCREMENTAL.findall(content)]
     notes += [f"var('{name}') has its default in the file, {value}" for name, value in VARIABLE.findall(content)]
@@ -101,6 +120,11 @@ def _refuse_hooks(settings: str) -> None:
         if match is None or match[1] not in SETTINGS:
             name = settings[place:].strip() if match is None else match[1] or match[0]
             raise Unread(f"config({name[:60]}), which may do more than say where the rows go: audit the compiled file")
+        value = match[0].partition("=")[2].strip(" ,'\"\n")
+        if value not in VALUES.get(match[1], {value}):
+            raise Unread(
+                f"config({match[1]}={value}), which is not dbt's own way to keep rows: audit the compiled file"
+            )
         place = match.end()
 
 
@@ -122,20 +146,44 @@ def _query_in(content: str, dialect: str, label: str) -> DeployedQuery:
     content = re.sub(r"(?i)\bWITH\s+NO\s+SCHEMA\s+BINDING\b", "", content) if dialect == "redshift" else content
     parsed_as = ENGINES[dialect].parsed_as
     try:
-        statements = _without_harmless(statements_of(content, parsed_as))
+        every = statements_of(content, ENGINES[dialect])
+        refuse_kept_objects(every)
+        refuse_open_transaction(every)
+        statements = _without_harmless(every)
         cleared = [each for each in statements if each.kind in CLEARING]
+        for each in cleared:
+            refuse_other_clearing(each)
         deciding = [each for each in statements if each.kind not in CLEARING]
         query, earlier = _query_of(deciding, label, parsed_as)
         tree = sqlglot.parse_one(query, read=parsed_as)
+        refuse_other_case(deciding, ENGINES[dialect], label)
+        _refuse_other_columns(deciding, tree, label)
+        place = refuse_other_place(deciding[-1], earlier, label)
     except (sqlglot.errors.SqlglotError, RecursionError) as error:
         raise Unread(f"it is not understood: {(str(error).splitlines() or ['nested too deeply'])[0]}") from None
-    return _with_earlier(query, tree, tuple(" ".join(each.text.split()) for each in cleared), earlier, parsed_as)
+    notes = [" ".join(each.text.split()) for each in cleared]
+    return _with_earlier(query, tree, (*notes, *filter(None, [place])), earlier, parsed_as)
+
+
+def _refuse_other_columns(deciding: list[Statement], tree: Any, label: str) -> None:
+    """Each object is made once, and the column of the label keeps the texts of the query."""
+    from sqlglot import exp
+
+    made = [each.routine()[0].casefold() if each.target in ROUTINES else each.target_name() for each in deciding]
+    if twice := [name for place, name in enumerate(made) if name and name in made[:place]]:
+        raise Unread(f"{twice[0]} is made twice: which one is used is not certain")
+    texts = [literal.name for literal in tree.find_all(exp.Literal) if literal.is_string]
+    for each in deciding:
+        if each.target == "TABLE" or each.kind == "Alter":
+            refuse_other_label_type(each, label, texts)
 
 
 def _without_harmless(statements: list[Statement]) -> list[Statement]:
     """The statements that may matter. A DROP is left out where nothing was made yet, or what it drops is made again."""
     found: list[Statement] = []
     for place, each in enumerate(statements):
+        if found and (each.kind == "Use" or LOOK_UP.match(each.text)):
+            raise Unread("names are looked up elsewhere after something was made: what they mean is not certain")
         if each.kind in HARMLESS or HARMLESS_TEXT.fullmatch(each.text.strip()):
             continue
         if each.kind == "Drop":
@@ -152,6 +200,9 @@ def _without_template(content: str) -> str:
     content = VARIABLE.sub(lambda found: _bare(found[2]), content)
     settings = ASSIGNMENT.findall(content)
     if len({name for name, _ in settings}) == len(settings):
+        head, *_ = re.split(r"\{\{", content, maxsplit=1)
+        if len(ASSIGNMENT.findall(head)) != len(settings):
+            raise Unread("a template that sets a constant after it has begun to use them: audit the compiled file")
         content = ASSIGNMENT.sub("", content)
         for name, value in settings:
             content = re.sub(rf"\{{\{{-?\s*{name}\s*-?\}}\}}", _bare(value), content)
@@ -219,15 +270,13 @@ def _with_earlier(
         name = str((target.this if isinstance(target, exp.Schema) else target).name)
         if each.tree.expression is not None:
             listed = target.expressions if isinstance(target, exp.Schema) else []
-            if any(part.args.get("kind") is not None for part in listed):
-                raise Unread(f"{name} stores the result of its query as other types")
             names = tuple(part.name for part in listed)
             inner = each.text[first_word(each.tokens, ("AS",)).end + 1 :]
             views[name.casefold()] = (inner, names)
             columns = f" ({', '.join(names)})" if names else ""
             kept.append(f"CREATE VIEW {target.sql(dialect=parsed_as) if not listed else name}{columns} AS {inner}")
         elif isinstance(target, exp.Schema):
-            tables[name.casefold()] = _definitions(target, parsed_as)
+            tables[name.casefold()] = _definitions(each, target)
         else:
             raise Unread(f"the definition of {name} is not understood")
     named = {each.name.casefold() for each in tree.find_all(exp.Table)}
@@ -247,6 +296,8 @@ def _expression_function(name: str, statement: Statement) -> KnownFunction | Non
 
     body, made = statement.tree.expression, statement.tree.this
     if not isinstance(made, exp.UserDefinedFunction) or isinstance(body, exp.Query | exp.Return):
+        return None
+    if not EXPRESSION_PROPERTIES.issuperset(properties_of(statement.tree)):
         return None
     takes_doubles = all(
         each.args.get("kind") is None or each.args["kind"].is_type("double") or str(each.args["kind"]) == "FLOAT"
@@ -299,15 +350,18 @@ def refuse_other_bodies(statement: Statement, parsed_as: str) -> None:
         raise Unread("a function whose body is not one expression")
 
 
-def _definitions(schema: Any, parsed_as: str) -> tuple[str, ...]:
-    """The columns of CREATE TABLE as it defines them, without those that are computed."""
+def _definitions(statement: Statement, schema: Any) -> tuple[str, ...]:
+    """The columns of CREATE TABLE in its own words, without those that are computed: REAL is not FLOAT everywhere."""
     from sqlglot import exp
 
+    texts = statement.listed()
+    if len(texts) != len(schema.expressions):
+        raise Unread("a list of columns that is not understood")
     found = []
-    for part in schema.expressions:
+    for part, text in zip(schema.expressions, texts, strict=True):
         if isinstance(part, exp.ColumnDef):
             if not any(is_computed(each) for each in part.find_all(exp.ColumnConstraint)):
-                found.append(str(part.sql(dialect=parsed_as)))
+                found.append(text)
         elif any(isinstance(each, exp.CheckColumnConstraint | exp.Check) for each in part.walk()):
-            found.append(str(part.sql(dialect=parsed_as)))
+            found.append(text)
     return tuple(found)

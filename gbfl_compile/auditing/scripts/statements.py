@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gbfl_compile.auditing.scripts.effects import refuse_other_merge, refuse_other_properties, refuse_typed_columns
+from gbfl_compile.checking.general.sql.engines import Engine
+from gbfl_compile.checking.general.sql.parsing import refuse_unclear_text
 from gbfl_compile.checking.reading.nodes import Unread
 
 ROWS = "gbfl_rows"
@@ -52,35 +55,48 @@ class Statement:
 
     def routine(self) -> tuple[str, list[tuple[str, str]]]:
         """The name of a function, and the name and type of each parameter."""
-        opening = next((place for place, token in enumerate(self.tokens) if token.text == "("), 0)
-        if not opening:
-            raise Unread("a function without parameters")
-        parameters: list[list[Any]] = [[]]
-        depth = 1
-        for token in self.tokens[opening + 1 :]:
-            depth += {"(": 1, ")": -1}.get(token.text, 0)
-            if depth == 0:
-                break
-            if depth == 1 and token.text == ",":
-                parameters.append([])
-            else:
-                parameters[-1].append(token)
+        opening, parameters = self._listed()
         found = [(each[0].text, self._text(each[1:])) for each in parameters if each]
         before = (
             opening - 2 if self.tokens[opening - 1].text.upper() == "AS" else opening - 1
         )  # ClickHouse: f AS (x) -> …
         return str(self.tokens[before].text), found
 
+    def listed(self) -> list[str]:
+        """The parts of the first list in brackets, in their own words."""
+        return [self._text(each) for each in self._listed()[1]]
+
+    def _listed(self) -> tuple[int, list[list[Any]]]:
+        """Where the first list in brackets begins, and the tokens of its parts."""
+        opening = next((place for place, token in enumerate(self.tokens) if token.token_type.name == "L_PAREN"), 0)
+        if not opening:
+            raise Unread("a function or table without a list in brackets")
+        parameters: list[list[Any]] = [[]]
+        depth = 1
+        for token in self.tokens[opening + 1 :]:
+            depth += {"L_PAREN": 1, "R_PAREN": -1}.get(token.token_type.name, 0)
+            if depth == 0:
+                break
+            if depth == 1 and token.token_type.name == "COMMA":
+                parameters.append([])
+            else:
+                parameters[-1].append(token)
+        return opening, parameters
+
     def _text(self, tokens: Sequence[Any]) -> str:
         return self.text[tokens[0].start : tokens[-1].end + 1] if tokens else ""
 
 
-def statements_of(content: str, parsed_as: str) -> list[Statement]:
+def statements_of(content: str, engine: Engine) -> list[Statement]:
     import sqlglot
 
     parts: list[list[Any]] = [[]]
-    depth = 0
-    for token in sqlglot.tokenize(content, read=parsed_as):
+    depth, parsed_as = 0, engine.parsed_as
+    every = sqlglot.tokenize(content, read=parsed_as)
+    refuse_unclear_text(engine, content, every)
+    if "\\'" in content or '\\"' in content:
+        raise Unread("a quote after a backslash: where the text ends is up to a setting in some engines")
+    for token in every:
         word, first = token.text.upper(), [each.text.upper() for each in parts[-1][:6]]
         is_routine = first[:1] == ["CREATE"] and {"FUNCTION", "PROCEDURE", "TRIGGER"} & set(first)
         if is_routine and token.token_type.name not in ("STRING", "HEREDOC_STRING", "IDENTIFIER"):
@@ -126,6 +142,10 @@ def refuse_other_parts(statement: Statement) -> None:
         raise Unread(f"{statement.kind.upper()} with {others[0]!r}: {tree.sql()[:200]}")
     if engines := [each.sql() for each in tree.find_all(exp.EngineProperty) if each.name not in PLAIN_ENGINES]:
         raise Unread(f"{engines[0]}, which may keep other rows than it is given")
+    if isinstance(tree, exp.Create):
+        refuse_other_properties(tree)
+        if isinstance(tree.expression, exp.Query):
+            refuse_typed_columns(tree.this)
 
 
 def query_text(statement: Statement, label: str, parsed_as: str) -> str:
@@ -145,7 +165,8 @@ def query_text(statement: Statement, label: str, parsed_as: str) -> str:
         case exp.Create() | exp.Alter() if (expression := _computed_column(statement, label)) is not None:
             return expression
         case exp.Alter() if tree.args.get("kind") == "VIEW" and isinstance(tree.args["actions"][0], exp.Query):
-            return text[first_word(tokens, ("AS",)).end + 1 :]
+            refuse_typed_columns(tree.this)
+            return _with_names(text[first_word(tokens, ("AS",)).end + 1 :], tree.this, parsed_as)
         case exp.Insert() if isinstance(tree.expression, exp.Query):
             ends = _conflict(tree, tokens, label)
             return _with_names(text[first_word(tokens, ("SELECT", "WITH")).start : ends], tree.this, parsed_as)
@@ -239,6 +260,7 @@ def _check_merge(tree: Any, label: str) -> None:
     from sqlglot import exp
 
     source = tree.args["using"].alias.casefold()
+    refuse_other_merge(tree, source)
     for when in tree.args["whens"].expressions:
         then = when.args.get("then")
         if when.args.get("condition") is not None or not isinstance(then, exp.Update | exp.Insert):
@@ -293,8 +315,12 @@ def _refuse_other_assignments(tree: Any, label: str) -> None:
     from sqlglot import exp
 
     places = [each.this.name.casefold() for each in tree.expressions if isinstance(each, exp.EQ)]
-    if len(places) != len(tree.expressions) or places.count(label.casefold()) > 1:
-        raise Unread("UPDATE that sets several columns at once, or one twice")
+    if len(places) != len(tree.expressions) or not all(isinstance(each.this, exp.Column) for each in tree.expressions):
+        raise Unread("UPDATE that sets several columns at once, or one by two signs of equality")
+    if places.count(label.casefold()) != 1:
+        raise Unread(f"it does not set one column {label!r}: say which has the labels with --label")
+    if tree.this.args.get("joins"):
+        raise Unread("UPDATE of a join, in which several rows may give one row its label")
     used = {column.name.casefold() for each in tree.expressions for column in each.expression.find_all(exp.Column)}
     if changed := [name for name in places if name in used]:
         raise Unread(f"UPDATE that sets {changed[0]} and also computes something from it")

@@ -32,6 +32,7 @@ from gbfl_compile.checking.readers import ReadArtifact
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.databases.catalog import Column
 from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.ir.kinds import used_features
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.ir.text import printable
 
@@ -120,7 +121,22 @@ def _with_assumptions(
     if text.uses.words and view.database.dialect == "duckdb":
         listed = ", ".join(map(printable, text.uses.words))
         assumed.append(f"that no session sets default_collation, by which {listed} would be compared")
+    assumed += _loose_columns(program, view.database.dialect, places)
     return replace(verdict, proof_assumes="; ".join(assumed)) if assumed and verdict.verdict == "equal" else verdict
+
+
+def _loose_columns(program: Program, dialect: str, places: Places) -> list[str]:
+    """Columns that could hold more than their kind has: 2 is true to `x`, and not equal to 1 in `x = 1`."""
+    used = used_features(program)
+    named: dict[str, list[str]] = {"boolean": [], "date": [], "timestamp": []}
+    for feature, place in enumerate(places.columns):
+        kind = program.kind(feature)
+        if place is not None and used[feature] and kind in named:
+            named[kind].append(printable(place.column.name))
+    moments = [*named["date"], *named["timestamp"]] if dialect == "sqlite" else []
+    truths = named["boolean"] if dialect in ("sqlite", "mariadb") else []
+    found = [f"that {', '.join(truths)} holds 0, 1 or NULL"] if truths else []
+    return found + ([f"that {', '.join(moments)} holds days and times as ISO 8601 texts"] if moments else [])
 
 
 def _refuse_defaults(view: View, places: Places, outer: Collection[int]) -> None:

@@ -103,6 +103,18 @@ def test_a_slip_in_a_view_by_hand_is_found(database, right, wrong):
     assert set(found.region.row) == set(CHURN.features)
 
 
+def test_what_a_loose_column_must_not_hold_is_stated():
+    """2 is true to `smoker` and not equal to 1: both views are equal where it holds 0, 1 or NULL."""
+    for spelling in ("smoker", "smoker = 1"):
+        database = opened("sqlite")
+        make_table(database, CHURN, {"number": "INTEGER"})
+        database.execute(BY_HAND.replace("smoker = TRUE", spelling))
+        found = audit_view(AuditInput(CHURN, mends=False), database, "scores", "it")
+        database.close()
+        stated = "that smoker holds 0, 1 or NULL; that opened holds days and times as ISO 8601 texts"
+        assert (found.verdict, found.proof_assumes) == ("equal", stated), found
+
+
 def layered(text):
     """The view by hand, over another view that hands the columns on under other names."""
     below = "CREATE VIEW below AS SELECT income, contract AS c, smoker, opened FROM data"

@@ -109,17 +109,22 @@ def tokens_of(engine: Engine, text: str) -> list[Any]:
 
     if len(text) > LONGEST_TEXT:
         raise Unread(f"{len(text)} characters of SQL, at most {LONGEST_TEXT} are read")
-    if engine.executed_comments and ("/*!" in text or "/*M!" in text):
-        raise Unread("a comment that the engine may execute: /*! … */")
-    if engine.parsed_as in ("spark", "databricks"):
-        _refuse_what_spark_changes(text)
     tokens: list[Any] = parse(lambda: tokenize(text, read=engine.parsed_as))
-    refuse_unclear_characters(text, tokens)
+    refuse_unclear_text(engine, text, tokens)
     if engine.float_is_single and any(token.text.upper() == "FLOAT" for token in tokens):
         raise Unread(f"FLOAT, which has 32 bits in {engine.name}: write DOUBLE")
     if not engine.null_after:
         _refuse_tests_after(engine, tokens)
     return tokens
+
+
+def refuse_unclear_text(engine: Engine, text: str, tokens: Sequence[Any]) -> None:
+    """Refuse a text whose comments, lines or quotes the engine may take in another way than sqlglot."""
+    if engine.executed_comments and ("/*!" in text or "/*M!" in text):
+        raise Unread("a comment that the engine may execute: /*! … */")
+    if engine.parsed_as in ("spark", "databricks"):
+        _refuse_what_spark_changes(text)
+    refuse_unclear_characters(text, tokens)
 
 
 def refuse_unclear_words(engine: Engine, statement: Sequence[Any]) -> None:
