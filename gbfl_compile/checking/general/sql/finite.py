@@ -206,6 +206,8 @@ def _nearly(engine: Engine, sign: str, a: Value, b: Value) -> Value:
         raise Unread("numbers divided that may be whole: engines differ in whether the quotient is cut")
     if sign == "/" and not double and engine.name not in LONG_QUOTIENTS:
         raise Unread(f"numbers divided that may be decimals: how many digits {engine.name} keeps is not certain")
+    if sign == "*" and not double and engine.parsed_as == "mysql" and not (_is_whole(left) or _is_whole(right)):
+        raise Unread(f"a product of what was rounded, which {engine.name} compares by the digits of its factors")
     acts: Mapping[str, Callable[[Fraction, Fraction], Fraction]] = {
         "+": lambda a, b: a + b,
         "-": lambda a, b: a - b,
@@ -218,6 +220,10 @@ def _nearly(engine: Engine, sign: str, a: Value, b: Value) -> Value:
         return Near(least, least, whole, double)
     beside = max(abs(each) for each in (*left, *right)) if sign in "+-" else Fraction(0)
     return replace(_about(least, most, beside), double=double)
+
+
+def _is_whole(ends: tuple[Fraction, Fraction]) -> bool:
+    return ends[0] == ends[1] and ends[0].denominator == 1
 
 
 def _is_exact(value: Fraction) -> bool:
@@ -311,11 +317,11 @@ def round_number(engine: Engine, end: Value, digits: int) -> Value:
     if digits == 0:
         return whole_number(least)
     exact = _EXACT.divide(Decimal(least.numerator), Decimal(least.denominator))
-    if isinstance(end, Constant) and isinstance(end.value, float):
+    if isinstance(end, Constant) and isinstance(end.value, float) and engine.parsed_as != "mysql":
         if abs(end.value) * 10**digits >= 2**51:  # engines multiply, and the product is rounded
             raise Unread("a double rounded to more digits than it has")
         return Constant(nearest(engine, exact))
-    if isinstance(end, Constant):
+    if isinstance(end, Constant) and isinstance(end.value, Decimal):
         return _decimal(exact)
     return replace(_computed(least), whole=_may_be_whole(end))
 

@@ -422,6 +422,12 @@ COMPUTED_OTHERWISE = {
     ),
     "five digits of a quotient": ("mariadb", f"(FLOOR({CHOICE.format(2.5, 1.5)}) + 0.5) / 3 > 0.83333"),
     "five digits of a quotient of the largest": ("mariadb", f"GREATEST(0.5, {CHOICE.format(1, 2)}) / 7.5 > 0.1333333"),
+    "two doubles that are equal but for the third digit": (
+        "mariadb",
+        f"ROUND({CHOICE.format('0.3e0', '0e0')}, 1) * 0.12345 >= 0.03704",
+    ),
+    "and a product of them": ("mariadb", f"FLOOR({CHOICE.format('2.5e0', '0e0')}) * 0.12345 * 0.12345 >= 0.03048"),
+    "and a quotient": ("mariadb", f"ROUND({CHOICE.format('0.5e0', '0e0')}, 1) / 3 < 0.166667"),
     "whole numbers rounded are whole": ("tsql", f"ROUND(FLOOR({CHOICE.format(3, 1)}), 1) / 2 >= 1.5"),
 }
 
