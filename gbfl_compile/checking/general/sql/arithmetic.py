@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -175,8 +176,8 @@ def negative(engine: Engine, value: Value) -> Value:
                 return Constant(number.copy_negate())  # `-number` would round to 28 digits
             case Total():
                 return times(engine, Constant(-1), end)
-            case Near(low, high, whole):
-                return Near(-high, -low, whole)
+            case Near(low, high):
+                return replace(end, low=-high, high=-low)
             case Fractions(points, kind):
                 return Fractions(_add(Points(0), points, -1), kind)
             case _:

@@ -32,6 +32,7 @@ from gbfl_compile.checking.general.sql.values import (
     describe,
     ends,
     fold,
+    kinds_of,
     pick,
 )
 from gbfl_compile.checking.reading.conditions import Comparison
@@ -86,7 +87,8 @@ def _extreme(node: Any, scope: Scope) -> Value:
     engine, largest = scope.engine, kind(node) == "Greatest"
     parts = [scope.follow(part, scope) for part in (node.this, *node.expressions)]
     if not any(isinstance(end, Column) for part in parts for end in ends(part)):
-        return compute(engine, lambda *each: extreme(engine, each, largest), *parts)
+        kinds = {"whole" if each == "truth" else each for part in parts for each in kinds_of(part)} - {"null"}
+        return compute(engine, lambda *each: extreme(engine, each, largest, len(kinds) > 1), *parts)
     if engine.nan == "ieee" or engine.name not in ("postgres", "duckdb", "mariadb", "sqlite"):
         refuse(node, f"GREATEST or LEAST of a feature: what {engine.name} makes of NULL and NaN there is not known")
     first, *rest = parts

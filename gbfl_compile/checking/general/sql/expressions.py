@@ -205,8 +205,18 @@ def _null_if(node: Any, scope: Scope) -> Value:
     only(node, "this", "expression")
     value, other = (expression(node.args[part], scope) for part in ("this", "expression"))
     refuse_other_equality(node, other, scope)
+    if _width(value) < _width(other):
+        refuse(node, "NULLIF of a number and one of a wider type, which PostgreSQL makes of the first too")
     equal = comparison_of(scope.engine, value, "==", other)
     return as_together(scope.engine, pick(equal.true, Constant(None), value), kinds_together(scope.engine, [value]))
+
+
+def _width(value: Value) -> int:
+    """How wide the widest type of number is that a value can have; -1 where it is no number."""
+    return max((WIDTHS.index(each) for each in kinds_of(value) if each in WIDTHS), default=-1)
+
+
+WIDTHS = ("whole", "decimal", "double", "computed")
 
 
 def _cast(node: Any, scope: Scope) -> Value:

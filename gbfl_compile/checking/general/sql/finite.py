@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from fractions import Fraction
 from typing import TypeAlias
@@ -53,12 +54,14 @@ def choices(engine: Engine, value: Value) -> Value:
     if isinstance(value, Truth):
         value = number_of_truth(engine, value)
 
+    of_doubles = _of_either if engine.name == "sqlite" else _of_doubles
+
     def of(end: Value) -> Value:
         match end:
             case Total(points, wide):
                 return _written_out(points, lambda number: Constant(number, wide))
             case Fractions(points, kind):
-                return _written_out(points, _of_doubles if kind == "double" else _of_decimals)
+                return _written_out(points, of_doubles if kind == "double" else _of_decimals)
             case Truth():
                 return number_of_truth(engine, end)
             case _:
@@ -71,11 +74,16 @@ def _of_doubles(parts: int) -> Constant:
     return Constant(float(Fraction(parts, UNIT)))
 
 
+def _of_either(parts: int) -> Value:
+    """In SQLite the sum of 1 and 0 is a whole number though other rows have 0.5 in place of the 0."""
+    return _of_doubles(parts) if parts % UNIT else whole_number(Fraction(parts // UNIT))
+
+
 def _of_decimals(parts: int) -> Constant:
     return Constant(_EXACT.divide(Decimal(parts), Decimal(UNIT)))
 
 
-def _written_out(points: Points, constant: Callable[[int], Constant]) -> Value:
+def _written_out(points: Points, constant: Callable[[int], Value]) -> Value:
     """A choice by each term in turn; sums that meet are one."""
     made: dict[tuple[int, int], Value] = {}
 
@@ -115,7 +123,7 @@ def calculate(engine: Engine, sign: str, left: Value, right: Value) -> Value:
         if Constant(None) in (a, b):
             return Constant(None)
         if isinstance(a, Near) or isinstance(b, Near):
-            return _nearly(sign, _ends_of(a), _ends_of(b), _may_be_whole(a) and _may_be_whole(b))
+            return _nearly(engine, sign, a, b)
         return _exactly(engine, sign, a, b)
 
     return compute(engine, of, left, right)
@@ -162,6 +170,8 @@ WHOLE_QUOTIENTS = {"sqlite", "postgres"}
 """Engines in which 7 / 2 is 3."""
 DOUBLE_QUOTIENTS = {"duckdb", "clickhouse"}
 """Engines in which a quotient of whole numbers or decimals is one of doubles."""
+LONG_QUOTIENTS = {"sqlite", "postgres", *DOUBLE_QUOTIENTS}
+"""Engines that keep sixteen digits of any quotient that is not one of whole numbers; MariaDB has 2.5 / 3 = 0.83333."""
 
 
 def _quotient(engine: Engine, a: Number, b: Number, wide: bool) -> Value:
@@ -183,11 +193,21 @@ def _may_be_whole(end: Value) -> bool:
     return end.whole if isinstance(end, Near) else isinstance(end, Constant) and type(end.value) is int
 
 
-def _nearly(sign: str, left: tuple[Fraction, Fraction], right: tuple[Fraction, Fraction], whole: bool) -> Value:
+def _is_double(end: Value) -> bool:
+    return end.double if isinstance(end, Near) else isinstance(end, Constant) and type(end.value) is float
+
+
+def _nearly(engine: Engine, sign: str, a: Value, b: Value) -> Value:
+    left, right = _ends_of(a), _ends_of(b)
+    whole, double = _may_be_whole(a) and _may_be_whole(b), _is_double(a) or _is_double(b)
     if sign == "/" and right[0] <= 0 <= right[1]:
         raise Unread("a division by something that may be zero")
     if sign == "/" and whole:
         raise Unread("a division of numbers that may be whole: engines differ in whether they truncate the quotient")
+    if sign == "/" and not double and engine.name not in LONG_QUOTIENTS:
+        raise Unread(f"a division of numbers that may be decimals: how many digits {engine.name} keeps is not certain")
+    if sign == "*" and not double and engine.parsed_as == "mysql" and not (_is_whole(left) or _is_whole(right)):
+        raise Unread(f"a product of what was rounded, which {engine.name} compares by the digits of its factors")
     acts: Mapping[str, Callable[[Fraction, Fraction], Fraction]] = {
         "+": lambda a, b: a + b,
         "-": lambda a, b: a - b,
@@ -196,9 +216,19 @@ def _nearly(sign: str, left: tuple[Fraction, Fraction], right: tuple[Fraction, F
     }
     found = [acts[sign](a, b) for a in left for b in right]
     least, most = min(found), max(found)
-    if least == most and least.denominator in EXACT_PARTS and abs(least) < 2**30:
-        return Near(least, least, whole)
-    return _about(least, most, max(abs(each) for each in (*left, *right)) if sign in "+-" else Fraction(0))
+    if least == most and all(map(_is_exact, (least, *left, *right))):
+        return Near(least, least, whole, double)
+    beside = max(abs(each) for each in (*left, *right)) if sign in "+-" else Fraction(0)
+    return replace(_about(least, most, beside), double=double)
+
+
+def _is_whole(ends: tuple[Fraction, Fraction]) -> bool:
+    return ends[0] == ends[1] and ends[0].denominator == 1
+
+
+def _is_exact(value: Fraction) -> bool:
+    """Whether a number is the same as a double and as a decimal: 0.29 is not, and 100 times the double is not 29."""
+    return value.denominator in EXACT_PARTS and abs(value) < 2**30
 
 
 def _about(least: Fraction, most: Fraction, beside: Fraction = Fraction(0)) -> Near:
@@ -236,7 +266,9 @@ def compare_numbers(left: Value, comparison: Comparison, right: Value) -> bool:
     a, b = _ends_of(left), _ends_of(right)
     answers = {ON_NUMBERS[comparison](float(_order(x, y)), 0.0) for x in a for y in b}
     overlap = a[0] <= b[1] and b[0] <= a[1]
-    if len(answers) > 1 or (overlap and (a[0] != a[1] or b[0] != b[1])):
+    is_apart = all(abs(x - y) > SLACK * max(abs(x), abs(y)) for x in a for y in b)
+    is_one = {*a, *b} == {a[0]} and _is_exact(a[0])
+    if len(answers) > 1 or not (is_one or (is_apart and not overlap)):
         raise Unread("a comparison that depends on the last digits of a computed number")
     return answers.pop()
 
@@ -246,15 +278,18 @@ def _order(a: Fraction, b: Fraction) -> int:
 
 
 def exponential(end: Value) -> Value:
-    """exp(x): 1 for 0 in every engine, and elsewhere right but for the last digits."""
+    """exp(x): 1 for 0 in every engine, and elsewhere right but for the last digits.
+
+    It is a double but in PostgreSQL, whose decimals have as many digits.
+    """
     if end == Constant(None):
         return end
     least, most = _ends_of(end)
     if max(abs(least), abs(most)) > LARGEST_EXPONENT:
         raise Unread("EXP of a large number, which some engines refuse")
     if least == most == 0:
-        return Near(Fraction(1), Fraction(1))
-    return _about(Fraction(math.exp(float(least))), Fraction(math.exp(float(most))))
+        return Near(Fraction(1), Fraction(1), double=True)
+    return replace(_about(Fraction(math.exp(float(least))), Fraction(math.exp(float(most)))), double=True)
 
 
 def logarithm(end: Value) -> Value:
@@ -264,7 +299,8 @@ def logarithm(end: Value) -> Value:
     least, most = _ends_of(end)
     if least <= 0:
         raise Unread("a logarithm of something that may be zero or negative")
-    return _about(Fraction(math.log(float(least))), Fraction(math.log(float(most))), Fraction(1))
+    found = _about(Fraction(math.log(float(least))), Fraction(math.log(float(most))), Fraction(1))
+    return replace(found, double=True)
 
 
 def round_number(engine: Engine, end: Value, digits: int) -> Value:
@@ -281,11 +317,18 @@ def round_number(engine: Engine, end: Value, digits: int) -> Value:
     if digits == 0:
         return whole_number(least)
     exact = _EXACT.divide(Decimal(least.numerator), Decimal(least.denominator))
-    if isinstance(end, Constant) and isinstance(end.value, float):
+    if isinstance(end, Constant) and isinstance(end.value, float) and engine.parsed_as != "mysql":
+        if abs(end.value) * 10**digits >= 2**51:  # engines multiply, and the product is rounded
+            raise Unread("a double rounded to more digits than it has")
         return Constant(nearest(engine, exact))
-    if isinstance(end, Constant):
+    if isinstance(end, Constant) and isinstance(end.value, Decimal):
         return _decimal(exact)
-    return Near(least, least) if least.denominator in EXACT_PARTS else _about(least, least)
+    return replace(_computed(least), whole=_may_be_whole(end))
+
+
+def _computed(value: Fraction) -> Near:
+    """A number that is a double or a decimal."""
+    return Near(value, value) if _is_exact(value) else _about(value, value)
 
 
 def _nearest_part(value: Fraction, digits: int) -> Fraction:
@@ -320,7 +363,8 @@ def magnitude(end: Value) -> Value:
     if isinstance(end, Near):
         if end.low < 0 < end.high:
             raise Unread("ABS of a number whose sign is not known")
-        return Near(min(abs(end.low), abs(end.high)), max(abs(end.low), abs(end.high)), end.whole)
+        least, most = sorted((abs(end.low), abs(end.high)))
+        return replace(end, low=least, high=most)
     value, wide = number_in(end), isinstance(end, Constant) and end.wide
     return Constant(value.copy_abs() if isinstance(value, Decimal) else abs(value), wide)
 
@@ -330,8 +374,8 @@ NULL_FOR_NULL = {"mariadb", "mysql", "sqlite"}
 """What GREATEST and LEAST make of a NULL among their parts; ClickHouse changed its mind."""
 
 
-def extreme(engine: Engine, parts: tuple[Value, ...], largest: bool) -> Value:
-    """GREATEST and LEAST of numbers."""
+def extreme(engine: Engine, parts: tuple[Value, ...], largest: bool, is_mixed: bool) -> Value:
+    """GREATEST and LEAST of numbers; those that are not all of one type come out in one that they have in common."""
     if Constant(None) in parts:
         if engine.name in NULL_FOR_NULL:
             return Constant(None)
@@ -344,5 +388,4 @@ def extreme(engine: Engine, parts: tuple[Value, ...], largest: bool) -> Value:
     if any(least != most for least, most in exact):
         raise Unread("GREATEST or LEAST of numbers that are not known exactly")
     chosen = (max if largest else min)(range(len(parts)), key=lambda place: exact[place][0])
-    kinds = {type(part.value) if isinstance(part, Constant) else Near for part in parts}
-    return parts[chosen] if len(kinds) == 1 else Near(*exact[chosen], whole=True)
+    return replace(_computed(exact[chosen][0]), whole=True) if is_mixed else parts[chosen]

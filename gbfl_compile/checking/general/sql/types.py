@@ -70,7 +70,7 @@ def as_together(engine: Engine, value: Value, kinds: frozenset[str]) -> Value:
     """A value chosen from parts of these kinds, as their common type has it."""
     if kinds and kinds_of(value) == {"null"}:
         raise Unread("NULL for every row, of a type that other parts of the choice give it")
-    if len(kinds) < 2:
+    if len(kinds) < 2 or engine.name == "sqlite":  # there each value keeps its own type
         return value
     if "double" in kinds:
         return map_ends(value, lambda end: _double(engine, end))
@@ -233,6 +233,8 @@ def _as_double(engine: Engine, end: Value, strict: bool) -> Value:
             return Constant(as_double(engine, found))
         case Total() | Fractions():
             return map_ends(choices(engine, end), lambda one: _as_double(engine, one, strict))
+        case Near(low, high) if low == high and low.denominator == 1:
+            return Constant(float(low))
         case Near() | Other() | Constant() | Truth() | Pick() | Word() | Moment():
             raise Unread(f"{describe(end)} cast to a double")
 
@@ -300,7 +302,7 @@ def _as_decimal(engine: Engine, end: Value) -> Value:
             return Constant(Decimal(whole))
         case Constant(None) | Constant(Decimal()):
             return end
-        case Near(low, high) if low == high:
+        case Near(low, high) if low == high and abs(low) < 10**15:  # PostgreSQL keeps 15 digits of a double
             return end
         case Total() | Fractions():
             return map_ends(choices(engine, end), lambda one: _as_decimal(engine, one))

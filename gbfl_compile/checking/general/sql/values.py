@@ -134,6 +134,8 @@ class Near:
     high: Fraction
     whole: bool = False
     """Whether its type may be one of whole numbers, so that a quotient may be cut."""
+    double: bool = False
+    """Whether its type is certain to be a double; it may be a decimal otherwise, of which a quotient is cut too."""
 
 
 UNIT = 10**10 * 2**10

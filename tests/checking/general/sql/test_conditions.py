@@ -75,6 +75,30 @@ def test_what_is_computed_from_constants_comes_to_what_the_engine_computes(datab
     assert_read_as_answered(database, read_ones(database.dialect, count("GBFL_CONDITIONS", len(among) // 2), among))
 
 
+ONE_OF_TWO = "CASE WHEN age > 3 THEN {} ELSE {} END"
+TYPES_OF_THEIR_OWN = (
+    ONE_OF_TWO.format(1, 2.5) + " / 2 >= 0.5",
+    ONE_OF_TWO.format(1, "1.0") + " / 2 = 0",
+    "COALESCE(CASE WHEN age > 3 THEN 1 END, 2.5) / 2 >= 0.5",
+    "IIF(age > 3, 1, 2.5) / 2 >= 0.5",
+    "(CASE WHEN age > 3 THEN 1 ELSE 0 END + CASE WHEN income > 0 THEN 0.5 ELSE 0 END) / 2 >= 0.5",
+    "(CASE WHEN age > 3 THEN 1 ELSE 0 END + CASE WHEN income > 0 THEN 0.5 ELSE 0 END) * (age > 3) / 2 >= 0.5",
+)
+"""In SQLite a choice or a sum is a whole number for some rows and a double for others, and 1 / 2 is 0."""
+
+
+def test_a_number_of_sqlite_has_the_type_of_its_own_row():
+    if reason := availability("sqlite"):
+        pytest.skip(reason)
+    database = scratch("sqlite")
+    try:
+        read = read_ones("sqlite", len(TYPES_OF_THEIR_OWN), TYPES_OF_THEIR_OWN)
+        assert len(read) >= 4
+        assert_read_as_answered(database, read)
+    finally:
+        database.close()
+
+
 def assert_read_as_answered(database, read):
     rows = ROWS if database.holds_infinity else np.clip(ROWS, -np.finfo(float).max, np.finfo(float).max)
     taken = 0
