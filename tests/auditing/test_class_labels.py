@@ -201,7 +201,7 @@ def test_the_mapping_is_printed_logged_and_in_the_json(tmp_path, capsys, monkeyp
     assert main([*command, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["audited"][0]["class_labels"] == NUMBERS
     assert json.loads((tmp_path / "audits.jsonl").read_text())["audited"][0]["class_labels"] == NUMBERS
-    assert "class_labels" in (tmp_path / "audit.html").read_text()
+    assert "class labels" in (tmp_path / "audit.html").read_text()
     assert main([*command[:4], "--class", "approve=0", "--class", "deny=1"]) == 1
 
 

@@ -354,7 +354,7 @@ def _definitions(statement: Statement, schema: Any) -> tuple[str, ...]:
     """The columns of CREATE TABLE in its own words, without those that are computed: REAL is not FLOAT everywhere."""
     from sqlglot import exp
 
-    texts = statement.listed()
+    texts = statement.listed_texts()
     if len(texts) != len(schema.expressions):
         raise Unread("a list of columns that is not understood")
     found = []

@@ -55,18 +55,18 @@ class Statement:
 
     def routine(self) -> tuple[str, list[tuple[str, str]]]:
         """The name of a function, and the name and type of each parameter."""
-        opening, parameters = self._listed()
+        opening, parameters = self._listed_parts()
         found = [(each[0].text, self._text(each[1:])) for each in parameters if each]
         before = (
             opening - 2 if self.tokens[opening - 1].text.upper() == "AS" else opening - 1
         )  # ClickHouse: f AS (x) -> …
         return str(self.tokens[before].text), found
 
-    def listed(self) -> list[str]:
+    def listed_texts(self) -> list[str]:
         """The parts of the first list in brackets, in their own words."""
-        return [self._text(each) for each in self._listed()[1]]
+        return [self._text(each) for each in self._listed_parts()[1]]
 
-    def _listed(self) -> tuple[int, list[list[Any]]]:
+    def _listed_parts(self) -> tuple[int, list[list[Any]]]:
         """Where the first list in brackets begins, and the tokens of its parts."""
         opening = next((place for place, token in enumerate(self.tokens) if token.token_type.name == "L_PAREN"), 0)
         if not opening:

@@ -3,6 +3,7 @@
 import pytest
 
 from gbfl_compile.auditing.audit import audit
+from gbfl_compile.databases import ENGINES, availability
 from tests.auditing.forms.corpus import TREE
 from tests.auditing.forms.files import file_forms
 from tests.counts import shorten
@@ -26,6 +27,8 @@ def audit_text(tmp_path):
 )
 def test_a_file_is_read_and_one_with_a_slip_is_different(audit_text, dialect, right, wrong):
     found = audit_text(right, dialect)
+    if found.verdict == "unread" and dialect in ENGINES and (reason := availability(dialect)):
+        pytest.skip(f"types that the file declares are those of its engine: {reason}")
     assert found.verdict in ("equal", "not run"), found
     assert found.proof.answer == "read as equal", found
     found = audit_text(wrong, dialect)

@@ -323,10 +323,10 @@ def round_number(engine: Engine, end: Value, digits: int) -> Value:
         return Constant(nearest(engine, exact))
     if isinstance(end, Constant) and isinstance(end.value, Decimal):
         return _decimal(exact)
-    return replace(_computed(least), whole=_may_be_whole(end))
+    return replace(_double_or_decimal(least), whole=_may_be_whole(end))
 
 
-def _computed(value: Fraction) -> Near:
+def _double_or_decimal(value: Fraction) -> Near:
     """A number that is a double or a decimal."""
     return Near(value, value) if _is_exact(value) else _about(value, value)
 
@@ -388,4 +388,4 @@ def extreme(engine: Engine, parts: tuple[Value, ...], largest: bool, is_mixed: b
     if any(least != most for least, most in exact):
         raise Unread("GREATEST or LEAST of numbers that are not known exactly")
     chosen = (max if largest else min)(range(len(parts)), key=lambda place: exact[place][0])
-    return replace(_computed(exact[chosen][0]), whole=True) if is_mixed else parts[chosen]
+    return replace(_double_or_decimal(exact[chosen][0]), whole=True) if is_mixed else parts[chosen]

@@ -396,5 +396,5 @@ def test_a_long_rule_list_is_read():
 
 
 def test_an_unknown_dialect_names_those_there_are():
-    with pytest.raises(BadInput, match="there is sqlite, duckdb"):
+    with pytest.raises(BadInput, match="there are readers for sqlite, duckdb"):
         read_sql("SELECT 1", "access", TOLD)
