@@ -110,6 +110,7 @@ def _lines(mined: MiningResult) -> list[str]:
     counts = mining["rows"]
     figures = [f"  {what:<28} {_percent(value):>7}  {of}" for what, value, of in _first_figures(mined)]
     figures += [*_confusion_lines(mined), *LEGEND, *_baseline_lines(mined.figures.get("baselines", {}))]
+    cost = cost_text(mined)
     unseen = unseen_text(mined.program, mining["clause_support"])
     return [
         readable(mined.program),
@@ -121,7 +122,7 @@ def _lines(mined: MiningResult) -> list[str]:
         *figures,
         *probability_lines(mined.program),
         f"program against classifier: {mined.compared_different} different of {mined.compared_rows} rows",
-        cost_text(mined),
+        cost,
         f"digest {digest(mined.program)}",
     ]
 
