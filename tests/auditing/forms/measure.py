@@ -150,7 +150,7 @@ def main(engines):
         word = getattr(found, "verdict", "error")
         table[right, word] += 1
         times.append(seconds)
-        if right == "different" and word == "different":
+        if right == "different" and word == "different" and form.places:
             is_right = is_named_right(form.places, found.changes)
             named["right" if is_right else "wrong"] += 1
             story = found.story
@@ -168,7 +168,7 @@ def main(engines):
         say(f"{right:<12}{counts[0]:>8}{counts[1]:>12}{counts[2]:>8}{counts[3]:>9}{counts[4]:>7}")
     of = named["right"] + named["wrong"]
     say(
-        f"the changed clause is named right in {named['right']} of {of} differences ({named['right'] / max(of, 1):.0%})"
+        f"the changed clause is named right in {named['right']} of {of} planted differences ({named['right'] / max(of, 1):.0%})"
     )
     say(f"an edit that mends it is given in {named['mended']}, a SELECT that shows it in {named['shown']} of {of}")
     say(f"median {sorted(times)[len(times) // 2]:.2f} s over {len(times)} forms")

@@ -21,7 +21,7 @@ def assert_forms_are_read(engine):
         word = getattr(found, "verdict", "error")
         assert (right, word) not in (("equal", "different"), ("different", "equal")), (form, found)
         table[right, word] += 1
-        if right == word == "different":
+        if right == word == "different" and form.places:  # a slip was planted; other differences are the engine's
             named.append(is_named_right(form.places, found.changes))
     if not table:
         pytest.skip(f"{engine} does not run here")
