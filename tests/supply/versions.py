@@ -3,8 +3,8 @@
     python -m tests.supply.versions              # all of them
     python -m tests.supply.versions oldest 3.13  # some
 
-Each has its own environment in .versions/, rebuilt when pyproject.toml changes. The newest libraries are what
-`make test` installs anyway.
+Each has its own environment in .versions/, rebuilt when pyproject.toml changes; in CI it is removed after its tests, since
+each takes more than a gigabyte. The newest libraries are what `make test` installs anyway.
 """
 
 import hashlib
@@ -110,6 +110,8 @@ def main(names):
     for name in names or every:
         code, summary = run(name, every[name])
         failed |= code != 0
+        if os.environ.get("CI"):
+            shutil.rmtree(PLACE / name)
         label = (
             f"oldest libraries, Python {sys.version_info[0]}.{sys.version_info[1]}"
             if name == OLDEST
