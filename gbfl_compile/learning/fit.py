@@ -27,7 +27,7 @@ from gbfl_compile.learning.heads.box_search import SearchSettings, cut_grid, exp
 from gbfl_compile.learning.heads.grids import Grid
 from gbfl_compile.learning.heads.joint_tree import TreeSettings, fit_joint_tree
 from gbfl_compile.learning.heads.rule_list import fit_rule_list
-from gbfl_compile.learning.heads.rules import SHORT, PathPoint, RuleSettings, fit_rules, weigh_rule
+from gbfl_compile.learning.heads.rules import PathPoint, RuleSettings, fit_rules, weigh_rule
 from gbfl_compile.learning.heads.simplify import FINE, one_rule, round_thresholds
 from gbfl_compile.learning.heads.tree import MAX_DEPTH, fit_tree
 from gbfl_compile.learning.heads.weights import SEARCHED_ROWS, fit_to_all_rows, searched_rows
@@ -45,6 +45,8 @@ OTHER_METHODS = 0.25
 they cost agreement with the first and add none with themselves. On numbers all count 1."""
 CHOOSING_ROWS, FEWEST_CHOOSING, HELD_OUT = 3_000, 40, 4
 """Rows that choose the number of clauses: at most, at least, and one in how many is held out."""
+WITH_WORDS = 3
+"""The most conditions of a clause with small points on a table with words."""
 LEAF_ROWS, ROWS_PER_LEAF = 5, 30
 """A leaf holds this many of the user's rows; of a small table, one in so many of them."""
 
@@ -125,10 +127,13 @@ def _mine(recipe: Recipe, e: Explanations, domain: Domain) -> tuple[MinedClauses
     return mine(e, domain, grid, recipe.skip, recipe.mode), grid
 
 
-def _rule_settings(recipe: Recipe) -> RuleSettings:
-    atoms = recipe.max_atoms if recipe.points is None or recipe.head != "rules" else min(SHORT, recipe.max_atoms)
+def _rule_settings(recipe: Recipe, domain: Domain) -> RuleSettings:
+    if domain.table is None or recipe.points is None or recipe.head != "rules":
+        atoms, clauses = recipe.max_atoms, recipe.max_clauses
+    else:
+        atoms, clauses = min(WITH_WORDS, recipe.max_atoms), 0
     search = SearchSettings(max_atoms=atoms, ridge=recipe.ridge)
-    return RuleSettings(search=search, points=recipe.points)
+    return RuleSettings(search=search, points=recipe.points, max_clauses=clauses)
 
 
 def _search(
@@ -144,7 +149,7 @@ def _search(
     own_weight: Matrix,
 ) -> FittedHead:
     """The head that fits these rows; a single conjunction where that is about as good."""
-    settings = _rule_settings(recipe)
+    settings = _rule_settings(recipe, domain)
     columns = None if domain.table is None else domain.table.columns
     book = None if columns is None else columns.book
     row_weight = own_weight
@@ -205,7 +210,7 @@ def _enough_clauses(
     if extra is not None:
         made_up = np.arange(0, len(extra.x), 2)
         fitted, others = concatenate([fitted, some_rows(extra, made_up)]), np.concatenate((others, len(e.x) + made_up))
-    settings = replace(_rule_settings(recipe), swaps=0, points=None)
+    settings = replace(_rule_settings(recipe, domain), swaps=0, points=None)
     unseen = some_rows(e, held_out)
     # rows without weight are measured and not fitted
     weight = np.concatenate((np.zeros(len(held_out)), row_weight[others]))

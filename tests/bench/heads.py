@@ -1,17 +1,20 @@
 """`python -m tests.bench.heads FOLDER`: the heads beside Augmentation with the same explanations, on test rows.
 
-    python -m tests.bench.heads FOLDER [--seeds 31,32,33] [--rows 1000] [--models tree|rules|all] [--keep FILE] [TABLE ...]
+    python -m tests.bench.heads FOLDER [--seeds 31,32,33] [--rows 1000] [--models tree|rules|all] [--keep FILE]
+        [--explained FOLDER] [TABLE ...]
 
 FOLDER has the paper's six sets as .csv.gz. Black boxes: an MLP and boosting. All models have the default explanations of
-the same rows and the same made-up rows; C_TB is over all test rows, by greedy, by nearest, and for rule sets by growing
-spheres, which nothing is fitted to. The further tables were named before any result was seen: iris, wine, digits, diabetes
+the same rows and the same made-up rows; C_TB is over all test rows, by greedy, by nearest, and by growing spheres, which
+nothing is fitted to. The further tables were named before any result was seen: iris, wine, digits, diabetes
 progression above its median, and the generators hastie, moons, circles, gaussian quantiles, friedman1 above its median,
 and two blobs of 10 features. p is of a paired t test, two-sided: on the same splits, over seeds and black boxes. --keep
-continues from what an earlier run measured.
+continues from what an earlier run measured. --explained keeps black boxes and explanations, which take most of the time
+and do not depend on the heads.
 """
 
 import argparse
 import json
+import pickle
 import time
 from pathlib import Path
 
@@ -43,7 +46,8 @@ MODELS = {
     "all": {},
 }
 MODELS["all"] = {**MODELS["tree"], **MODELS["rules"], "rule list": {"head": "rule_list"}}
-FIGURES = ("greedy", "nearest", "spheres", "fidelity", "accuracy", "conditions", "fewest", "seconds")
+METHODS = ("greedy", "nearest", "spheres")
+FIGURES = (*METHODS, "fidelity", "accuracy", "conditions", "fewest", "seconds")
 
 
 def further_table(name, rows):
@@ -99,30 +103,41 @@ def fewest_rows(model, x):
     return int(np.bincount(model.answers(x).leaves, minlength=leaves).min())
 
 
-def measure(name, kind, seed, options):
-    """Model -> figures, all from the same explanations."""
+def explain(name, kind, seed, options):
+    """The split, the black box, explanations of the training rows and of made-up ones, and triplets of the test rows."""
+    kept = None
+    if options.explained is not None:
+        options.explained.mkdir(parents=True, exist_ok=True)
+        kept = options.explained / f"{name}-{kind}-{seed}-{options.rows}.pickle"
+        if kept.exists():
+            return pickle.loads(kept.read_bytes())
     table = table_of(name, options.folder, options.rows)
     split = split_of(table, options.rows, seed)
     boosting = HistGradientBoostingClassifier(random_state=seed)
     box = network_of(table, split, seed) if kind == "mlp" else boosting.fit(split.x, split.y)
     first = GBFLClassifier(box, head="tree", random_state=seed).fit(split.x, split.y)
-    extra = first.extra_explanations_
-    stack = concatenate([*first.methods_.values(), *([] if extra is None else [extra])])
-    methods = ("greedy", "nearest", *(() if options.models == "tree" else ("spheres",)))
-    triplets = {each: triplets_of(first.explain_points(split.x_test, each), first.classes_) for each in methods}
+    triplets = {each: triplets_of(first.explain_points(split.x_test, each), first.classes_) for each in METHODS}
+    scene = split, box, first.methods_, first.extra_explanations_, triplets
+    if kept is not None:
+        kept.write_bytes(pickle.dumps(scene))
+    return scene
+
+
+def measure(name, kind, seed, options):
+    """Model -> figures, all from the same explanations."""
+    split, box, methods, extra, triplets = explain(name, kind, seed, options)
+    stack = concatenate([*methods.values(), *([] if extra is None else [extra])])
     figures = {}
     for model, how in MODELS[options.models].items():
         start = time.process_time()
         if model == AUGMENTED:
             fitted = AugmentedTree(box, max_depth=5, random_state=seed).fit(stack.x, explanations=stack)
-        elif model == "tree":
-            fitted = first
         else:
-            fitted = fit_again(first, box, split, {"random_state": seed} | how)
+            fitted = fit_to(methods, extra, box, split, {"random_state": seed} | how)
         seconds = time.process_time() - start
-        agreement = {each: consistency_on(triplets[each], fitted.predict) for each in methods}
+        agreement = {each: consistency_on(triplets[each], fitted.predict) for each in METHODS}
         figures[model] = {
-            **{each: agreement[each].c_tb_all if each in agreement else None for each in FIGURES[:3]},
+            **{each: agreement[each].c_tb_all for each in METHODS},
             "fidelity": agreement["greedy"].fidelity,
             "accuracy": 100.0 * float((fitted.predict(split.x_test) == split.y_test).mean()),
             "conditions": conditions(fitted),
@@ -132,17 +147,17 @@ def measure(name, kind, seed, options):
     return figures
 
 
-def fit_again(first, box, split, how):
-    """Another model from the explanations of the first, those of made-up rows among them."""
-    names = ("greedy",) if how.get("explainer") == "greedy" else tuple(first.methods_)
-    model, extra = GBFLClassifier(box, **how), first.extra_explanations_
+def fit_to(methods, extra, box, split, how):
+    """A model of these explanations, those of made-up rows among them."""
+    names = ("greedy",) if how.get("explainer") == "greedy" else tuple(methods)
+    model = GBFLClassifier(box, **how)
     if extra is not None and how.get("head") != "rule_list":
-        count = len(extra.x) // len(first.methods_)
+        count = len(extra.x) // len(methods)
         known = concatenate(
             [some_rows(extra, np.arange(place * count, (place + 1) * count)) for place in range(len(names))]
         )
         model._extra_explanations = lambda x, methods: known  # asked once, for all models
-    return model.fit(split.x, split.y, explanations={each: first.methods_[each] for each in names})
+    return model.fit(split.x, split.y, explanations={each: methods[each] for each in names})
 
 
 def main():
@@ -154,6 +169,7 @@ def main():
     parser.add_argument("--rows", type=int, default=1000)
     parser.add_argument("--models", choices=list(MODELS), default="all")
     parser.add_argument("--keep", type=Path)
+    parser.add_argument("--explained", type=Path)
     options = parser.parse_intermixed_args()
     runs = {}
     if options.keep is not None and options.keep.exists():

@@ -34,8 +34,6 @@ from gbfl_compile.learning.heads.grids import (
 )
 from gbfl_compile.learning.heads.weights import LONG_REFIT, Targets, loss_of, refit, rounded_card, small_card
 
-SHORT = 3
-"""The most bounds of a clause with small points: a longer one would lose a bound, and the others fit it badly then."""
 LEAST_GAIN = 8.0
 """A clause that lowers twice the loss by less is noise: a search over many always finds something."""
 
@@ -58,7 +56,9 @@ class RuleSettings:
     bound_price: float = 2e-5
     """A bound is dropped where the loss rises by less than this share of the points."""
     bounds_per_clause: float = 2.85
-    """Bounds are dropped until there are at most this many on average."""
+    """Bounds are dropped until there are at most this many on average: of the clauses there are,"""
+    max_clauses: int = 0
+    """or of those there might be, where that is more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,8 @@ def _drop_bounds(growth: _Growth, grid: Grid, rows: TripletRows, settings: RuleS
     price = settings.bound_price * float(rows.target.sum() + rows.avoid.sum())
     while growth.boxes:
         costs = _costs_of_bounds(growth, grid, rows)
-        spare = sum(count_bounds(grid, box) for box in growth.boxes) - settings.bounds_per_clause * len(growth.boxes)
+        most = settings.bounds_per_clause * max(settings.max_clauses, len(growth.boxes))
+        spare = sum(count_bounds(grid, box) for box in growth.boxes) - most
         batch = max(1, len(growth.boxes) // 8)
         chosen: dict[int, Conjunction] = {}
         for cost, at, box in costs:
