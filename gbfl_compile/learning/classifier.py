@@ -89,7 +89,7 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         small table. For the paper's trees how many points, and None is 1
     max_clauses : how many clauses a rule set or rule list may have; held-out rows may choose fewer for a rule set
     max_atoms : how many bounds each clause may have, except those of the paper's trees; at most 3 in a rule set with
-        small points
+        small points on a table with words
     points : the most points a clause of a rule set gives or takes (5, 10, 100); bounds that do not matter are dropped
         then. None rounds its weights to points of 2**-10 logit and drops nothing
     C : inverse strength of the L2 penalty on a rule set's weights
