@@ -55,7 +55,7 @@ from gbfl_compile.ir.nodes import (
     deep_splits,
     leaf_numbers,
 )
-from gbfl_compile.ir.text import readable, reasons_of
+from gbfl_compile.ir.text import listing, reasons_of
 from gbfl_compile.version import GENERATOR, VERSION
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ def emit(program: Program, name: str, options: Options) -> Artifact:
 
 def _values(program: Program, name: str, real: Real, source: str, batch: bool) -> dict[str, Any]:
     vectors = golden_vectors(program, real)
-    own_reasons, rules = reasons_of(program), readable(program).split("\n")
+    own_reasons, rules = reasons_of(program), listing(program).split("\n")
     tree = program.decision if isinstance(program.decision, Tree) else None
     inverted, numbers = (set(), {}) if tree is None else (deep_splits(tree, DEEP), leaf_numbers(tree))
     used, body = used_features(program), decision(program, real, inverted, numbers)
