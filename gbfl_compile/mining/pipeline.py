@@ -26,24 +26,17 @@ from gbfl_compile.ir.batch import Matrix, evaluate_many
 from gbfl_compile.ir.json import save
 from gbfl_compile.ir.nodes import Kind as ColumnKind
 from gbfl_compile.ir.nodes import Program
-from gbfl_compile.learning.black_box.ask import BackgroundCall, OriginalTable, as_black_box
+from gbfl_compile.learning.black_box import BackgroundCall, OriginalTable, as_black_box
 from gbfl_compile.learning.black_box.load import KINDS, Kind, LoadedBlackBox, obtain_black_box
 from gbfl_compile.learning.calibration import Probabilities
 from gbfl_compile.learning.classifier import FEW_ROWS, GBFLClassifier
 from gbfl_compile.learning.consistency import Triplets, save_triplets
-from gbfl_compile.learning.explain.checkpoints import checkpoint_folder, default_checkpoint, rows_per_unit, units_of
-from gbfl_compile.learning.explain.explanations import (
+from gbfl_compile.learning.explain import (
     triplets_of,
 )
+from gbfl_compile.learning.explain.checkpoints import checkpoint_folder, default_checkpoint, rows_per_unit, units_of
 from gbfl_compile.learning.explain.nearest import with_examples
 from gbfl_compile.learning.explain.parallel import explain_by_methods
-from gbfl_compile.learning.figures import (
-    as_input,
-    baseline_figures,
-    consistency_by_method,
-    held_out_figures,
-    outcome_figures,
-)
 from gbfl_compile.learning.fit import HeadKind
 from gbfl_compile.learning.prepare import (
     USUAL_METHODS,
@@ -51,6 +44,13 @@ from gbfl_compile.learning.prepare import (
     explainers_of,
     methods_of,
     shared_classes,
+)
+from gbfl_compile.learning.reports import (
+    as_input,
+    baseline_figures,
+    consistency_by_method,
+    held_out_figures,
+    outcome_figures,
 )
 from gbfl_compile.learning.tables import domain_for
 from gbfl_compile.lowering import lower

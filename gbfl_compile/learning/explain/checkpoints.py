@@ -24,9 +24,9 @@ import numpy as np
 
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files.atomic import make_folder, write_whole
-from gbfl_compile.learning.black_box.ask import SAME_ANSWER, BlackBox, Matrix, probabilities
+from gbfl_compile.learning.black_box import SAME_ANSWER, BlackBox, Matrix, probabilities
+from gbfl_compile.learning.explain import Explainer, Explanations, load_explanations, save_explanations
 from gbfl_compile.learning.explain.domain import Domain
-from gbfl_compile.learning.explain.explanations import Explainer, Explanations, load_explanations, save_explanations
 from gbfl_compile.learning.explain.table_values import TableValues
 
 UNIT_ROWS = 1000
