@@ -299,14 +299,23 @@ def is_view(database: Database, table: TableName) -> bool:
     return bool(database.fetch(query))
 
 
+MAY_BE_NULL = (
+    "EXISTS (WITH RECURSIVE below AS (SELECT attrelid AS relation UNION SELECT inhrelid FROM pg_catalog.pg_inherits, "
+    "below WHERE inhparent = relation) SELECT 1 FROM below JOIN pg_catalog.pg_attribute own ON own.attrelid = relation "
+    "AND own.attname = a.attname WHERE NOT own.attnotnull OR EXISTS (SELECT 1 FROM pg_catalog.pg_constraint c "
+    "WHERE conrelid = relation AND contype = 'n' AND NOT convalidated AND own.attnum = ANY (conkey)))"
+)
+"""Whether a column is NULL in some row: NOT NULL need not hold for children, nor, NOT VALID, for rows from before."""
+
+
 def table_columns(database: Database, table: TableName) -> list[Column]:
     """The columns, with their types; a domain is not one of them and counts as another type."""
     rows = database.fetch(
-        "SELECT attname, format_type(atttypid, atttypmod), NOT attnotnull, attgenerated <> '', "  # noqa: S608
+        f"SELECT attname, format_type(atttypid, atttypmod), {MAY_BE_NULL}, attgenerated <> '', "  # noqa: S608
         "atttypid IN (25, 1043) AND COALESCE((SELECT collisdeterministic FROM pg_catalog.pg_collation c "
         "WHERE c.oid = attcollation), false), "
         "(SELECT array_agg(CAST(enumlabel AS text) ORDER BY enumsortorder) FROM pg_catalog.pg_enum e "
-        "WHERE e.enumtypid = atttypid) FROM pg_attribute "
+        "WHERE e.enumtypid = atttypid) FROM pg_attribute a "
         f"WHERE attrelid = to_regclass({_path(table)}) AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
     )
     return [
