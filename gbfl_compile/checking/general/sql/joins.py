@@ -298,7 +298,7 @@ def _table(node: Any, reader: Reader, tables: Tables) -> Relation:
     features, engine = known.features or {}, reader.engine
     keys = [folded_name(engine, column, quoted=True) for column in known.columns]
     if reader.constants and known.rows is not None and not features:
-        rows = [[Constant(value) for value in row] for row in known.rows]
+        rows = [[value if isinstance(value, Unread) else Constant(value) for value in row] for row in known.rows]
         if (uses := USES.get()) is not None:
             uses.constants[known.key] = f"{known.key} as it is now ({len(rows)} row{'s' if len(rows) != 1 else ''})"
         return constant_rows(keys, rows)
