@@ -126,7 +126,7 @@ def test_imports_go_downhill(path):
         ("checking.reading.nodes", "checking.run"),
         ("ir.text", "learning.classifier"),
         ("learning.explain.greedy", "checking.witnesses"),
-        ("backends.sql.tree", "learning.fit"),
+        ("backends.sql.decisions", "learning.fit"),
         ("databases.duckdb", "backends"),
     ],
 )

@@ -28,7 +28,7 @@ from gbfl_compile.ir.nodes import (
     deep_splits,
     leaf_numbers,
 )
-from gbfl_compile.ir.text import clause_text, readable, reasons_of
+from gbfl_compile.ir.text import clause_text, listing, reasons_of
 from gbfl_compile.version import GENERATOR
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def emit(program: Program, name: str, options: Options) -> Artifact:
         "name": name,
         "generator": GENERATOR,
         "digest": literal(source),
-        "rules": readable(program).split("\n"),
+        "rules": listing(program).split("\n"),
         "features": [literal(feature) for feature in program.features],
         "kinds": [literal(kind) for kind in program.kinds],
         "classes": [literal(label) for label in program.classes],

@@ -194,7 +194,7 @@ def _ignore(line: str) -> None:
 
 
 def _progress_kept(out: Path, checkpoint: Path | None) -> str:
-    from gbfl_compile.mining.checkpoint import default_checkpoint, explained_files
+    from gbfl_compile.learning.explain.checkpoints import default_checkpoint, explained_files
 
     folder = checkpoint or default_checkpoint(out)
     count = explained_files(folder)

@@ -8,9 +8,9 @@ the proof compares them; the digest, which is of answers alone, does not change 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, assert_never
+from typing import Any, NamedTuple, assert_never
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.kinds import moment
@@ -35,14 +35,48 @@ DIGITS = 6
 
 
 def readable(program: Program) -> str:
-    """The whole program as text, thresholds rounded for reading."""
+    """The whole program as text, thresholds rounded for reading. Of two classes, one column of points decides."""
+    return "\n".join(_lines(program, _decisive_columns))
+
+
+def listing(program: Program) -> str:
+    """The program as artifacts quote it: the points of every class, and what a point is worth."""
+    return "\n".join(_lines(program, _every_column))
+
+
+def _lines(program: Program, columns: Callable[[Program, Scorecard], Columns]) -> Iterator[str]:
     match program.decision:
         case Tree():
-            return "\n".join(_tree_lines(program, program.decision))
+            return _tree_lines(program, program.decision)
         case Scorecard():
-            return "\n".join(_card_lines(program, program.decision))
+            return _card_lines(program, program.decision, columns(program, program.decision))
         case _:
             assert_never(program.decision)
+
+
+class Columns(NamedTuple):
+    """What is shown of the points of a rule set."""
+
+    labels: list[str]
+    heading: str
+    points: Sequence[tuple[int, ...]]
+    """To start with, then of each clause."""
+    wins: str
+
+
+def _every_column(program: Program, card: Scorecard) -> Columns:
+    labels = [label_text(label) for label in program.classes]
+    wins = "the class with most points wins"
+    return Columns(labels, f"points of 2^-{card.scale}", [card.bias, *card.points], wins)
+
+
+def _decisive_columns(program: Program, card: Scorecard) -> Columns:
+    every = _every_column(program, card)
+    if len(program.classes) != 2:
+        return every._replace(heading="points")
+    first, second = every.labels
+    lead = [(row[1] - row[0],) for row in every.points]
+    return Columns([""], f"points for {second}", lead, f"{second} where they add up to more than 0, otherwise {first}")
 
 
 def clause_text(clause: Clause, features: tuple[str, ...], kinds: tuple[Kind, ...] = ()) -> str:
@@ -211,20 +245,19 @@ def _tree_lines(program: Program, tree: Tree) -> Iterator[str]:
             waiting.append((node.then, depth + 1, ""))
 
 
-def _card_lines(program: Program, card: Scorecard) -> Iterator[str]:
+def _card_lines(program: Program, card: Scorecard, columns: Columns) -> Iterator[str]:
     """One line per clause, signed points in one column per class."""
-    rows = [[label_text(label) for label in program.classes]]
-    rows += [[f"{points:+d}" for points in row] for row in (card.bias, *card.points)]
-    texts = [f"points of 2^-{card.scale}", "to start with"]
+    rows = [columns.labels, *([f"{points:+d}" for points in row] for row in columns.points)]
+    texts = [columns.heading, "to start with"]
     texts += [f"IF {clause_text(clause, program.features, program.kinds)}" for clause in program.clauses]
-    widths = [max(len(row[c]) for row in rows) for c in range(len(program.classes))]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row, text in zip(rows, texts, strict=True):
         yield "  ".join(f"{cell:>{width}}" for cell, width in zip(row, widths, strict=True)) + f"   {text}"
-    yield "the class with most points wins"
+    yield columns.wins
     if card.bands:
         yield "how often that was observed to be right, by its lead in points:"
-        for c, (label, own) in enumerate(zip(rows[0], card.bands, strict=True)):
-            yield f"  {label}: {bands_text(own, c)}"
+        for c, (label, own) in enumerate(zip(program.classes, card.bands, strict=True)):
+            yield f"  {label_text(label)}: {bands_text(own, c)}"
 
 
 def bands_text(bands: Sequence[Band], index: int) -> str:

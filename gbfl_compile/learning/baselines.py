@@ -20,9 +20,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.learning.black_box.ask import Ints, Matrix, as_black_box, classes_of
+from gbfl_compile.learning.black_box import Ints, Matrix, as_black_box, classes_of
 from gbfl_compile.learning.consistency import Consistency, consistency
-from gbfl_compile.learning.explain.explanations import Explainer, Explanations, domain_of, infer_kinds
+from gbfl_compile.learning.explain import Explainer, Explanations, domain_of, infer_kinds
 from gbfl_compile.learning.explain.greedy import Greedy, explain_greedily
 from gbfl_compile.learning.heads.tree import MAX_DEPTH as MAX_DEPTH
 from gbfl_compile.learning.prepare import check_same_rows, default_black_box, shared_classes

@@ -17,11 +17,11 @@ from threadpoolctl import threadpool_limits
 
 from gbfl_compile.ir.batch import Answers, evaluate_many
 from gbfl_compile.ir.nodes import Clause, Program
-from gbfl_compile.learning.black_box.ask import Ints, Matrix, as_black_box, probabilities
+from gbfl_compile.learning.black_box import Ints, Matrix, as_black_box, probabilities
 from gbfl_compile.learning.calibration import NOT_OBSERVED, calibrate_decision
 from gbfl_compile.learning.clauses.mine import with_rows_below
 from gbfl_compile.learning.consistency import Consistency, consistency
-from gbfl_compile.learning.explain.explanations import (
+from gbfl_compile.learning.explain import (
     Domain,
     Explainer,
     Explanations,
@@ -45,7 +45,7 @@ from gbfl_compile.learning.prepare import (
     seed_of,
     shared_classes,
 )
-from gbfl_compile.learning.rule_table import changes, reasons, rule_table
+from gbfl_compile.learning.reports import changes, reasons, rule_table
 from gbfl_compile.learning.tables import as_frame, domain_for, table_rows, take_table, training_table, validate_training
 
 FEW_ROWS = 2000
@@ -297,7 +297,7 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Accuracy comes with the black box's and the base rate (always answering the commonest class). C_TB under each
         method, and under one that the model was not fitted on (on at most 300 of the rows), comes at the end.
         """
-        from gbfl_compile.learning.figures import score_lines  # it takes a classifier, and imports its parts
+        from gbfl_compile.learning.reports import score_lines  # it takes a classifier, and imports its parts
 
         return pd.DataFrame.from_dict(score_lines(self, X, y), orient="index", columns=["percent", "right", "of"])
 

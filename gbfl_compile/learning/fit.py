@@ -17,21 +17,20 @@ import numpy as np
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.nodes import Clause, Program
-from gbfl_compile.learning.black_box.ask import Ints, Matrix
+from gbfl_compile.learning.black_box import Ints, Matrix
 from gbfl_compile.learning.clauses import grid_of
 from gbfl_compile.learning.clauses.mine import MODES, MinedClauses, Mode, mine, single_bounds
 from gbfl_compile.learning.consistency import consistency
-from gbfl_compile.learning.explain.explanations import Domain, Explanations, concatenate, some_rows
+from gbfl_compile.learning.explain import Domain, Explanations, concatenate, some_rows
+from gbfl_compile.learning.heads import Head, deal_rows, fitting_points, triplet_rows, triplets_side_by_side
 from gbfl_compile.learning.heads.box_search import SearchSettings, cut_grid, explained_cuts
 from gbfl_compile.learning.heads.grids import Grid
 from gbfl_compile.learning.heads.joint_tree import TreeSettings, fit_joint_tree
-from gbfl_compile.learning.heads.one_rule import FINE, one_rule
-from gbfl_compile.learning.heads.points import Head, deal_rows, fitting_points, triplet_rows, triplets_side_by_side
-from gbfl_compile.learning.heads.refit import SEARCHED_ROWS, fit_to_all_rows, searched_rows
-from gbfl_compile.learning.heads.rounding import round_thresholds
 from gbfl_compile.learning.heads.rule_list import fit_rule_list
 from gbfl_compile.learning.heads.rules import SHORT, PathPoint, RuleSettings, fit_rules, weigh_rule
+from gbfl_compile.learning.heads.simplify import FINE, one_rule, round_thresholds
 from gbfl_compile.learning.heads.tree import MAX_DEPTH, fit_tree
+from gbfl_compile.learning.heads.weights import SEARCHED_ROWS, fit_to_all_rows, searched_rows
 from gbfl_compile.learning.heads.word_search import explained_word_cuts, word_grid
 
 HeadKind: TypeAlias = Literal["tree", "rules", "rule_list"]
@@ -108,8 +107,8 @@ def fit_head(
     some_weight = represents * weight[rows]
     fitted = _search(recipe, clauses, some, labels, row[rows], domain, n_classes, some_truth, extra, some_weight)
     book = None if domain.table is None else domain.table.columns.book
-    settings = _rule_settings(recipe)
-    head = fit_to_all_rows(fitted.head, e, own, n_classes, recipe.role_weights, weight, settings, book)
+    ridge = recipe.ridge if recipe.points is None else None
+    head = fit_to_all_rows(fitted.head, e, own, n_classes, recipe.role_weights, weight, ridge, book)
     return replace(fitted, head=head)
 
 

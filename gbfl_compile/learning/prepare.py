@@ -19,8 +19,8 @@ from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.learning.black_box.ask import BlackBox, Ints, Matrix
-from gbfl_compile.learning.explain.explanations import Explainer, Explanations, infer_kinds
+from gbfl_compile.learning.black_box import BlackBox, Ints, Matrix
+from gbfl_compile.learning.explain import Explainer, Explanations, infer_kinds
 from gbfl_compile.learning.explain.greedy import Greedy, explain_greedily
 from gbfl_compile.learning.explain.macem import Macem, explain_by_macem
 from gbfl_compile.learning.explain.nearest import Nearest, explain_by_nearest

@@ -26,24 +26,17 @@ from gbfl_compile.ir.batch import Matrix, evaluate_many
 from gbfl_compile.ir.json import save
 from gbfl_compile.ir.nodes import Kind as ColumnKind
 from gbfl_compile.ir.nodes import Program
-from gbfl_compile.learning.black_box.ask import BackgroundCall, OriginalTable, as_black_box
+from gbfl_compile.learning.black_box import BackgroundCall, OriginalTable, as_black_box
 from gbfl_compile.learning.black_box.load import KINDS, Kind, LoadedBlackBox, obtain_black_box
 from gbfl_compile.learning.calibration import Probabilities
 from gbfl_compile.learning.classifier import FEW_ROWS, GBFLClassifier
 from gbfl_compile.learning.consistency import Triplets, save_triplets
-from gbfl_compile.learning.explain.checkpoints import rows_per_unit, units_of
-from gbfl_compile.learning.explain.explanations import (
+from gbfl_compile.learning.explain import (
     triplets_of,
 )
+from gbfl_compile.learning.explain.checkpoints import checkpoint_folder, default_checkpoint, rows_per_unit, units_of
 from gbfl_compile.learning.explain.nearest import with_examples
 from gbfl_compile.learning.explain.parallel import explain_by_methods
-from gbfl_compile.learning.figures import (
-    as_input,
-    baseline_figures,
-    consistency_by_method,
-    held_out_figures,
-    outcome_figures,
-)
 from gbfl_compile.learning.fit import HeadKind
 from gbfl_compile.learning.prepare import (
     USUAL_METHODS,
@@ -52,14 +45,20 @@ from gbfl_compile.learning.prepare import (
     methods_of,
     shared_classes,
 )
+from gbfl_compile.learning.reports import (
+    as_input,
+    baseline_figures,
+    consistency_by_method,
+    held_out_figures,
+    outcome_figures,
+)
 from gbfl_compile.learning.tables import domain_for
 from gbfl_compile.lowering import lower
-from gbfl_compile.mining.checkpoint import checkpoint_folder, default_checkpoint
 from gbfl_compile.mining.summary import MiningResult, compare_groups, distributions
 from gbfl_compile.passes import optimise
-from gbfl_compile.tables.choice import Choice, Missing
+from gbfl_compile.tables.batches import bytes_of, jobs_within
+from gbfl_compile.tables.draw import Choice, Missing
 from gbfl_compile.tables.kinds import KINDS as COLUMN_KINDS
-from gbfl_compile.tables.memory import bytes_of, jobs_within
 from gbfl_compile.tables.sample import Sample, read_sample
 
 BLOCK_ROWS = 65_536

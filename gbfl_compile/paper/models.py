@@ -15,11 +15,11 @@ from gbfl_compile.ir.kinds import intervals_in
 from gbfl_compile.ir.nodes import Clause, Interval, Program
 from gbfl_compile.ir.text import printable
 from gbfl_compile.learning.baselines import AugmentedTree, DistilledTree, StandardTree
-from gbfl_compile.learning.black_box.ask import as_black_box
+from gbfl_compile.learning.black_box import as_black_box
 from gbfl_compile.learning.classifier import GBFLClassifier
 from gbfl_compile.learning.clauses.mine import MinedClauses
 from gbfl_compile.learning.consistency import consistency_on
-from gbfl_compile.learning.explain.explanations import (
+from gbfl_compile.learning.explain import (
     Explanations,
     concatenate,
     domain_of,
@@ -30,7 +30,7 @@ from gbfl_compile.learning.explain.explanations import (
 from gbfl_compile.learning.explain.greedy import Greedy, explain_greedily
 from gbfl_compile.learning.explain.nearest import Nearest, explain_by_nearest, with_examples
 from gbfl_compile.learning.explain.spheres import Spheres, explain_by_spheres
-from gbfl_compile.learning.rule_table import rule_table
+from gbfl_compile.learning.reports import rule_table
 from gbfl_compile.lowering import lower
 from gbfl_compile.paper.datasets import KAPPA, Dataset, Split, network_of, split_of
 from gbfl_compile.paper.study import (

@@ -17,10 +17,10 @@ from sklearn.multiclass import OneVsRestClassifier
 from gbfl_compile.ir.batch import clause_column, evaluate_many
 from gbfl_compile.ir.nodes import Clause, Program, Scorecard
 from gbfl_compile.learning.baselines import AugmentedTree, DistilledTree, StandardTree
-from gbfl_compile.learning.black_box.ask import Matrix, as_black_box
+from gbfl_compile.learning.black_box import Matrix, as_black_box
 from gbfl_compile.learning.classifier import GBFLClassifier
 from gbfl_compile.learning.consistency import Triplets, consistency_on
-from gbfl_compile.learning.explain.explanations import domain_of, triplets_of
+from gbfl_compile.learning.explain import domain_of, triplets_of
 from gbfl_compile.learning.explain.greedy import Greedy, explain_greedily
 from gbfl_compile.learning.explain.macem import Macem, explain_by_macem
 from gbfl_compile.paper.datasets import Dataset, Split

@@ -26,8 +26,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from gbfl_compile.learning.black_box.ask import as_black_box
-from gbfl_compile.learning.explain.explanations import domain_of
+from gbfl_compile.learning.black_box import as_black_box
+from gbfl_compile.learning.explain import domain_of
 from gbfl_compile.learning.explain.greedy import explain_greedily
 from gbfl_compile.learning.explain.macem import explain_by_macem
 from tests.bench.timing import Timing

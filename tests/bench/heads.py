@@ -25,7 +25,7 @@ from gbfl_compile.ir.nodes import Interval, Leaf, Split, Tree
 from gbfl_compile.learning.baselines import AugmentedTree
 from gbfl_compile.learning.classifier import GBFLClassifier
 from gbfl_compile.learning.consistency import consistency_on
-from gbfl_compile.learning.explain.explanations import concatenate, some_rows, triplets_of
+from gbfl_compile.learning.explain import concatenate, some_rows, triplets_of
 from gbfl_compile.paper.datasets import Dataset, load_dataset, network_of, split_of
 
 SETS = ("wdbc", "diabetes", "waveform", "magic", "skyserver", "credit_card")

@@ -30,7 +30,7 @@ from gbfl_compile import GBFLClassifier, lower
 from gbfl_compile.errors import GbflError
 from gbfl_compile.ir.kinds import intervals_in
 from gbfl_compile.learning.consistency import consistency_on
-from gbfl_compile.learning.explain.explanations import concatenate, triplets_of
+from gbfl_compile.learning.explain import concatenate, triplets_of
 from gbfl_compile.learning.prepare import default_black_box
 from gbfl_compile.paper.datasets import SOURCES, load_dataset
 from gbfl_compile.passes import drop_unused_clauses

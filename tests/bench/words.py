@@ -2,7 +2,7 @@
 
 FOLDER has telco, adult, german, compas and horse_colic as .csv.gz. At most 4,000 rows each, two black boxes, one line per
 run. Beside the rules is the paper's tree on data, PPs and PNs with as many conditions, fitted to the same points. The
-calibration error (ten bins of equally many rows, as `learning/figures.py` has it) is of new rows, beside what chance
+calibration error (ten bins of equally many rows, as `learning/reports.py` has it) is of new rows, beside what chance
 makes of it on as many rows if every probability is right; then of the rows held out, each by rates of the others.
 """
 
@@ -19,15 +19,14 @@ from sklearn.tree import DecisionTreeClassifier
 
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.learning.classifier import GBFLClassifier
+from gbfl_compile.learning.explain import concatenate
 from gbfl_compile.learning.explain.domain import table_domain
-from gbfl_compile.learning.explain.explanations import concatenate
 from gbfl_compile.learning.explain.table_values import breaks_pairs, differ
-from gbfl_compile.learning.figures import calibration_by_chance, calibration_error, held_out_figures
 from gbfl_compile.learning.prepare import shared_classes
+from gbfl_compile.learning.reports import calibration_by_chance, calibration_error, held_out_figures
 from gbfl_compile.learning.tables import OnPreparedRows, preparation_of
 from gbfl_compile.mining.pipeline import mine
-from gbfl_compile.tables.choice import Choice
-from gbfl_compile.tables.draw import drawn_rows
+from gbfl_compile.tables.draw import Choice, drawn_rows
 from gbfl_compile.tables.sample import read_sample
 from gbfl_compile.tables.values import value_rows
 

@@ -12,7 +12,7 @@ import numpy as np
 from gbfl_compile.cli import main
 from gbfl_compile.cli.init import loans
 from gbfl_compile.ir.json import digest, load
-from gbfl_compile.learning.explain.explanations import load_explanations
+from gbfl_compile.learning.explain import load_explanations
 
 ROWS = 3000
 """2,250 to learn from, three units of them, and 750 held out."""

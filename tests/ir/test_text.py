@@ -1,7 +1,10 @@
 """What people read."""
 
+import pytest
+
+from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.nodes import Band, Clause, Interval, Leaf, Program, Scorecard, Split, Tree, leaf, split
-from gbfl_compile.ir.text import atom_text, readable, unseen_text
+from gbfl_compile.ir.text import atom_text, listing, readable, unseen_text
 
 CLAUSES = (
     Clause((Interval(0, 863.33), Interval(1, None, 17.29))),
@@ -33,9 +36,39 @@ def test_a_tree_below_then_is_indented():
     ]
 
 
-def test_a_rule_set_reads_as_a_table():
-    program = Program(("a", "b"), ("no", "yes"), CLAUSES, Scorecard((0, -20), ((0, 8), (0, 124)), 3))
+def test_of_two_classes_the_points_that_decide_are_one_column():
+    program = Program(("a", "b"), ("no", "yes"), CLAUSES, Scorecard((1, -19), ((0, 8), (-100, 24)), 3))
     assert readable(program).split("\n") == [
+        "       points for yes",
+        " -20   to start with",
+        "  +8   IF a >= 863.33 AND b < 17.29",
+        "+124   IF a < 500",
+        "yes where they add up to more than 0, otherwise no",
+    ]
+
+
+@pytest.mark.parametrize("start", [-1, 0, 1])
+def test_the_column_of_points_says_what_is_answered(start):
+    card = Scorecard((3, 3 + start), ((0, 0), (0, 0)), 0)
+    program = Program(("a", "b"), ("no", "yes"), CLAUSES, card)
+    assert readable(program).split("\n")[1].startswith(f"{start:+d} ")
+    assert evaluate(program, [1.0, 1.0]).label == ("yes" if start > 0 else "no")
+
+
+def test_more_classes_have_one_column_each():
+    program = Program(("a", "b"), ("x", "y", "z"), CLAUSES, Scorecard((0, -2, 3), ((0, 8, 1), (0, 4, 0)), 3))
+    assert readable(program).split("\n") == [
+        " x   y   z   points",
+        "+0  -2  +3   to start with",
+        "+0  +8  +1   IF a >= 863.33 AND b < 17.29",
+        "+0  +4  +0   IF a < 500",
+        "the class with most points wins",
+    ]
+
+
+def test_artifacts_quote_the_points_of_every_class_and_their_scale():
+    program = Program(("a", "b"), ("no", "yes"), CLAUSES, Scorecard((0, -20), ((0, 8), (0, 124)), 3))
+    assert listing(program).split("\n") == [
         "no   yes   points of 2^-3",
         "+0   -20   to start with",
         "+0    +8   IF a >= 863.33 AND b < 17.29",
@@ -47,8 +80,7 @@ def test_a_rule_set_reads_as_a_table():
 def test_bands_read_as_one_line_per_class():
     bands = ((Band(0, (0.6, 0.4)), Band(12, (0.9, 0.1))), (Band(0, (0.45, 0.55)),))
     program = Program(("a", "b"), ("no", "yes"), CLAUSES, Scorecard((0, -20), ((0, 8), (0, 124)), 3, bands))
-    assert readable(program).split("\n")[4:] == [
-        "the class with most points wins",
+    assert readable(program).split("\n")[5:] == [
         "how often that was observed to be right, by its lead in points:",
         "  no: 60 % from 0, 90 % from 12",
         "  yes: 55 % from 0",

@@ -19,7 +19,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.nodes import Leaf
 from gbfl_compile.learning.baselines import AugmentedTree, DistilledTree, StandardTree, best_depth, deal_folds
-from gbfl_compile.learning.explain.explanations import domain_of
+from gbfl_compile.learning.explain import domain_of
 from gbfl_compile.lowering import lower
 from gbfl_compile.passes import optimise
 from tests.counts import FULL

@@ -19,7 +19,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.nodes import Program, paths
 from gbfl_compile.learning.classifier import GBFLClassifier
-from gbfl_compile.learning.explain.explanations import Explanations
+from gbfl_compile.learning.explain import Explanations
 from tests.counts import FULL
 
 X, Y = load_iris(return_X_y=True)

@@ -8,17 +8,16 @@ from gbfl_compile import GBFLClassifier
 from gbfl_compile.ir.batch import clause_column, evaluate_many
 from gbfl_compile.ir.nodes import Leaf, Program
 from gbfl_compile.learning import fit as recipe
-from gbfl_compile.learning.black_box.ask import as_black_box
+from gbfl_compile.learning.black_box import as_black_box
 from gbfl_compile.learning.clauses import grid_of
 from gbfl_compile.learning.clauses import mine as clauses
 from gbfl_compile.learning.clauses.mine import mine
-from gbfl_compile.learning.explain.explanations import domain_of
+from gbfl_compile.learning.explain import domain_of
 from gbfl_compile.learning.explain.greedy import explain_greedily
 from gbfl_compile.learning.explain.parallel import explain_in_units
 from gbfl_compile.learning.fit import consistent_rows, fit_head
-from gbfl_compile.learning.heads.logistic import loss_of
-from gbfl_compile.learning.heads.points import triplet_rows
-from gbfl_compile.learning.heads.refit import searched_rows
+from gbfl_compile.learning.heads import triplet_rows
+from gbfl_compile.learning.heads.weights import loss_of, searched_rows
 from gbfl_compile.learning.prepare import recipe_of
 
 X, _ = make_classification(2500, 6, n_informative=4, n_classes=2, random_state=3)

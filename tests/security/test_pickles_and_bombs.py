@@ -14,7 +14,7 @@ import pytest
 from gbfl_compile.errors import BadInput
 from gbfl_compile.learning.black_box.load import load_black_box
 from gbfl_compile.learning.consistency import ARRAYS, Triplets, load_triplets, save_triplets
-from gbfl_compile.learning.explain.explanations import Explanations
+from gbfl_compile.learning.explain import Explanations
 from gbfl_compile.tables.read import read_table
 
 

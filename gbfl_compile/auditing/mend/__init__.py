@@ -11,13 +11,12 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from gbfl_compile.auditing.compare import AuditInput, Prover
 from gbfl_compile.auditing.diagnose.clause import atom_text
-from gbfl_compile.auditing.mend.edits import Edit, edits_of, hint_of
-from gbfl_compile.auditing.mend.text import DeployedText, comparison, take_apart, value_of
+from gbfl_compile.auditing.mend.edits import DeployedText, Edit, comparison, edits_of, take_apart, value_of
 from gbfl_compile.auditing.story import Mend, Story, TextLine
 from gbfl_compile.auditing.verdict import Change, DeployedVerdict
 from gbfl_compile.checking.general.sql import DeployedText as QueryText
@@ -32,6 +31,32 @@ SECONDS, MOST_EDITS = 3.0, 400
 PROOF_SECONDS = 1.0
 Read: TypeAlias = Callable[[str, str], tuple[Prover, tuple[Reading, ...]]]
 """From the name of a text and the edited text to what is read of the whole, and the prover for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """What is known to have changed: edits that touch it are tried first."""
+
+    features: frozenset[int] = frozenset()
+    numbers: frozenset[float] = frozenset()
+    clauses: tuple[int, ...] = ()
+
+    def rank(self, edit: Edit) -> tuple[bool, bool, int]:
+        """Smaller is sooner."""
+        is_elsewhere = edit.feature is not None and edit.feature not in self.features
+        is_other = edit.number is not None and edit.number not in self.numbers
+        return is_elsewhere, is_other, edit.cost
+
+
+def hint_of(program: Program, changes: Sequence[Change]) -> Hint:
+    """From what a report says has changed."""
+    numbers = {int(each) for change in changes for each in re.findall(r"clauses? (\d+)", change.where)}
+    clauses = tuple(sorted(number for number in numbers if number < len(program.clauses)))
+    atoms = [atom for number in clauses for atom in program.clauses[number].atoms]
+    bounds = {
+        bound for atom in atoms if isinstance(atom, Interval) for bound in (atom.lo, atom.hi) if bound is not None
+    }
+    return Hint(frozenset(atom.feature for atom in atoms), frozenset(bounds), clauses)
 
 
 def with_mend(
@@ -115,7 +140,7 @@ def find_mend(
     """The first edit of one of the texts, by name, for which `is_mended(name, edited text)`."""
     ends, hint = time.monotonic() + SECONDS, hint_of(program, changes)
     parts = {name: take_apart(program, text, columns) for name, text in texts.items()}
-    edits = [(name, edit) for name, part in parts.items() for edit in edits_of(part, hint)]
+    edits = [(name, edit) for name, part in parts.items() for edit in edits_of(part, hint.clauses)]
     edits.sort(key=lambda pair: hint.rank(pair[1]))
     for name, edit in edits[:MOST_EDITS]:
         if time.monotonic() > ends:

@@ -7,14 +7,125 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
-from gbfl_compile.auditing.mend.text import ENDS, JOINS, DeployedText, comparison, value_of
 from gbfl_compile.auditing.region import exact_text
-from gbfl_compile.auditing.verdict import Change
 from gbfl_compile.ir.nodes import Clause, Interval, Leaf, OneOf, Program, Scorecard, Split, Tree
+
+TOKEN = re.compile(
+    r"(?P<comment>--[^\n]*|/\*.*?\*/)|(?P<text>'(?:[^']|'')*')|(?P<name>\"(?:[^\"]|\"\")*\"|`[^`]*`|[^\W\d]\w*)"
+    r"|(?P<number>0[xX][0-9a-fA-F.]+[pP][+-]?\d+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
+    r"|(?P<sign><=|>=|<>|!=|==|=|<|>)|(?P<other>\S)",
+    re.DOTALL,
+)
+JOINS = ("AND", "OR")
+ENDS = (*JOINS, "THEN", "WHEN", "ELSE", "END", "WHERE", "GROUP", "ORDER", "AS")
+NEAR = 5
+"""How many tokens away the column of a comparison is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A piece of the text."""
+
+    kind: str
+    text: str
+    start: int
+    depth: int
+
+    @property
+    def end(self) -> int:
+        """Just after it."""
+        return self.start + len(self.text)
+
+    @property
+    def word(self) -> str:
+        """As a keyword."""
+        return self.text.upper()
+
+
+@dataclass(frozen=True, slots=True)
+class DeployedText:
+    """A text, taken apart, and the program it should be."""
+
+    program: Program
+    text: str
+    columns: Mapping[str, int]
+    """The feature of each column, names in small letters."""
+    tokens: tuple[Token, ...] = field(default=())
+
+    def feature_near(self, place: int) -> int | None:
+        """The feature whose column is nearest to a token."""
+        for away in range(1, NEAR):
+            for at in (place - away, place + away):
+                if 0 <= at < len(self.tokens) and (found := self.feature(self.tokens[at])) is not None:
+                    return found
+        return None
+
+    def feature(self, token: Token) -> int | None:
+        """The feature that a token names."""
+        return self.columns.get(token.text.strip('"`').casefold()) if token.kind == "name" else None
+
+    def spelling(self, feature: int) -> str:
+        """A feature's column as the text writes it elsewhere, with its table's alias."""
+        for place, token in enumerate(self.tokens):
+            if self.feature(token) == feature:
+                if place > 1 and self.tokens[place - 1].text == "." and self.tokens[place - 2].kind == "name":
+                    return f"{self.tokens[place - 2].text}.{token.text}"
+                return token.text
+        return next((name for name, each in self.columns.items() if each == feature), self.program.features[feature])
+
+
+def take_apart(program: Program, text: str, columns: Mapping[str, int]) -> DeployedText:
+    """The text as tokens; comments are no tokens."""
+    tokens, depth = [], 0
+    for match in TOKEN.finditer(text):
+        kind = match.lastgroup or "other"
+        if kind == "comment":
+            continue
+        depth -= match[0] == ")"
+        tokens.append(Token(kind, match[0], match.start(), depth))
+        depth += match[0] == "("
+    return DeployedText(program, text, columns, tuple(tokens))
+
+
+def comparison(parts: DeployedText, first: int, last: int) -> tuple[int, int]:
+    """The tokens from the column or number before to the one after."""
+    tokens = parts.tokens
+
+    def is_part(token: Token) -> bool:
+        return token.kind in ("name", "number", "sign", "text") and token.word not in (
+            *ENDS,
+            "CASE",
+            "IS",
+            "NOT",
+            "IN",
+            "IF",
+            "ELIF",
+            "ELSIF",
+            "RETURN",
+        )
+
+    for _ in range(3):
+        if first > 0 and (is_part(tokens[first - 1]) or tokens[first - 1].text in (".", "::")):
+            first -= 1
+        if (
+            last + 1 < len(tokens)
+            and is_part(tokens[last + 1])
+            and "sign" in (tokens[last].kind, tokens[last + 1].kind)
+        ):
+            last += 1
+    return first, last
+
+
+def value_of(token: Token) -> float:
+    try:
+        return float.fromhex(token.text) if token.text[:2].lower() == "0x" else float(token.text)
+    except ValueError:
+        return math.nan
+
 
 TWINS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 SIGNS = {"<": (">=", ">"), "<=": (">", ">="), ">": ("<=", "<"), ">=": ("<", "<="), "=": ("<=", ">=", "<", ">")}
@@ -35,41 +146,15 @@ class Edit:
     """The number it puts in."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hint:
-    """What is known to have changed: edits that touch it are tried first."""
-
-    features: frozenset[int] = frozenset()
-    numbers: frozenset[float] = frozenset()
-    clauses: tuple[int, ...] = ()
-
-    def rank(self, edit: Edit) -> tuple[bool, bool, int]:
-        """Smaller is sooner."""
-        is_elsewhere = edit.feature is not None and edit.feature not in self.features
-        is_other = edit.number is not None and edit.number not in self.numbers
-        return is_elsewhere, is_other, edit.cost
-
-
-def hint_of(program: Program, changes: Sequence[Change]) -> Hint:
-    """From what a report says has changed."""
-    numbers = {int(each) for change in changes for each in re.findall(r"clauses? (\d+)", change.where)}
-    clauses = tuple(sorted(number for number in numbers if number < len(program.clauses)))
-    atoms = [atom for number in clauses for atom in program.clauses[number].atoms]
-    bounds = {
-        bound for atom in atoms if isinstance(atom, Interval) for bound in (atom.lo, atom.hi) if bound is not None
-    }
-    return Hint(frozenset(atom.feature for atom in atoms), frozenset(bounds), clauses)
-
-
-def edits_of(parts: DeployedText, hint: Hint) -> Iterator[Edit]:
+def edits_of(parts: DeployedText, changed: Sequence[int]) -> Iterator[Edit]:
     yield from _other_signs(parts)
     yield from _other_numbers(parts)
     yield from _other_texts(parts)
     yield from _other_names(parts)
     yield from _conditions_out(parts)
-    yield from _conditions_in(parts, hint)
+    yield from _conditions_in(parts, changed)
     yield from _missing_values(parts)
-    yield from _branches(parts, hint)
+    yield from _branches(parts, changed)
 
 
 def _other_signs(parts: DeployedText) -> Iterator[Edit]:
@@ -221,9 +306,9 @@ def _clause_text(parts: DeployedText, clause: Clause) -> str | None:
     return " AND ".join(_atom_text(parts, atom) for atom in atoms) if len(atoms) == len(clause.atoms) else None
 
 
-def _conditions_in(parts: DeployedText, hint: Hint) -> Iterator[Edit]:
+def _conditions_in(parts: DeployedText, changed: Sequence[int]) -> Iterator[Edit]:
     """One more condition before a THEN: one that the program has."""
-    clauses = [parts.program.clauses[number] for number in hint.clauses] or parts.program.clauses
+    clauses = [parts.program.clauses[number] for number in changed] or parts.program.clauses
     atoms = dict.fromkeys(atom for clause in clauses for atom in clause.atoms if isinstance(atom, Interval))
     for place, token in enumerate(parts.tokens):
         if token.word != "THEN" or not place:
@@ -264,7 +349,7 @@ def _missing_values(parts: DeployedText) -> Iterator[Edit]:
                 yield Edit(tokens[first].start, tokens[last].end, new, 6, feature)
 
 
-def _branches(parts: DeployedText, hint: Hint) -> Iterator[Edit]:
+def _branches(parts: DeployedText, changed: Sequence[int]) -> Iterator[Edit]:
     """Two branches of a CASE in each other's place, one left out, and one put in that the program has."""
     tokens = parts.tokens
     starts = [place for place, token in enumerate(tokens) if token.word == "WHEN"]
@@ -284,7 +369,7 @@ def _branches(parts: DeployedText, hint: Hint) -> Iterator[Edit]:
             yield Edit(begins, other_ends, f"{second}{gap}{first}", 3)
     for place, (_, _, after) in zip(starts, segments, strict=True):
         then = next((at for at in range(place + 1, after) if tokens[at].word == "THEN"), None)
-        for number in hint.clauses if then is not None and then > place + 1 else ():
+        for number in changed if then is not None and then > place + 1 else ():
             text = _clause_text(parts, parts.program.clauses[number])
             if text is not None and then is not None:
                 yield Edit(tokens[place + 1].start, tokens[then - 1].end, text, 7)
@@ -292,20 +377,20 @@ def _branches(parts: DeployedText, hint: Hint) -> Iterator[Edit]:
         if after < len(tokens):
             yield Edit(begins, tokens[after].start, "", 6)
     for begins, _, after in segments:
-        for text in _rules(parts, hint):
+        for text in _rules(parts, changed):
             yield Edit(begins, begins, f"{text} ", 6)
             if after < len(tokens):
                 yield Edit(tokens[after].start, tokens[after].start, f"{text} ", 6)
 
 
-def _rules(parts: DeployedText, hint: Hint) -> Iterator[str]:
+def _rules(parts: DeployedText, changed: Sequence[int]) -> Iterator[str]:
     """The program's rules as branches, those first that are known to have changed."""
     tree = parts.program.decision
     if not isinstance(tree, Tree):
         return
     for node in tree.nodes:
         answer = tree.nodes[node.then] if isinstance(node, Split) else None
-        if not isinstance(node, Split) or not isinstance(answer, Leaf) or node.clause not in hint.clauses:
+        if not isinstance(node, Split) or not isinstance(answer, Leaf) or node.clause not in changed:
             continue
         text = _clause_text(parts, parts.program.clauses[node.clause])
         if text is not None:

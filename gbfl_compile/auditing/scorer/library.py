@@ -49,7 +49,7 @@ from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict
 from gbfl_compile.backends.base import artifact_name
 from gbfl_compile.backends.c import label_string
 from gbfl_compile.backends.c.build import find_compiler, run_compiler
-from gbfl_compile.backends.c.codes import require_exact
+from gbfl_compile.backends.c.expressions import require_exact
 from gbfl_compile.checking.artifact import artifact_files, prove_artifact
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files.atomic import temporary_folder

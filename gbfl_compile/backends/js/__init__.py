@@ -26,7 +26,7 @@ from gbfl_compile.ir.nodes import (
     deep_splits,
     leaf_numbers,
 )
-from gbfl_compile.ir.text import clause_text, readable, reasons_of
+from gbfl_compile.ir.text import clause_text, listing, reasons_of
 from gbfl_compile.version import GENERATOR
 
 EXTENSION = ".js"
@@ -269,7 +269,7 @@ def emit(program: Program, name: str, options: Options) -> Artifact:
         "name": name,
         "generator": GENERATOR,
         "digest": literal(source),
-        "rules": [comment(line) for line in readable(program).split("\n")],
+        "rules": [comment(line) for line in listing(program).split("\n")],
         "features": [(literal(each), literal(program.kind(i))) for i, each in enumerate(program.features)],
         "kinds": program.kinds,
         "classes": literals(program.classes),

@@ -38,7 +38,7 @@ from gbfl_compile.backends.onnx.tree import NoTree, tree_nodes
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.json import digest
 from gbfl_compile.ir.nodes import Program, Scorecard
-from gbfl_compile.ir.text import leaf_reasons, readable, reasons_of
+from gbfl_compile.ir.text import leaf_reasons, listing, reasons_of
 from gbfl_compile.version import GENERATOR, VERSION, install_command
 
 EXTENSION = ".onnx"
@@ -112,7 +112,7 @@ def model_of(program: Program, interface: Interface, name: str) -> Any:
         opset_imports=_opsets(program, interface),
         producer_name="gbfl-compile",
         producer_version=VERSION,
-        doc_string=readable(program),
+        doc_string=listing(program),
     )
     onnx.helper.set_model_props(model, _metadata(program, interface))
     return model
@@ -132,7 +132,7 @@ def _graph_proto(written: FinishedGraph, program: Program, name: str) -> Any:
     from onnx import helper
 
     graph = written.graph
-    rules = readable(program)
+    rules = listing(program)
     return helper.make_graph(graph.nodes, name, written.inputs, written.outputs, graph.constants, doc_string=rules)
 
 

@@ -27,7 +27,7 @@ from gbfl_compile.backends.sql.text import comment
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.json import digest
 from gbfl_compile.ir.nodes import Program
-from gbfl_compile.ir.text import readable, reasons_of
+from gbfl_compile.ir.text import listing, reasons_of
 from gbfl_compile.version import GENERATOR
 
 EXTENSION = ".sql"
@@ -45,7 +45,7 @@ def emit(dialect: Dialect, program: Program, name: str, options: Options) -> Art
     SELECT CASE
       WHEN "age" >= 18.0e0 AND "age" <> CAST('NaN' AS DOUBLE) AND "income" < 100000.0e0 THEN 'yes'
     """
-    source, rules, reasons = digest(program), readable(program).split("\n"), reasons_of(program)
+    source, rules, reasons = digest(program), listing(program).split("\n"), reasons_of(program)
     chosen = layout(dialect, program, name, options, tuple(reasons.values()))
     parts = statements(program, chosen)
     text = script_text(parts, closing=chosen.form not in ("expression", "dbt"))

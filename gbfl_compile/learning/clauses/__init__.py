@@ -18,7 +18,7 @@ from scipy.special import ndtr
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.kinds import intervals_in
 from gbfl_compile.ir.nodes import Clause, Interval
-from gbfl_compile.learning.black_box.ask import Bools, Ints, Matrix
+from gbfl_compile.learning.black_box import Bools, Ints, Matrix
 
 GridKind: TypeAlias = Literal["kde", "uniform", "quantile"]
 GRIDS: tuple[GridKind, ...] = ("kde", "uniform", "quantile")

@@ -15,9 +15,9 @@ import numpy as np
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.kinds import intervals_in
 from gbfl_compile.ir.nodes import Clause, Interval
-from gbfl_compile.learning.black_box.ask import Bools, Ints, Matrix
+from gbfl_compile.learning.black_box import Bools, Ints, Matrix
 from gbfl_compile.learning.clauses import Grid
-from gbfl_compile.learning.explain.explanations import Domain, Explanations, some_rows
+from gbfl_compile.learning.explain import Domain, Explanations, some_rows
 
 Mode: TypeAlias = Literal["faithful", "literal"]
 MODES: tuple[Mode, ...] = ("faithful", "literal")

@@ -10,7 +10,7 @@ import numpy as np
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.kinds import Columns
-from gbfl_compile.learning.black_box.ask import Ints, Matrix
+from gbfl_compile.learning.black_box import Ints, Matrix
 from gbfl_compile.learning.explain.table_values import TableValues, base_row, known_values
 
 Direction: TypeAlias = Literal["both", "up", "down"]

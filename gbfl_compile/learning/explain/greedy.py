@@ -15,10 +15,9 @@ from typing import TypeAlias
 import numpy as np
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.learning.black_box.ask import BlackBox, Bools, Ints, Matrix, probabilities, rows_per_block
-from gbfl_compile.learning.explain import mixed
+from gbfl_compile.learning.black_box import BlackBox, Bools, Ints, Matrix, probabilities, rows_per_block
+from gbfl_compile.learning.explain import Explanations, mixed
 from gbfl_compile.learning.explain.domain import Domain
-from gbfl_compile.learning.explain.explanations import Explanations
 from gbfl_compile.learning.explain.search import (
     WINS,
     ExplainerSettings,

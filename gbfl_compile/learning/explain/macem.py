@@ -18,9 +18,9 @@ from typing import NoReturn
 import numpy as np
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.learning.black_box.ask import BLOCK_CELLS, BlackBox, Ints, Matrix, probabilities
+from gbfl_compile.learning.black_box import BLOCK_CELLS, BlackBox, Ints, Matrix, probabilities
+from gbfl_compile.learning.explain import Explanations
 from gbfl_compile.learning.explain.domain import Domain
-from gbfl_compile.learning.explain.explanations import Explanations
 from gbfl_compile.learning.explain.search import (
     WINS,
     ExplainerSettings,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.learning.black_box.ask import BlackBox, Bools, Ints, Matrix, probabilities, rows_per_block
+from gbfl_compile.learning.black_box import BlackBox, Bools, Ints, Matrix, probabilities, rows_per_block
 from gbfl_compile.learning.explain.domain import Domain
 from gbfl_compile.learning.explain.search import WINS, ExplainerSettings, Side, changes_allowed, margins
 from gbfl_compile.learning.explain.table_values import (

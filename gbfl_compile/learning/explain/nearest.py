@@ -16,9 +16,9 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.learning.black_box.ask import BlackBox, Bools, Ints, Matrix, classes_of, probabilities, rows_per_block
+from gbfl_compile.learning.black_box import BlackBox, Bools, Ints, Matrix, classes_of, probabilities, rows_per_block
+from gbfl_compile.learning.explain import Explanations
 from gbfl_compile.learning.explain.domain import Domain, Examples
-from gbfl_compile.learning.explain.explanations import Explanations
 from gbfl_compile.learning.explain.search import (
     WINS,
     ExplainerSettings,

@@ -25,11 +25,10 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
-from gbfl_compile.learning.black_box.ask import BlackBox, Matrix
-from gbfl_compile.learning.explain import checkpoints
+from gbfl_compile.learning.black_box import BlackBox, Matrix
+from gbfl_compile.learning.explain import BY_ROW, Explainer, Explanations, checkpoints
 from gbfl_compile.learning.explain.checkpoints import Unit, rows_per_unit, units_of
 from gbfl_compile.learning.explain.domain import Domain
-from gbfl_compile.learning.explain.explanations import BY_ROW, Explainer, Explanations
 from gbfl_compile.learning.explain.search import ExplainerSettings
 
 LARGEST = 32 * 2**20 - 2**16

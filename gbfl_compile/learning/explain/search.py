@@ -9,9 +9,9 @@ from typing import TypeAlias
 import numpy as np
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.learning.black_box.ask import BlackBox, Bools, Ints, Matrix, probabilities
+from gbfl_compile.learning.black_box import BlackBox, Bools, Ints, Matrix, probabilities
+from gbfl_compile.learning.explain import Explanations
 from gbfl_compile.learning.explain.domain import Domain, Kind, check_domain, nearest
-from gbfl_compile.learning.explain.explanations import Explanations
 from gbfl_compile.learning.explain.table_values import differ
 
 WINS = 1e-9

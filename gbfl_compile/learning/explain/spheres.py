@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.learning.black_box.ask import BlackBox, Bools, Ints, Matrix, probabilities, rows_per_block
+from gbfl_compile.learning.black_box import BlackBox, Bools, Ints, Matrix, probabilities, rows_per_block
+from gbfl_compile.learning.explain import Explanations
 from gbfl_compile.learning.explain.domain import Domain
-from gbfl_compile.learning.explain.explanations import Explanations
 from gbfl_compile.learning.explain.nearest import usual_ranges
 from gbfl_compile.learning.explain.search import (
     WINS,

@@ -8,7 +8,7 @@ import numpy as np
 
 from gbfl_compile.ir.kinds import Columns
 from gbfl_compile.ir.nodes import Kind
-from gbfl_compile.learning.black_box.ask import Bools, Matrix
+from gbfl_compile.learning.black_box import Bools, Matrix
 
 MOST_WORDS = 20
 """Of a category, only the commonest words are tried."""

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from gbfl_compile.ir.nodes import Clause, Interval
-from gbfl_compile.learning.black_box.ask import Bools, Ints, Matrix
-from gbfl_compile.learning.explain.explanations import Explanations
+from gbfl_compile.learning.black_box import Bools, Ints, Matrix
+from gbfl_compile.learning.explain import Explanations
 
 
 def explained_cuts(e: Explanations, base: Matrix, per_role: int) -> tuple[Matrix, ...]:

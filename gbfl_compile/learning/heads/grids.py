@@ -9,7 +9,7 @@ from typing import TypeAlias, assert_never, cast
 import numpy as np
 
 from gbfl_compile.ir.nodes import Clause
-from gbfl_compile.learning.black_box.ask import Bools, Ints, Matrix
+from gbfl_compile.learning.black_box import Bools, Ints, Matrix
 from gbfl_compile.learning.heads.box_search import (
     Box,
     CutGrid,

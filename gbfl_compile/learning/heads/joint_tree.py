@@ -16,7 +16,8 @@ from itertools import chain
 import numpy as np
 
 from gbfl_compile.ir.nodes import Clause, Leaf, Split, preorder
-from gbfl_compile.learning.black_box.ask import Bools, Ints, Matrix
+from gbfl_compile.learning.black_box import Bools, Ints, Matrix
+from gbfl_compile.learning.heads import Head, Triplets, leaf_of
 from gbfl_compile.learning.heads.box_search import SearchSettings
 from gbfl_compile.learning.heads.grids import (
     Conjunction,
@@ -29,7 +30,6 @@ from gbfl_compile.learning.heads.grids import (
     sum_of_pull,
     without_a_bound,
 )
-from gbfl_compile.learning.heads.points import Head, Triplets, leaf_of
 from gbfl_compile.learning.heads.word_search import WordGrid
 
 NEARLY = 0.97

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gbfl_compile.ir.nodes import Leaf, Split, Tree
-from gbfl_compile.learning.black_box.ask import Bools, Ints, Matrix
+from gbfl_compile.learning.black_box import Bools, Ints, Matrix
+from gbfl_compile.learning.heads import Head, Points, deal_rows
 from gbfl_compile.learning.heads.box_search import SearchSettings
 from gbfl_compile.learning.heads.grids import (
     Conjunction,
@@ -25,7 +26,6 @@ from gbfl_compile.learning.heads.grids import (
     promising,
     sum_of_pull,
 )
-from gbfl_compile.learning.heads.points import Head, Points, deal_rows
 
 SCHEDULES: tuple[tuple[float, ...], ...] = ((8.0, 4.0, 2.0, 1.0), (4.0, 2.0, 1.0), (2.5, 1.0))
 """What a wrong point costs, in right ones, from the first rules to the last. Held-out points choose which."""

@@ -18,9 +18,10 @@ from threadpoolctl import threadpool_limits
 
 from gbfl_compile.ir.batch import clause_column
 from gbfl_compile.ir.kinds import Codebook
-from gbfl_compile.ir.nodes import Clause, Scorecard
-from gbfl_compile.learning.black_box.ask import Matrix
+from gbfl_compile.ir.nodes import Clause
+from gbfl_compile.learning.black_box import Matrix
 from gbfl_compile.learning.consistency import consistency
+from gbfl_compile.learning.heads import Head, TripletRows
 from gbfl_compile.learning.heads.box_search import SearchSettings
 from gbfl_compile.learning.heads.grids import (
     Conjunction,
@@ -31,16 +32,12 @@ from gbfl_compile.learning.heads.grids import (
     promising,
     without_a_bound,
 )
-from gbfl_compile.learning.heads.logistic import Targets, loss_of, refit
-from gbfl_compile.learning.heads.points import Head, TripletRows
-from gbfl_compile.learning.heads.small_points import small_card
+from gbfl_compile.learning.heads.weights import LONG_REFIT, Targets, loss_of, refit, rounded_card, small_card
 
 SHORT = 3
 """The most bounds of a clause with small points: a longer one would lose a bound, and the others fit it badly then."""
 LEAST_GAIN = 8.0
 """A clause that lowers twice the loss by less is noise: a search over many always finds something."""
-SCALE = 10
-"""A point is 2**-10 of a logit: rounding moves no weight by more than half a thousandth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,7 @@ class RuleSettings:
     swaps: int = 10
     """How often, at each budget, the best new clause is tried in place of the least useful one."""
     refit_steps: int = 10
-    """Quasi-Newton steps after each added clause; the last refit takes up to ten times as many."""
+    """Quasi-Newton steps after each added clause; the last refit takes more."""
     late_swaps: int = 16
     """The same once bounds have been dropped."""
     points: int | None = 10
@@ -118,7 +115,7 @@ def _fitted_to(rows: TripletRows, grid: Grid, budgets: Sequence[int], settings: 
             done = _drop_bounds(growth, grid, rows, settings)
             done = _swap(done, grid, rows, replace(settings, swaps=settings.late_swaps))
             done = _drop_bounds(done, grid, rows, settings)
-        done = _refit(done, rows, settings, 10 * settings.refit_steps)
+        done = _refit(done, rows, settings, LONG_REFIT)
         path[-1] = _path_point(done, rows)
         clauses = tuple(clause_from(grid, box) for box in done.boxes)
         answers.append(RuleSet(_head(done, clauses, rows, settings), tuple(path)))
@@ -131,7 +128,7 @@ def weigh_rule(clause: Clause, rows: TripletRows, settings: RuleSettings, book: 
     n_scores = 1 if rows.target.shape[1] == 2 else rows.target.shape[1]
     growth = _Growth(((),), np.column_stack((holds, np.ones(len(holds)))).astype(np.float32), np.zeros((2, n_scores)))
     with threadpool_limits(1, user_api="blas"):
-        growth = _refit(growth, rows, settings, 10 * settings.refit_steps)
+        growth = _refit(growth, rows, settings, LONG_REFIT)
     return RuleSet(_head(growth, (clause,), rows, settings), (_path_point(growth, rows),))
 
 
@@ -180,14 +177,6 @@ def _costs_of_bounds(growth: _Growth, grid: Grid, rows: TripletRows) -> list[tup
             before, after = loss_of(scores[more], targets)[0], loss_of(scores[more] + growth.weights[at], targets)[0]
             costs.append((after - before, at, box))
     return sorted(costs, key=lambda cost: (cost[0], cost[1], cost[2]))
-
-
-def rounded_card(weights: Matrix) -> Scorecard:
-    """Integer points, the bias from the last line; with two classes the second is weighed against the first."""
-    if weights.shape[1] == 1:
-        weights = np.column_stack((np.zeros(len(weights)), weights))
-    points = np.rint(np.ldexp(weights, SCALE)).astype(np.int64).tolist()
-    return Scorecard(tuple(points[-1]), tuple(tuple(row) for row in points[:-1]), SCALE)
 
 
 def _path_point(growth: _Growth, rows: TripletRows) -> PathPoint:

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gbfl_compile.ir.nodes import Clause, Leaf, Split, preorder
-from gbfl_compile.learning.black_box.ask import Ints, Matrix
+from gbfl_compile.learning.black_box import Ints, Matrix
 from gbfl_compile.learning.clauses import Bits, Words, clause_bits, count, counts, pack
-from gbfl_compile.learning.heads.points import Head, Points, deal_rows
+from gbfl_compile.learning.heads import Head, Points, deal_rows
 
 MAX_DEPTH = 5
 """The paper's limit: a deeper tree is no longer readable."""

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from gbfl_compile.ir.kinds import DAY, Columns
 from gbfl_compile.ir.nodes import TRUE, Atom, Clause, Interval
-from gbfl_compile.learning.black_box.ask import Bools, Ints, Matrix
-from gbfl_compile.learning.explain.explanations import Explanations
+from gbfl_compile.learning.black_box import Bools, Ints, Matrix
+from gbfl_compile.learning.explain import Explanations
 from gbfl_compile.learning.explain.table_values import differ
 from gbfl_compile.learning.heads.box_search import Gain, SearchSettings, cuts_of_feature
 

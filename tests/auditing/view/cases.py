@@ -97,7 +97,7 @@ def make_table(database, program, types=None):
 def verdict_on(database, approved, deployed, **options):
     make_view(database, deployed)
     try:
-        return audit_view(AuditInput(approved, **options), database, "scores", "view scores")
+        return audit_view(AuditInput(approved, mends=False, **options), database, "scores", "view scores")
     finally:
         database.execute("DROP VIEW scores")
 

@@ -10,7 +10,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.learning.black_box.ask import as_black_box, classes_of, probabilities
+from gbfl_compile.learning.black_box import as_black_box, classes_of, probabilities
 
 ROWS = np.random.default_rng(0).normal(size=(200, 3))
 LABELS = np.where(ROWS[:, 0] + ROWS[:, 1] > 0, "yes", "no")

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.learning.black_box.ask import OriginalTable, as_black_box, probabilities
+from gbfl_compile.learning.black_box import OriginalTable, as_black_box, probabilities
 from gbfl_compile.learning.prepare import shared_classes
 from gbfl_compile.mining.pipeline import mine
 from gbfl_compile.tables.kinds import encode_table

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gbfl_compile.errors import BadInput, CannotRun
-from gbfl_compile.learning.black_box.ask import BackgroundCall, answer_within, as_black_box, probabilities
+from gbfl_compile.learning.black_box import BackgroundCall, answer_within, as_black_box, probabilities
 
 ROWS = np.arange(40.0).reshape(20, 2)
 

@@ -10,7 +10,7 @@ from gbfl_compile.ir.evaluate import clause_holds
 from gbfl_compile.ir.nodes import Clause, Interval
 from gbfl_compile.learning.clauses import grid_of
 from gbfl_compile.learning.clauses.mine import mine, single_bounds
-from gbfl_compile.learning.explain.explanations import Domain, Explanations
+from gbfl_compile.learning.explain import Domain, Explanations
 
 TENS = np.arange(0.0, 101.0, 10.0)
 """A grid of 0, 10, .. 100 with the base at 50."""

@@ -3,8 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from gbfl_compile.learning.black_box.ask import as_black_box, classes_of
-from gbfl_compile.learning.explain.explanations import domain_of
+from gbfl_compile.learning.black_box import as_black_box, classes_of
+from gbfl_compile.learning.explain import domain_of
 
 
 def random_network(rng, features, classes):

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.learning.black_box.ask import as_black_box
+from gbfl_compile.learning.black_box import as_black_box
+from gbfl_compile.learning.explain import domain_of
 from gbfl_compile.learning.explain.checkpoints import PROBES
-from gbfl_compile.learning.explain.explanations import domain_of
 from gbfl_compile.learning.explain.greedy import Greedy, explain_greedily
 from gbfl_compile.learning.explain.macem import Macem, explain_by_macem
 from gbfl_compile.learning.explain.parallel import explain_in_units
@@ -69,9 +69,9 @@ def test_after_an_error_the_same_call_continues(tmp_path, who):
 KILLED = """
 import os, sys
 import numpy as np
-from gbfl_compile.learning.black_box.ask import as_black_box
+from gbfl_compile.learning.black_box import as_black_box
 from gbfl_compile.learning.explain.parallel import explain_in_units
-from gbfl_compile.learning.explain.explanations import domain_of
+from gbfl_compile.learning.explain import domain_of
 from gbfl_compile.learning.explain.greedy import explain_greedily
 from tests.learning.explain.explaining import random_network
 

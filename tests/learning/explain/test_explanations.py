@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gbfl_compile.errors import BadInput, CannotRun
-from gbfl_compile.learning.black_box.ask import as_black_box
-from gbfl_compile.learning.explain.explanations import Domain, Explanations, concatenate, domain_of, infer_kinds
+from gbfl_compile.learning.black_box import as_black_box
+from gbfl_compile.learning.explain import Domain, Explanations, concatenate, domain_of, infer_kinds
 from gbfl_compile.learning.explain.greedy import Greedy, explain_greedily
 from gbfl_compile.version import install_command
 from tests.learning.explain.explaining import assert_same

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.learning.black_box.ask import as_black_box, probabilities
-from gbfl_compile.learning.explain.explanations import domain_of
+from gbfl_compile.learning.black_box import as_black_box, probabilities
+from gbfl_compile.learning.explain import domain_of
 from gbfl_compile.learning.explain.greedy import WINS, Greedy, explain_greedily
 from tests.learning.explain.explaining import assert_keeps_the_equations, assert_same, problems
 

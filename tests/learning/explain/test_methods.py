@@ -8,8 +8,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from gbfl_compile import GBFLClassifier
 from gbfl_compile.errors import BadInput
-from gbfl_compile.learning.black_box.ask import as_black_box
-from gbfl_compile.learning.explain.explanations import domain_of, infer_kinds
+from gbfl_compile.learning.black_box import as_black_box
+from gbfl_compile.learning.explain import domain_of, infer_kinds
 from gbfl_compile.learning.explain.nearest import Nearest, explain_by_nearest, with_examples
 from gbfl_compile.learning.explain.search import WINS
 from gbfl_compile.learning.explain.spheres import Spheres, explain_by_spheres

@@ -14,10 +14,9 @@ from sklearn.neural_network import MLPClassifier
 from gbfl_compile import GBFLClassifier, lower
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.json import digest
-from gbfl_compile.learning.black_box.ask import as_black_box
-from gbfl_compile.learning.explain import parallel
+from gbfl_compile.learning.black_box import as_black_box
+from gbfl_compile.learning.explain import domain_of, parallel
 from gbfl_compile.learning.explain.checkpoints import Unit, units_of
-from gbfl_compile.learning.explain.explanations import domain_of
 from gbfl_compile.learning.explain.greedy import Greedy, explain_greedily
 from gbfl_compile.learning.explain.macem import Macem, explain_by_macem
 from gbfl_compile.learning.explain.parallel import explain_in_units, next_units

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.learning.black_box.ask import as_black_box
+from gbfl_compile.learning.black_box import as_black_box
 from gbfl_compile.learning.consistency import load_triplets, save_triplets
-from gbfl_compile.learning.explain.explanations import domain_of, triplets_of
+from gbfl_compile.learning.explain import domain_of, triplets_of
 from gbfl_compile.learning.explain.greedy import explain_greedily
 
 X = np.random.default_rng(1).normal(size=(20, 2))

@@ -13,6 +13,7 @@ from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Sp
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.learning.classifier import GBFLClassifier
 from gbfl_compile.learning.consistency import consistency
+from gbfl_compile.learning.heads import Head, Points, deal_rows, leaf_of, triplet_rows, triplets_side_by_side
 from gbfl_compile.learning.heads.box_search import (
     SearchSettings,
     box_holds,
@@ -22,10 +23,9 @@ from gbfl_compile.learning.heads.box_search import (
     promising_boxes,
 )
 from gbfl_compile.learning.heads.grids import count_bounds, holds_on, without_a_bound
-from gbfl_compile.learning.heads.points import Head, Points, deal_rows, leaf_of, triplet_rows, triplets_side_by_side
-from gbfl_compile.learning.heads.rounding import round_thresholds
 from gbfl_compile.learning.heads.rule_list import fit_rule_list
 from gbfl_compile.learning.heads.rules import RuleSettings, fit_rules
+from gbfl_compile.learning.heads.simplify import round_thresholds
 from gbfl_compile.learning.heads.tree import fit_tree
 from gbfl_compile.learning.prepare import rows_between
 

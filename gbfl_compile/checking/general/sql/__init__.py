@@ -17,8 +17,6 @@ from gbfl_compile.checking.general.sql.engines import ENGINES, Engine
 from gbfl_compile.checking.general.sql.frames import Reader, structure
 from gbfl_compile.checking.general.sql.functions import Functions as Functions
 from gbfl_compile.checking.general.sql.functions import KnownFunction as KnownFunction
-from gbfl_compile.checking.general.sql.header import TextLayout as TextLayout
-from gbfl_compile.checking.general.sql.header import layout_in_header as layout_in_header
 from gbfl_compile.checking.general.sql.logic import TRUE, opposite
 from gbfl_compile.checking.general.sql.missing import decisions
 from gbfl_compile.checking.general.sql.parsing import folded_name, parse, refuse_unclear_lines
@@ -27,6 +25,8 @@ from gbfl_compile.checking.general.sql.relations import KnownTable as KnownTable
 from gbfl_compile.checking.general.sql.relations import Tables as Tables
 from gbfl_compile.checking.general.sql.relations import can_hold
 from gbfl_compile.checking.general.sql.statements import Answer, answer_relation, answers_of
+from gbfl_compile.checking.general.sql.statements import TextLayout as TextLayout
+from gbfl_compile.checking.general.sql.statements import layout_in_header as layout_in_header
 from gbfl_compile.checking.general.sql.values import USES, Column, Constant, Other, Uses, Value, Word
 from gbfl_compile.checking.general.sql.words import UNKNOWN_TEXTS as UNKNOWN_TEXTS
 from gbfl_compile.checking.reading.nodes import Reading, Unread, limit_work, one_file

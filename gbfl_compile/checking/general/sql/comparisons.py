@@ -24,16 +24,18 @@ from gbfl_compile.checking.general.sql.logic import (
     Truth,
     among,
     both,
+    compare,
+    compared_with_itself,
     conjunction,
     constant,
     disjunction,
     either,
     is_known,
+    is_null,
     negate,
     sign,
     unknown,
 )
-from gbfl_compile.checking.general.sql.nan_order import compare, compared_with_itself, is_null
 from gbfl_compile.checking.general.sql.parsing import Scope, kind, only, operands, refuse
 from gbfl_compile.checking.general.sql.types import as_together, kinds_together
 from gbfl_compile.checking.general.sql.values import (

@@ -15,17 +15,20 @@ from gbfl_compile.checking.general.sql.engines import Engine
 from gbfl_compile.checking.general.sql.expressions import expression
 from gbfl_compile.checking.general.sql.frames import (
     Frame,
+    OfFeatures,
     Reader,
     Stages,
     alias_of,
     canonical,
     clause_of,
+    has_rows_of_its_own,
+    is_harmless,
+    is_opaque,
     name_key,
     rename_columns,
     scope_of,
     with_notes,
 )
-from gbfl_compile.checking.general.sql.harmless import OfFeatures, has_rows_of_its_own, is_harmless, is_opaque
 from gbfl_compile.checking.general.sql.joins import filter_frames, frames_of, limits_of, refuse_limits, values_of_rows
 from gbfl_compile.checking.general.sql.parsing import ParsedNode, Scope, kind, only, refuse, snippet
 from gbfl_compile.checking.general.sql.relations import (
