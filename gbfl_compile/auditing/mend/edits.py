@@ -144,6 +144,8 @@ class Edit:
     """The feature it is about, where that is seen."""
     number: float | None = None
     """The number it puts in."""
+    points: float | None = None
+    """The same, where it is compared with nothing and may be points."""
 
 
 def edits_of(parts: DeployedText, changed: Sequence[int]) -> Iterator[Edit]:
@@ -205,7 +207,8 @@ def _other_numbers(parts: DeployedText) -> Iterator[Edit]:
             if feature is not None and (feature, number) not in bounds:
                 continue
             new = _number_text(token.text, number)
-            yield Edit(token.start, token.end, new, 1, feature, number if feature is not None else None)
+            own = number if feature is not None else None
+            yield Edit(token.start, token.end, new, 1, feature, own, None if compared else number)
             if before.text in TWINS:
                 yield Edit(before.start, token.end, f"{TWINS[before.text]} {new}", 3, feature, number)
 
