@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gbfl_compile.cli.init import loans
+from gbfl_compile.cli.start import loans
 from gbfl_compile.learning.classifier import FEW_ROWS
 from tests.counts import FULL_ONLY
 
