@@ -16,7 +16,8 @@ from typing import TypeAlias
 
 from gbfl_compile.auditing.compare import AuditInput, Prover
 from gbfl_compile.auditing.diagnose.clause import atom_text
-from gbfl_compile.auditing.mend.edits import DeployedText, Edit, comparison, edits_of, take_apart, value_of
+from gbfl_compile.auditing.mend.edits import Edit, edits_of
+from gbfl_compile.auditing.mend.text import DeployedText, comparison, take_apart, value_of
 from gbfl_compile.auditing.story import Mend, Story, TextLine
 from gbfl_compile.auditing.verdict import Change, DeployedVerdict
 from gbfl_compile.checking.general.sql import DeployedText as QueryText
