@@ -18,8 +18,8 @@ from gbfl_compile.cli.flags import (
     names_in,
     quiet,
     seed,
+    stop_name,
 )
-from gbfl_compile.cli.signals import stop_name
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files.formats import shell_command
 
