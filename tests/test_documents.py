@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gbfl_compile.cli import init as starter
+from gbfl_compile.cli import start as starter
 from tests.cli.spelling import misspelt
 from tests.documents import DOCUMENTS, ROOT, RUN, blocks, indented_commands, matches
 

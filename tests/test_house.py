@@ -126,7 +126,7 @@ def test_imports_go_downhill(path):
         ("checking.reading.nodes", "checking.run"),
         ("ir.text", "learning.classifier"),
         ("learning.explain.greedy", "checking.witnesses"),
-        ("backends.sql.tree", "learning.fit"),
+        ("backends.sql.decisions", "learning.fit"),
         ("databases.duckdb", "backends"),
     ],
 )
@@ -187,7 +187,7 @@ def test_nothing_heavy_is_imported_at_the_top(room_name):
             assert not at_top & HEAVY, f"{path.name} imports {at_top & HEAVY} at start-up"
 
 
-LOADED_LATE = {"files.npz", "backends.onnx.skl2onnx"}
+LOADED_LATE = {"backends.onnx.skl2onnx"}
 """Modules of these rooms that are imported only where they are used."""
 
 
@@ -206,7 +206,7 @@ def test_importing_the_package_loads_nothing_heavy():
 
 
 def test_doctor_loads_nothing_heavy():
-    assert not loaded_after("import gbfl_compile.cli.doctor as d; d.examine()") & HEAVY
+    assert not loaded_after("import gbfl_compile.cli.start as d; d.examine()") & HEAVY
 
 
 @pytest.mark.parametrize("path", files(), ids=dotted)

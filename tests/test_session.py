@@ -7,7 +7,7 @@ import duckdb
 import pandas as pd
 import pytest
 
-from gbfl_compile.cli import init as starter
+from gbfl_compile.cli import start as starter
 from tests.documents import ROOT, blocks
 
 SESSION = (

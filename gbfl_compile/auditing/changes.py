@@ -38,6 +38,7 @@ from gbfl_compile.checking.reading.nodes import (
     Test,
 )
 from gbfl_compile.ir.nodes import Clause, Kind, Program
+from gbfl_compile.ir.text import clause_text
 
 NOTHING = "nothing"
 MOST_TRIED, REPAIR_SECONDS = 100, 1.0
@@ -186,7 +187,8 @@ def _points_changes(
             missing.remove(old)
             extra.remove(new)
             old_text, new_text = points_text(old.points, program), points_text(new.points, program)
-            yield Change(f"points of clause {old.number}", old_text, new_text)
+            rule = clause_text(program.clauses[old.number], program.features, program.kinds)
+            yield Change(f"points of clause {old.number}", old_text, new_text, rule=rule)
 
 
 def points_text(points: Points, program: Program) -> str:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gbfl_compile.auditing.changes import changes
 from gbfl_compile.auditing.diagnose import explain_reading
 from gbfl_compile.auditing.diagnose.slip import distance, rule_items, with_ways
-from gbfl_compile.auditing.region import Frame, frame_of, region_of, rows_around
+from gbfl_compile.auditing.region import Frame, both_answers, frame_of, region_of, rows_around
 from gbfl_compile.auditing.story import RowMoves
 from gbfl_compile.auditing.verdict import AuditVerdict, Change, DeployedVerdict, Region
 from gbfl_compile.checking.artifact import ArtifactProof, ProofAnswer, prove_readings
@@ -140,6 +140,7 @@ def _frame_to_count(inputs: AuditInput, readings: Sequence[Reading], frame: Fram
 
 def _possible_region(frame: Frame, shown: Counterexample, prove: Prover) -> Region:
     """The region with a row that can occur: the plain one, or else the one that the proof found."""
+    shown = _without_missing(frame, shown, prove)
     region = region_of(frame, shown)
     if frame.program.kinds or region.beside is not None:
         return region
@@ -148,6 +149,17 @@ def _possible_region(frame: Frame, shown: Counterexample, prove: Prover) -> Regi
         return region
     values = {n: None if math.isnan(v) else v for n, v in zip(frame.program.features, shown.row, strict=True)}
     return replace(region, row=values)
+
+
+def _without_missing(frame: Frame, shown: Counterexample, prove: Prover) -> Counterexample:
+    """A row that shows the same difference and has every value, where there is one: NULL is not to blame then."""
+    if frame.program.kinds or shown.source.label == shown.target.label or not np.isnan(shown.row).any():
+        return shown
+    rows = prove.possible(frame.reading, rows_around(frame, shown.row))
+    rows = rows[~np.isnan(rows).any(axis=1)]
+    approved, deployed = evaluate_many(frame.program, rows).labels, reading_labels(frame.reading, rows)
+    places = np.flatnonzero((approved == shown.source.label) & (deployed == shown.target.label))
+    return both_answers(frame, rows[places[0]].tolist()) if len(places) else shown
 
 
 PROOF_SECONDS = 1.0

@@ -38,11 +38,14 @@ class Change:
     """changed, loosened (it lets more rows through), tightened (fewer), added, removed or rebuilt."""
     slip: str | None = None
     """What was done to a set of words or a date, where there is a name for it: `"A" re-cased as "a"`."""
+    rule: str | None = None
+    """The clause in words, where what changed is not one of its conditions."""
 
     def text(self) -> str:
         """One line: `clause 7: income >= 50000 is deployed as income > 50000`."""
         slip = "" if self.slip is None else f" ({self.slip})"
-        return f"{self.where}: {self.approved} is deployed as {self.deployed}{slip}"
+        rule = "" if self.rule is None else f" (IF {self.rule})"
+        return f"{self.where}{rule}: {self.approved} is deployed as {self.deployed}{slip}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +299,7 @@ def verdict_lines(one: DeployedVerdict, source: str) -> Iterator[str]:
     if one.region is not None:
         yield from region_lines(one.region, "approved", "deployed", one.story)
     yield from () if one.story is None else query_lines(one.story)
-    if one.moves is not None:
+    if one.moves is not None and one.moves.of:
         before = ", counted before its joins and filters" if one.kind == "view" and one.row_effects else ""
         yield from moves_lines(one.moves, f" than approved{before}")
     pair = one.consistency

@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gbfl_compile.backends import program_beside
-from gbfl_compile.backends.base import Predictor
-from gbfl_compile.backends.score_words import answer_frame, as_frame
+from gbfl_compile.backends.base import Predictor, answer_frame, as_frame
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.json import as_program
 from gbfl_compile.ir.kinds import codebook, recorded_marks, used_features

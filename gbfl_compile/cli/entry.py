@@ -21,13 +21,20 @@ from click.shell_completion import get_completion_class
 from gbfl_compile.cli.artifacts import check, compile_, score, sizes
 from gbfl_compile.cli.audit import audit, audit_evidence, audit_log
 from gbfl_compile.cli.demo import demo
-from gbfl_compile.cli.doctor import doctor
-from gbfl_compile.cli.flags import BAD_USAGE, COULD_NOT_RUN, EQUAL, INTERRUPTED, NOBODY_READS, spare_what_is_read
-from gbfl_compile.cli.init import init
+from gbfl_compile.cli.flags import (
+    BAD_USAGE,
+    COULD_NOT_RUN,
+    EQUAL,
+    INTERRUPTED,
+    NOBODY_READS,
+    in_order,
+    spare_what_is_read,
+    stop_name,
+)
 from gbfl_compile.cli.mine import mine
 from gbfl_compile.cli.paper import paper
 from gbfl_compile.cli.programs import diff, lint, reasons, report, show
-from gbfl_compile.cli.signals import in_order, stop_name
+from gbfl_compile.cli.start import doctor, init
 from gbfl_compile.errors import BadInput, GbflError
 from gbfl_compile.files.atomic import sweep
 from gbfl_compile.version import VERSION

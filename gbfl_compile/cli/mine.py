@@ -18,8 +18,8 @@ from gbfl_compile.cli.flags import (
     names_in,
     quiet,
     seed,
+    stop_name,
 )
-from gbfl_compile.cli.signals import stop_name
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files.formats import shell_command
 
@@ -194,7 +194,7 @@ def _ignore(line: str) -> None:
 
 
 def _progress_kept(out: Path, checkpoint: Path | None) -> str:
-    from gbfl_compile.mining.checkpoint import default_checkpoint, explained_files
+    from gbfl_compile.learning.explain.checkpoints import default_checkpoint, explained_files
 
     folder = checkpoint or default_checkpoint(out)
     count = explained_files(folder)

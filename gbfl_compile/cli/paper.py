@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from gbfl_compile.cli.flags import COULD_NOT_RUN, EQUAL, FILE, INTERRUPTED, WRITTEN, quiet_option
-from gbfl_compile.cli.signals import stop_name
+from gbfl_compile.cli.flags import COULD_NOT_RUN, EQUAL, FILE, INTERRUPTED, WRITTEN, quiet_option, stop_name
 
 
 @click.command()

@@ -133,6 +133,8 @@ class Catalog:
     """
     several: Callable[[Database, TableName], bool] = lambda database, name: False
     """Whether the name may mean several tables or views, one for this session and another for the next."""
+    shows_each_its_own: Callable[[Database, TableName], bool] = lambda database, table: False
+    """Whether a table shows other rows to other users."""
     names_fold: bool = True
     """Whether `Age` and `age` are one column."""
     staging: str = "CREATE TEMPORARY TABLE {name} AS {query}"

@@ -293,20 +293,28 @@ def _plain_search_path(database: Database) -> str:
     return path
 
 
-def is_view(database: Database, table: TableName) -> bool:
-    """Whether a query that names this reads a view."""
-    query = f"SELECT 1 FROM pg_class WHERE oid = to_regclass({_path(table)}) AND relkind IN ('v', 'm')"  # noqa: S608
-    return bool(database.fetch(query))
+def is_view(database: Database, table: TableName, what: str = "relkind IN ('v', 'm')") -> bool:
+    """Whether a query that names this reads a view, or a relation of another kind."""
+    return bool(database.fetch(f"SELECT 1 FROM pg_class WHERE oid = to_regclass({_path(table)}) AND {what}"))  # noqa: S608
+
+
+MAY_BE_NULL = (
+    "EXISTS (WITH RECURSIVE below AS (SELECT attrelid AS relation UNION SELECT inhrelid FROM pg_inherits, below WHERE "
+    "inhparent = relation) SELECT 1 FROM below JOIN pg_attribute own ON own.attrelid = relation AND own.attname = "
+    "a.attname LEFT JOIN pg_constraint ON conrelid = relation AND contype = 'n' AND own.attnum = ANY (conkey) "
+    "WHERE NOT own.attnotnull OR NOT convalidated)"
+)
+"""Whether a column is NULL in some row: NOT NULL need not hold for children, nor, NOT VALID, for rows from before."""
 
 
 def table_columns(database: Database, table: TableName) -> list[Column]:
     """The columns, with their types; a domain is not one of them and counts as another type."""
     rows = database.fetch(
-        "SELECT attname, format_type(atttypid, atttypmod), NOT attnotnull, attgenerated <> '', "  # noqa: S608
+        f"SELECT attname, format_type(atttypid, atttypmod), {MAY_BE_NULL}, attgenerated <> '', "  # noqa: S608
         "atttypid IN (25, 1043) AND COALESCE((SELECT collisdeterministic FROM pg_catalog.pg_collation c "
         "WHERE c.oid = attcollation), false), "
         "(SELECT array_agg(CAST(enumlabel AS text) ORDER BY enumsortorder) FROM pg_catalog.pg_enum e "
-        "WHERE e.enumtypid = atttypid) FROM pg_attribute "
+        "WHERE e.enumtypid = atttypid) FROM pg_attribute a "
         f"WHERE attrelid = to_regclass({_path(table)}) AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
     )
     return [
@@ -380,6 +388,7 @@ CATALOG = Catalog(
     stored_functions,
     computed_columns,
     own_names=OWN_NAMES,
+    shows_each_its_own=functools.partial(is_view, what="relrowsecurity"),
     names_fold=False,
     drop="DROP TABLE IF EXISTS pg_temp.{name}",
     empty="DELETE FROM pg_temp.{name}",

@@ -126,7 +126,7 @@ def table_columns(database: Database, table: TableName) -> list[Column]:
     """The columns; those of a STRICT table hold their own type and nothing else."""
     name, schema = literal(table.name), literal(table.schema)
     listed = database.fetch(f"SELECT strict FROM pragma_table_list WHERE lower(name) = lower({name})")  # noqa: S608
-    strict = any(row[0] for row in listed)
+    strict = bool(listed) and all(row[0] for row in listed)  # one of this name in another schema may be none
     rows = database.fetch(
         f"SELECT name, type, \"notnull\", hidden FROM pragma_table_xinfo({name}, NULLIF({schema}, ''))"  # noqa: S608
     )

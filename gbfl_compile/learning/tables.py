@@ -26,6 +26,8 @@ from gbfl_compile.tables.values import as_pandas, palettes_of
 BLOCK_ROWS = 8192
 """Rows prepared at a time: one column per word makes wide rows."""
 FEW_ROWS = 500
+MOST_TREES, FOLDS, LEAST_SHARE = 200, 5, 1e-6
+"""Of boosting: its trees, the parts of a cross-validation, and what a class gets at least where its loss is taken."""
 MOST_CODES = 200
 """Words that gradient boosting tells apart, the commonest; scikit-learn allows 255."""
 
@@ -119,18 +121,8 @@ def train_on_codes(kind: Literal["mlp", "gbm", "forest"], x: Matrix, y: Any, col
     """A black box fitted to encoded rows, the same one for the same seed."""
     match kind:
         case "gbm":
-            from sklearn.ensemble import HistGradientBoostingClassifier
-
             is_word = np.array([each in ("category", "boolean") for each in columns.kinds])
-            boosting = HistGradientBoostingClassifier(
-                max_leaf_nodes=15,
-                learning_rate=0.05,
-                max_iter=200,
-                early_stopping=len(x) >= FEW_ROWS,  # splits on words learn few rows by heart
-                categorical_features=is_word,
-                random_state=seed,
-            )
-            return OnCommonCodes(boosting.fit(_common(x, is_word), y), is_word)
+            return OnCommonCodes(boosting_on_codes(_common(x, is_word), np.asarray(y), is_word, seed), is_word)
         case "forest":
             from sklearn.ensemble import RandomForestClassifier
 
@@ -142,6 +134,34 @@ def train_on_codes(kind: Literal["mlp", "gbm", "forest"], x: Matrix, y: Any, col
             return network_on_codes(x, y, columns, seed)
         case _:
             assert_never(kind)
+
+
+def boosting_on_codes(x: Matrix, y: NDArray[Any], is_word: NDArray[np.bool_], seed: Any) -> Any:
+    """Boosted trees, as many as serve rows they have not seen: splits on words learn rows by heart.
+
+    Of few rows, each in its turn is unseen in a cross-validation; of many, the fit itself holds some out.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.model_selection import StratifiedKFold
+
+    few = len(x) < FEW_ROWS
+    boosting = HistGradientBoostingClassifier(
+        max_leaf_nodes=15,
+        learning_rate=0.05,
+        max_iter=MOST_TREES,
+        early_stopping=not few,
+        categorical_features=is_word,
+        random_state=seed,
+    )
+    classes, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    folds = min(FOLDS, int(counts.min()))
+    if not few or folds < 2 or len(classes) < 2:
+        return boosting.fit(x, y)
+    loss = np.zeros(MOST_TREES)
+    for learned, new in StratifiedKFold(folds, shuffle=True, random_state=seed).split(x, y):
+        stages = boosting.fit(x[learned], codes[learned]).staged_predict_proba(x[new])
+        loss += [-np.log(np.maximum(p[np.arange(len(new)), codes[new]], LEAST_SHARE)).sum() for p in stages]
+    return boosting.set_params(max_iter=int(loss.argmin()) + 1).fit(x, y)
 
 
 def network_on_codes(x: Matrix, y: Any, columns: Columns, seed: Any) -> OnPreparedRows:

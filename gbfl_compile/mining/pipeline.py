@@ -34,7 +34,7 @@ from gbfl_compile.learning.consistency import Triplets, save_triplets
 from gbfl_compile.learning.explain import (
     triplets_of,
 )
-from gbfl_compile.learning.explain.checkpoints import rows_per_unit, units_of
+from gbfl_compile.learning.explain.checkpoints import checkpoint_folder, default_checkpoint, rows_per_unit, units_of
 from gbfl_compile.learning.explain.nearest import with_examples
 from gbfl_compile.learning.explain.parallel import explain_by_methods
 from gbfl_compile.learning.fit import HeadKind
@@ -54,12 +54,11 @@ from gbfl_compile.learning.reports import (
 )
 from gbfl_compile.learning.tables import domain_for
 from gbfl_compile.lowering import lower
-from gbfl_compile.mining.checkpoint import checkpoint_folder, default_checkpoint
 from gbfl_compile.mining.summary import MiningResult, compare_groups, distributions
 from gbfl_compile.passes import optimise
-from gbfl_compile.tables.choice import Choice, Missing
+from gbfl_compile.tables.batches import bytes_of, jobs_within
+from gbfl_compile.tables.draw import Choice, Missing
 from gbfl_compile.tables.kinds import KINDS as COLUMN_KINDS
-from gbfl_compile.tables.memory import bytes_of, jobs_within
 from gbfl_compile.tables.sample import Sample, read_sample
 
 BLOCK_ROWS = 65_536

@@ -26,9 +26,8 @@ from gbfl_compile.ir.text import probability_lines, readable
 from gbfl_compile.learning.consistency import Triplets, triplets_for
 from gbfl_compile.reporting.audit import Audit
 from gbfl_compile.reporting.audit import audit as audit_section
-from gbfl_compile.reporting.behaviour import behaviour
 from gbfl_compile.reporting.evidence import Banner, TargetLine, banner, target_lines
-from gbfl_compile.reporting.features import SHOWN_FIGURES, feature_section
+from gbfl_compile.reporting.features import SHOWN_FIGURES, behaviour, feature_section
 from gbfl_compile.reporting.figures import figures
 from gbfl_compile.reporting.overview import overview
 from gbfl_compile.reporting.panel import MOST_EXAMPLES, Example, Panel, panel, with_script

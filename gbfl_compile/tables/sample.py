@@ -21,10 +21,9 @@ from gbfl_compile.errors import BadInput, NotANumber
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.kinds import Columns
 from gbfl_compile.ir.text import printable
-from gbfl_compile.tables.batches import column_names
-from gbfl_compile.tables.choice import MANY_ROWS, Choice, used_columns
+from gbfl_compile.tables.batches import column_names, give_back, refuse_many_rows
 from gbfl_compile.tables.csv_shape import NO_VALUE, category_hint, padded_columns
-from gbfl_compile.tables.draw import Places, RowDraw, draw, drawn_rows, most_rows
+from gbfl_compile.tables.draw import MANY_ROWS, Choice, Places, RowDraw, draw, drawn_rows, most_rows, used_columns
 from gbfl_compile.tables.kinds import (
     KINDS,
     ColumnFacts,
@@ -33,7 +32,6 @@ from gbfl_compile.tables.kinds import (
     marks_of,
     missing_values,
 )
-from gbfl_compile.tables.memory import give_back, refuse_many_rows
 from gbfl_compile.tables.read import (
     MOST_NAMED,
     file_ending,

@@ -71,6 +71,22 @@ DO_MORE = {
         "SELECT id, CASE WHEN 1 = 1 {% if is_incremental() %} AND age < 99 {% endif %} THEN {R} ELSE 'no' END AS label "
         "FROM applications",
     ),
+    **{
+        f"what a template would leave out, but SQL does not: {opening!r}": (
+            dialect,
+            f"SELECT id, CASE WHEN 1 = 1 {opening} AND age <> 77 {closing} THEN {{R}} ELSE 'no' END AS label FROM a",
+        )
+        for dialect, opening, closing in (
+            ("sqlite", "/* {# */", "/* #} */"),
+            ("postgres", "AND (5 # 4) = 1 /* {# */", "/* #} */"),
+            ("sqlite", "-- {% set x = 1 -%}\n", "\n"),
+            ("sqlite", "AND 'a' <> '{#'", "AND 'a' <> '#}'"),
+            ("postgres", "AND 'a' <> $${#$$", "AND 'a' <> $$#}$$"),
+            ("mariadb", "# {#\n", "\n# #}\n"),
+            ("sqlite", "/* {{ config(tags='*/", "/*') }} */"),
+        )
+    },
+    "names that are looked up elsewhere first": ("postgres", f"SET search_path TO own, pg_catalog; {SELECT}"),
 }
 
 

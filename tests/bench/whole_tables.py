@@ -211,11 +211,12 @@ def original(data, target):
 
 
 def typed(texts):
-    """A column as a reader of CSV files types it; a text that means missing is no value of a number."""
+    """A column as a reader of CSV files types it; a text that means missing is no value of a number, a code like 007 no number."""
     values = [None if is_mark(text, MARKS) else text for text in texts]
     if all(value is None for value in values):
         return pa.array(values, pa.string())
-    written = "\n".join("" if value is None else value for value in values) if not any(
+    is_code = any(value is not None and value[:1] == "0" and value[1:].isdecimal() for value in values)
+    written = "\n".join("" if value is None else value for value in values) if not is_code and not any(
         value is not None and set(value) & set(',"\r\n') for value in values
     ) else None  # fmt: skip
     if written is not None:

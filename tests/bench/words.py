@@ -26,8 +26,7 @@ from gbfl_compile.learning.prepare import shared_classes
 from gbfl_compile.learning.reports import calibration_by_chance, calibration_error, held_out_figures
 from gbfl_compile.learning.tables import OnPreparedRows, preparation_of
 from gbfl_compile.mining.pipeline import mine
-from gbfl_compile.tables.choice import Choice
-from gbfl_compile.tables.draw import drawn_rows
+from gbfl_compile.tables.draw import Choice, drawn_rows
 from gbfl_compile.tables.sample import read_sample
 from gbfl_compile.tables.values import value_rows
 

@@ -330,20 +330,20 @@ def test_help_and_version(folder, capsys):
 
 
 def test_a_defect_of_ours_does_not_look_like_a_verdict(folder, capsys, monkeypatch):
-    import gbfl_compile.cli.doctor
+    import gbfl_compile.cli.start
 
-    monkeypatch.setattr(gbfl_compile.cli.doctor, "examine", lambda: 1 / 0)
+    monkeypatch.setattr(gbfl_compile.cli.start, "examine", lambda: 1 / 0)
     assert main(["doctor"]) == 3
     assert "defect" in capsys.readouterr().err
 
 
 def test_ctrl_c_is_no_verdict_either(folder, capsys, monkeypatch):
-    import gbfl_compile.cli.doctor
+    import gbfl_compile.cli.start
 
     def interrupt():
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(gbfl_compile.cli.doctor, "examine", interrupt)
+    monkeypatch.setattr(gbfl_compile.cli.start, "examine", interrupt)
     assert main(["doctor"]) == 130
     assert capsys.readouterr().err.strip() == "gbfl: interrupted"
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gbfl_compile.cli import main
-from gbfl_compile.cli.init import FEATURES, loans
+from gbfl_compile.cli.start import FEATURES, loans
 from gbfl_compile.ir.batch import clause_column, evaluate_many
 from gbfl_compile.ir.json import digest, load
 from gbfl_compile.ir.nodes import Leaf

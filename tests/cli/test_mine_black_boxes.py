@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from gbfl_compile.cli import main
-from gbfl_compile.cli.init import FEATURES, loans
+from gbfl_compile.cli.start import FEATURES, loans
 from gbfl_compile.learning.consistency import load_triplets
 from gbfl_compile.tables.read import feature_matrix
 from tests.cli.mining import SMALL, mined, refused, table

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from gbfl_compile.cli import main
-from gbfl_compile.cli.init import loans
+from gbfl_compile.cli.start import loans
 from gbfl_compile.ir.json import digest, load
 from gbfl_compile.learning.explain import load_explanations
 

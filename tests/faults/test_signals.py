@@ -18,7 +18,7 @@ import pytest
 
 from gbfl_compile.auditing.log import verify
 from gbfl_compile.backends.score import reference_predictor, score_file
-from gbfl_compile.cli.signals import PATIENCE, Termination, in_order
+from gbfl_compile.cli.flags import PATIENCE, Termination, in_order
 from gbfl_compile.ir.json import save
 from tests.faults.running import GBFL, OTHER, PROGRAM, contents, gbfl, start_command, strays
 

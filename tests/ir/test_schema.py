@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
 from gbfl_compile.cli import main
-from gbfl_compile.cli.init import write_starter
+from gbfl_compile.cli.start import write_starter
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.json import from_json, to_json
 from gbfl_compile.ir.nodes import Band, Clause, Interval, Leaf, OneOf, Program, Scorecard, Tree, leaf, split

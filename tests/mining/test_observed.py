@@ -14,7 +14,7 @@ from gbfl_compile.ir.text import probability_lines
 from gbfl_compile.learning.calibration import FEWEST_ROWS
 from gbfl_compile.learning.classifier import GBFLClassifier
 from gbfl_compile.reporting.page import render_page
-from gbfl_compile.tables.choice import Choice
+from gbfl_compile.tables.draw import Choice
 from gbfl_compile.tables.sample import TEST_SHARE, read_sample
 
 ENOUGH = int(FEWEST_ROWS / TEST_SHARE)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from gbfl_compile.cli import main
 from gbfl_compile.ir.json import save
 from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard, leaf, split
-from gbfl_compile.reporting.behaviour import behaviour
+from gbfl_compile.reporting.features import behaviour
 from gbfl_compile.reporting.page import ReportInputs, render_page
 from tests.reporting.samples import ATTRIBUTE, HOSTILE, Page
 from tests.word_programs import word_programs_with_rows

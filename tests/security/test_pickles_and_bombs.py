@@ -75,7 +75,7 @@ def test_a_weakened_reader_opens_it(sound, monkeypatch):
         with archive.open(member) as file:
             return np.lib.format.read_array(file, allow_pickle=True)
 
-    monkeypatch.setattr("gbfl_compile.files.npz._array", trusting)
+    monkeypatch.setattr("gbfl_compile.learning.consistency._array", trusting)
     written(sound, {**members(sound), "label.npy": pickled()})
     with pytest.raises(BadInput):
         load_triplets(sound)

@@ -8,8 +8,8 @@ import pytest
 from gbfl_compile.cli import main
 from gbfl_compile.errors import BadInput
 from gbfl_compile.tables.batches import column_names
-from gbfl_compile.tables.choice import Choice
 from gbfl_compile.tables.csv_shape import category_hint
+from gbfl_compile.tables.draw import Choice
 from gbfl_compile.tables.read import feature_matrix, read_table
 from gbfl_compile.tables.sample import read_sample
 

@@ -179,7 +179,8 @@ def _other_points(case: Case, card: Scorecard) -> Iterator[Slip]:
                 continue
             where = "to start with" if is_bias else f"points of clause {number}"
             label = label_text(case.program.classes[c])
-            change = Change(where, f"{worth:+d} for {label}", f"{worth + int(added):+d} for {label}")
+            rule = None if is_bias else clause_text(case.program, case.program.clauses[number])
+            change = Change(where, f"{worth:+d} for {label}", f"{worth + int(added):+d} for {label}", rule=rule)
             left_open = () if allowed[0] == allowed[1] else (_points_open(worth, allowed),)
             cost = POINTS if math.isfinite(allowed[0]) and math.isfinite(allowed[1]) else POINTS_WITHOUT_END
             yield Slip(cost, int(holds.sum()), (change,), other, left_open)

@@ -16,7 +16,8 @@ from typing import TypeAlias
 
 from gbfl_compile.auditing.compare import AuditInput, Prover
 from gbfl_compile.auditing.diagnose.clause import atom_text
-from gbfl_compile.auditing.mend.edits import DeployedText, Edit, comparison, edits_of, take_apart, value_of
+from gbfl_compile.auditing.mend.edits import Edit, edits_of
+from gbfl_compile.auditing.mend.text import DeployedText, comparison, take_apart, value_of
 from gbfl_compile.auditing.story import Mend, Story, TextLine
 from gbfl_compile.auditing.verdict import Change, DeployedVerdict
 from gbfl_compile.checking.general.sql import DeployedText as QueryText
@@ -40,12 +41,15 @@ class Hint:
     features: frozenset[int] = frozenset()
     numbers: frozenset[float] = frozenset()
     clauses: tuple[int, ...] = ()
+    points: frozenset[float] = frozenset()
+    """The approved points of a clause, where those have changed."""
 
-    def rank(self, edit: Edit) -> tuple[bool, bool, int]:
+    def rank(self, edit: Edit) -> tuple[bool, bool, bool, int]:
         """Smaller is sooner."""
+        is_no_point = bool(self.points) and (edit.feature is not None or edit.points not in self.points)
         is_elsewhere = edit.feature is not None and edit.feature not in self.features
         is_other = edit.number is not None and edit.number not in self.numbers
-        return is_elsewhere, is_other, edit.cost
+        return is_no_point, is_elsewhere, is_other, edit.cost
 
 
 def hint_of(program: Program, changes: Sequence[Change]) -> Hint:
@@ -56,7 +60,9 @@ def hint_of(program: Program, changes: Sequence[Change]) -> Hint:
     bounds = {
         bound for atom in atoms if isinstance(atom, Interval) for bound in (atom.lo, atom.hi) if bound is not None
     }
-    return Hint(frozenset(atom.feature for atom in atoms), frozenset(bounds), clauses)
+    of_points = [change.approved for change in changes if change.where.startswith("points of")]
+    points = frozenset(float(each) for text in of_points for each in re.findall(r"[+-](\d+) for", text))
+    return Hint(frozenset(atom.feature for atom in atoms), frozenset(bounds), clauses, points)
 
 
 def with_mend(
@@ -83,7 +89,8 @@ def with_mend(
     with _quiet_parser():
         mend = find_mend(texts, program, small, verdict.changes, is_mended)
     line = None if mend is None else mend.line
-    if mend is not None and (len(verdict.changes) != 1 or "no clause" in verdict.changes[0].where):
+    is_named = len(verdict.changes) == 1 and re.match(r"clause|points|to start", verdict.changes[0].where) is not None
+    if mend is not None and not is_named:
         verdict = replace(verdict, changes=tuple(named_by(mend, program, small)) or verdict.changes)
     for name, text in texts.items():
         line = line or find_line(name, text, program, small, verdict.changes)
@@ -115,7 +122,11 @@ def named_by(mend: Mend, program: Program, columns: Mapping[str, int]) -> Iterat
     ]
     if len({number for number, _ in places}) == 1:
         number, atom = places[0]
-        yield Change(f"clause {number}", atom_text(program, atom), mend.old)
+        atoms = [atom_text(program, each) for each in program.clauses[number].atoms]
+        if len(atoms) > 1 and re.sub(r"(?i)\bor\b", "AND", mend.old) == mend.new:
+            yield Change(f"clause {number}", " AND ".join(atoms), " OR ".join(atoms))
+        else:
+            yield Change(f"clause {number}", atom_text(program, atom), mend.old)
 
 
 def keeps_rows(before: QueryText, after: QueryText) -> bool:
@@ -166,12 +177,17 @@ def _mend(name: str, text: str, edit: Edit, parts: DeployedText) -> Mend:
         ]
         if places:
             around = comparison(parts, places[0], places[-1])
+            if edit.points is not None:  # and points alone say less: show the condition that they are given for
+                signs = [at for at in range(max(1, around[0] - BEFORE), around[0]) if parts.tokens[at].kind == "sign"]
+                around = (signs[-1] - 1 if signs else around[0], around[1])
             begins, ends = min(begins, parts.tokens[around[0]].start), max(ends, parts.tokens[around[1]].end)
     new = f"{text[begins : edit.start]}{edit.new}{text[edit.end : ends]}"
     return Mend(line_at(name, text, begins), text[begins:ends], new)
 
 
 SHORT = 40
+BEFORE = 8
+"""How many tokens before points the condition is looked for."""
 
 
 WIDTH = 100

@@ -7,128 +7,30 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
-from gbfl_compile.auditing.region import exact_text
-from gbfl_compile.ir.nodes import Clause, Interval, Leaf, OneOf, Program, Scorecard, Split, Tree
-
-TOKEN = re.compile(
-    r"(?P<comment>--[^\n]*|/\*.*?\*/)|(?P<text>'(?:[^']|'')*')|(?P<name>\"(?:[^\"]|\"\")*\"|`[^`]*`|[^\W\d]\w*)"
-    r"|(?P<number>0[xX][0-9a-fA-F.]+[pP][+-]?\d+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)"
-    r"|(?P<sign><=|>=|<>|!=|==|=|<|>)|(?P<other>\S)",
-    re.DOTALL,
+from gbfl_compile.auditing.mend.text import (
+    ENDS,
+    JOINS,
+    DeployedText,
+    atom_sql,
+    bound_literal,
+    clause_sql,
+    comparison,
+    intervals,
+    text_in,
+    text_literal,
+    value_of,
 )
-JOINS = ("AND", "OR")
-ENDS = (*JOINS, "THEN", "WHEN", "ELSE", "END", "WHERE", "GROUP", "ORDER", "AS")
-NEAR = 5
-"""How many tokens away the column of a comparison is looked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A piece of the text."""
-
-    kind: str
-    text: str
-    start: int
-    depth: int
-
-    @property
-    def end(self) -> int:
-        """Just after it."""
-        return self.start + len(self.text)
-
-    @property
-    def word(self) -> str:
-        """As a keyword."""
-        return self.text.upper()
-
-
-@dataclass(frozen=True, slots=True)
-class DeployedText:
-    """A text, taken apart, and the program it should be."""
-
-    program: Program
-    text: str
-    columns: Mapping[str, int]
-    """The feature of each column, names in small letters."""
-    tokens: tuple[Token, ...] = field(default=())
-
-    def feature_near(self, place: int) -> int | None:
-        """The feature whose column is nearest to a token."""
-        for away in range(1, NEAR):
-            for at in (place - away, place + away):
-                if 0 <= at < len(self.tokens) and (found := self.feature(self.tokens[at])) is not None:
-                    return found
-        return None
-
-    def feature(self, token: Token) -> int | None:
-        """The feature that a token names."""
-        return self.columns.get(token.text.strip('"`').casefold()) if token.kind == "name" else None
-
-    def spelling(self, feature: int) -> str:
-        """A feature's column as the text writes it elsewhere, with its table's alias."""
-        for place, token in enumerate(self.tokens):
-            if self.feature(token) == feature:
-                if place > 1 and self.tokens[place - 1].text == "." and self.tokens[place - 2].kind == "name":
-                    return f"{self.tokens[place - 2].text}.{token.text}"
-                return token.text
-        return next((name for name, each in self.columns.items() if each == feature), self.program.features[feature])
-
-
-def take_apart(program: Program, text: str, columns: Mapping[str, int]) -> DeployedText:
-    """The text as tokens; comments are no tokens."""
-    tokens, depth = [], 0
-    for match in TOKEN.finditer(text):
-        kind = match.lastgroup or "other"
-        if kind == "comment":
-            continue
-        depth -= match[0] == ")"
-        tokens.append(Token(kind, match[0], match.start(), depth))
-        depth += match[0] == "("
-    return DeployedText(program, text, columns, tuple(tokens))
-
-
-def comparison(parts: DeployedText, first: int, last: int) -> tuple[int, int]:
-    """The tokens from the column or number before to the one after."""
-    tokens = parts.tokens
-
-    def is_part(token: Token) -> bool:
-        return token.kind in ("name", "number", "sign", "text") and token.word not in (
-            *ENDS,
-            "CASE",
-            "IS",
-            "NOT",
-            "IN",
-            "IF",
-            "ELIF",
-            "ELSIF",
-            "RETURN",
-        )
-
-    for _ in range(3):
-        if first > 0 and (is_part(tokens[first - 1]) or tokens[first - 1].text in (".", "::")):
-            first -= 1
-        if (
-            last + 1 < len(tokens)
-            and is_part(tokens[last + 1])
-            and "sign" in (tokens[last].kind, tokens[last + 1].kind)
-        ):
-            last += 1
-    return first, last
-
-
-def value_of(token: Token) -> float:
-    try:
-        return float.fromhex(token.text) if token.text[:2].lower() == "0x" else float(token.text)
-    except ValueError:
-        return math.nan
-
+from gbfl_compile.auditing.region import exact_text
+from gbfl_compile.ir.nodes import Atom, Interval, Leaf, OneOf, Program, Scorecard, Split, Tree
 
 TWINS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
-SIGNS = {"<": (">=", ">"), "<=": (">", ">="), ">": ("<=", "<"), ">=": ("<", "<="), "=": ("<=", ">=", "<", ">")}
+SIGNS = {"<": (">=", ">"), "<=": (">", ">="), ">": ("<=", "<"), ">=": ("<", "<="), "=": ("<>", "<=", ">=", "<", ">")}
+SIGNS |= {"<>": ("=",), "!=": ("=",)}
+TRUTHS = {"TRUE": "FALSE", "FALSE": "TRUE"}
 FILLS = ("COALESCE", "IFNULL", "NVL", "ISNULL")
 
 
@@ -144,12 +46,15 @@ class Edit:
     """The feature it is about, where that is seen."""
     number: float | None = None
     """The number it puts in."""
+    points: float | None = None
+    """The same, where it is compared with nothing and may be points."""
 
 
 def edits_of(parts: DeployedText, changed: Sequence[int]) -> Iterator[Edit]:
     yield from _other_signs(parts)
     yield from _other_numbers(parts)
     yield from _other_texts(parts)
+    yield from _other_moments(parts)
     yield from _other_names(parts)
     yield from _conditions_out(parts)
     yield from _conditions_in(parts, changed)
@@ -205,7 +110,8 @@ def _other_numbers(parts: DeployedText) -> Iterator[Edit]:
             if feature is not None and (feature, number) not in bounds:
                 continue
             new = _number_text(token.text, number)
-            yield Edit(token.start, token.end, new, 1, feature, number if feature is not None else None)
+            own = number if feature is not None else None
+            yield Edit(token.start, token.end, new, 1, feature, own, None if compared else number)
             if before.text in TWINS:
                 yield Edit(before.start, token.end, f"{TWINS[before.text]} {new}", 3, feature, number)
 
@@ -233,17 +139,42 @@ def _other_texts(parts: DeployedText) -> Iterator[Edit]:
     for token in parts.tokens:
         if token.kind != "text":
             continue
-        own = token.text[1:-1].replace("''", "'")
+        own = text_in(token)
         for other in labels if own in labels else dict.fromkeys(words):
             if other != own:
-                yield Edit(token.start, token.end, _text_literal(other), 2)
+                yield Edit(token.start, token.end, text_literal(other), 2)
         for other in dict.fromkeys(words):
             if own in words and other != own:
-                yield Edit(token.end, token.end, f", {_text_literal(other)}", 3)
+                yield Edit(token.end, token.end, f", {text_literal(other)}", 3)
+    yield from _texts_out(parts, words)
 
 
-def _text_literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+def _texts_out(parts: DeployedText, words: Sequence[str]) -> Iterator[Edit]:
+    """A text that no rule asks for, taken out of its list."""
+    for place, token in enumerate(parts.tokens[1:-1], start=1):
+        before, after = parts.tokens[place - 1], parts.tokens[place + 1]
+        if token.kind != "text" or text_in(token) in words:
+            continue
+        if before.text == ",":
+            yield Edit(before.start, token.end, "", 1)
+        elif after.text == ",":
+            yield Edit(token.start, parts.tokens[place + 2].start, "", 1)
+
+
+def _other_moments(parts: DeployedText) -> Iterator[Edit]:
+    """Another day or time of the program, and TRUE for FALSE."""
+    for place, token in enumerate(parts.tokens):
+        feature = parts.feature_near(place)
+        if feature is None or not parts.program.kinds:
+            continue
+        if token.kind == "text":
+            for atom in intervals(parts.program):
+                for bound in (atom.lo, atom.hi) if atom.feature == feature else ():
+                    new = None if bound is None else bound_literal(parts.program, atom.feature, bound)
+                    if new is not None and new.startswith("'") and new != token.text:
+                        yield Edit(token.start, token.end, new, 1, feature)
+        elif token.word in TRUTHS and parts.program.kinds[feature] == "boolean":
+            yield Edit(token.start, token.end, TRUTHS[token.word], 1, feature)
 
 
 def _other_names(parts: DeployedText) -> Iterator[Edit]:
@@ -290,39 +221,23 @@ def _conditions_out(parts: DeployedText) -> Iterator[Edit]:
             yield Edit(token.start, tokens[place + 1].start, "", 5)
 
 
-def _atom_text(parts: DeployedText, atom: Interval) -> str:
-    """A condition of the program as SQL."""
-    name, listed = parts.spelling(atom.feature), []
-    if atom.lo is not None:
-        listed.append(f"{name} {'>=' if atom.lo_closed else '>'} {exact_text(atom.lo)}")
-    if atom.hi is not None:
-        listed.append(f"{name} {'<=' if atom.hi_closed else '<'} {exact_text(atom.hi)}")
-    text = " AND ".join(listed) or f"{name} IS NOT NULL"
-    return f"({text} OR {name} IS NULL)" if atom.if_missing else text
-
-
-def _clause_text(parts: DeployedText, clause: Clause) -> str | None:
-    atoms = [atom for atom in clause.atoms if isinstance(atom, Interval)]
-    return " AND ".join(_atom_text(parts, atom) for atom in atoms) if len(atoms) == len(clause.atoms) else None
-
-
 def _conditions_in(parts: DeployedText, changed: Sequence[int]) -> Iterator[Edit]:
     """One more condition before a THEN: one that the program has."""
     clauses = [parts.program.clauses[number] for number in changed] or parts.program.clauses
-    atoms = dict.fromkeys(atom for clause in clauses for atom in clause.atoms if isinstance(atom, Interval))
+    atoms = dict.fromkeys(atom for clause in clauses for atom in clause.atoms)
     for place, token in enumerate(parts.tokens):
         if token.word != "THEN" or not place:
             continue
         at = parts.tokens[place - 1].end
         for atom in atoms:
             for part in _ways(atom):
-                yield Edit(at, at, f" AND {_atom_text(parts, part)}", 6, atom.feature)
+                yield Edit(at, at, f" AND {atom_sql(parts, part)}", 6, atom.feature)
 
 
-def _ways(atom: Interval) -> Iterator[Interval]:
+def _ways(atom: Atom) -> Iterator[Atom]:
     """The condition, and each of its two ends alone."""
     yield atom
-    if atom.lo is not None and atom.hi is not None:
+    if isinstance(atom, Interval) and atom.lo is not None and atom.hi is not None:
         yield Interval(atom.feature, atom.lo, None, "left" if atom.lo_closed else "neither", atom.if_missing)
         yield Interval(atom.feature, None, atom.hi, "right" if atom.hi_closed else "neither", atom.if_missing)
 
@@ -370,8 +285,8 @@ def _branches(parts: DeployedText, changed: Sequence[int]) -> Iterator[Edit]:
     for place, (_, _, after) in zip(starts, segments, strict=True):
         then = next((at for at in range(place + 1, after) if tokens[at].word == "THEN"), None)
         for number in changed if then is not None and then > place + 1 else ():
-            text = _clause_text(parts, parts.program.clauses[number])
-            if text is not None and then is not None:
+            text = clause_sql(parts, parts.program.clauses[number])
+            if then is not None:
                 yield Edit(tokens[place + 1].start, tokens[then - 1].end, text, 7)
     for begins, _, after in segments:
         if after < len(tokens):
@@ -392,6 +307,5 @@ def _rules(parts: DeployedText, changed: Sequence[int]) -> Iterator[str]:
         answer = tree.nodes[node.then] if isinstance(node, Split) else None
         if not isinstance(node, Split) or not isinstance(answer, Leaf) or node.clause not in changed:
             continue
-        text = _clause_text(parts, parts.program.clauses[node.clause])
-        if text is not None:
-            yield f"WHEN {text} THEN {_text_literal(str(parts.program.classes[answer.winner]))}"
+        text = clause_sql(parts, parts.program.clauses[node.clause])
+        yield f"WHEN {text} THEN {text_literal(str(parts.program.classes[answer.winner]))}"

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from gbfl_compile.auditing.answers import LabelCodes, LabelStorage
 from gbfl_compile.auditing.scored.values import RowEncoder, fetched_column, numbers_column
-from gbfl_compile.backends.score_words import as_frame
+from gbfl_compile.backends.base import as_frame
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.databases.base import Database
 from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -60,10 +60,17 @@ class WitnessInput:
 
 
 def witness_input(
-    program: Program, real: Real = "float64", data: Matrix | None = None, book: Codebook | None = None
+    program: Program,
+    real: Real = "float64",
+    data: Matrix | None = None,
+    book: Codebook | None = None,
+    constants: Collection[float] = (),
 ) -> WitnessInput:
-    """The witnesses, as a check runs them too, and then the user's own rows; `book` has the codes of their texts."""
-    found = rows_to_run(program, () if data is None else (data,), real, own_book=book)
+    """The witnesses, as a check runs them too, and then the user's own rows; `book` has the codes of their texts.
+
+    `constants` are the numbers in the scorer's source: each is tried in every feature.
+    """
+    found = rows_to_run(program, () if data is None else (data,), real, extra_constants=constants, own_book=book)
     own_rows = 0 if data is None else len(data)
     return WitnessInput(program, found.rows, answers_of(program, found.rows), found.book, own_rows)
 

@@ -14,10 +14,13 @@ import json
 import os
 import platform
 import re
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from importlib.machinery import PathFinder
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -38,6 +41,7 @@ from gbfl_compile.auditing.scorer import (
 )
 from gbfl_compile.auditing.scorer.http import NotScored, Scorer, ask, scorer_at
 from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict
+from gbfl_compile.checking.witnesses import artifact_constants
 from gbfl_compile.errors import BadInput
 from gbfl_compile.files.atomic import temporary_folder
 from gbfl_compile.ir.batch import Matrix
@@ -48,6 +52,9 @@ Form: TypeAlias = Literal["dicts", "frame", "matrix"]
 
 SECONDS = 60.0
 """For all rows together."""
+
+LARGEST_SOURCE = 2**20
+"""Bytes of a scorer's module whose numbers are tried as values."""
 
 HTTP_BATCH = 500
 MOST_REQUESTS = 2000
@@ -91,16 +98,31 @@ def audit_callable(
         raise BadInput(
             "--call-form matrix: a matrix holds numbers alone, and the program has words or dates: use frame"
         )
-    inputs = witness_input(program, data=data, book=book)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", what):
+        inputs = witness_input(program, data=data, book=book)
         scorer = scorer_at(what, request, answer)
         return _verdict(inputs, _ask_http(inputs, scorer, seconds), scorer.shown, "HTTP")
     if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*", what):
         raise BadInput(
             f"{what!r}: a scorer is named module:function, or by a URL http://host/path or https://host/path"
         )
+    inputs = witness_input(program, data=data, book=book, constants=artifact_constants(_source_files(what)))
     engine = f"Python {platform.python_version()}, in a process of its own"
     return _verdict(inputs, _ask_python(inputs, what, seconds, form), what, engine)
+
+
+def _source_files(what: str) -> dict[str, bytes]:
+    """The source of a Python scorer's module, where Python finds it; nothing of it is imported."""
+    own = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    path, spec = [str(Path.cwd()), *own, *sys.path], None
+    for number, _ in enumerate(parts := what.partition(":")[0].split(".")):
+        spec = PathFinder.find_spec(".".join(parts[: number + 1]), path)
+        if spec is None:
+            return {}
+        path = list(spec.submodule_search_locations or ())
+    file = Path((spec and spec.origin) or "")
+    is_read = file.suffix == ".py" and file.is_file() and file.stat().st_size <= LARGEST_SOURCE
+    return {file.name: file.read_bytes()} if is_read else {}
 
 
 def _ask_python(inputs: WitnessInput, what: str, seconds: float, form: Form) -> ScorerReplies:

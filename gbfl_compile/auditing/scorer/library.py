@@ -49,8 +49,9 @@ from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict
 from gbfl_compile.backends.base import artifact_name
 from gbfl_compile.backends.c import label_string
 from gbfl_compile.backends.c.build import find_compiler, run_compiler
-from gbfl_compile.backends.c.codes import require_exact
+from gbfl_compile.backends.c.expressions import require_exact
 from gbfl_compile.checking.artifact import artifact_files, prove_artifact
+from gbfl_compile.checking.witnesses import artifact_constants
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files.atomic import temporary_folder
 from gbfl_compile.ir.batch import Matrix
@@ -170,7 +171,8 @@ def audit_library(
     artifact_name(name)
     require_exact(program, "double" if real == "float64" else "float")
     before = _fingerprint(path)
-    inputs = witness_input(program, real, data, book)
+    constants = artifact_constants({} if source is None else _source_files(source))
+    inputs = witness_input(program, real, data, book, constants)
     run = _run(inputs, path, name, seconds, real)
     if _fingerprint(path) != before:
         raise BadInput(f"{path}: was changed while it was audited, audit it again")
@@ -313,13 +315,17 @@ def _other_names(program: Program, report: Mapping[str, Any]) -> str | None:
     return None
 
 
+def _source_files(source: Path) -> Mapping[str, bytes]:
+    if source.suffix != ".c" or not source.is_file():
+        raise BadInput(f"{source}: name the .c file the library was built from")
+    return artifact_files(source, ".c")
+
+
 def _with_source(
     program: Program, result: DeployedVerdict, source: Path, flags: Sequence[str] | None
 ) -> DeployedVerdict:
     """The source proved and rebuilt. Its proof is the library's only where the bytes are the same."""
-    if source.suffix != ".c" or not source.is_file():
-        raise BadInput(f"{source}: name the .c file the library was built from")
-    files = artifact_files(source, ".c")
+    files = _source_files(source)
     proof = prove_artifact(program, "c", files)
     built = rebuild(source, files, result.fingerprint or "", flags)
     words = f"{proof.answer}: {proof.reason}" if proof.reason else proof.answer

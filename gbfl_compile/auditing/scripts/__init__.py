@@ -45,7 +45,7 @@ HARMLESS = {"Comment", "Grant", "Revoke", "Use", "Transaction", "Commit", "Semic
 HARMLESS_TEXT = re.compile(
     r"(ALTER\s+(VIEW|TABLE)\s+\S+\s+OWNER\s+TO\s+\S+|ALTER\s+DEFAULT\s+PRIVILEGES.*|REFRESH\s+MATERIALIZED\s+VIEW\s+\S+"
     r"|SET\s+(NOCOUNT|XACT_ABORT)\s+(ON|OFF)|SET\s+(ANSI_NULLS|QUOTED_IDENTIFIER)\s+ON"
-    r"|SET\s+search_path\s+(TO|=)\s+[\w, \"$]+|CREATE\s+(UNIQUE\s+)?INDEX\s.*"
+    r"|SET\s+search_path\s+(TO|=)\s+(?!.*pg_catalog)[\w, \"$]+|CREATE\s+(UNIQUE\s+)?INDEX\s.*"
     r"|CREATE\s+SCHEMA\s+(IF\s+NOT\s+EXISTS\s+)?\S+)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -100,6 +100,7 @@ def deployed_query(content: str, dialect: str, label: str) -> DeployedQuery:
     """The one query of a file, in its own words."""
     if dialect not in ENGINES:
         raise BadInput(f"no reader for the SQL of {dialect!r}: there are readers for {', '.join(ENGINES)}")
+    _refuse_hidden_tags(content, ENGINES[dialect].parsed_as)
     content = TAG.sub(lambda found: "" if found[0].lstrip().startswith("{#") else found[0], content)
     content = re.sub(r"\s*\{([{%])-", r"{\1", re.sub(r"-([}%])\}\s*", r"\1}", content))  # what the signs take away
     for settings in CONFIG.findall(content):
@@ -111,6 +112,32 @@ def deployed_query(content: str, dialect: str, label: str) -> DeployedQuery:
     notes = [f"rows that an incremental run passes: {' '.join(each.split())}" for each in INCREMENTAL.findall(content)]
     notes += [f"var('{name}') has its default in the file, {value}" for name, value in VARIABLE.findall(content)]
     return replace(always, notes=(*notes, *always.notes))
+
+
+SIGNS = re.compile(r"\{[{%#]|[}%#]\}")
+"""What a template begins and ends with."""
+REMARK, TEXT = r"--[^\n]*|/\*.*?\*/", r"""'(?:[^'{]|\{\{.*?\}\}|\{(?!\{))*'|"[^"]*"|`[^`]*`"""
+
+
+def _refuse_hidden_tags(content: str, parsed_as: str) -> None:
+    """Refuse signs of a template that plain SQL does not see: in a remark, or in a text but for {{ … }} as a whole.
+
+    Such a file is one thing to dbt and another to a database that it is given to as it is.
+    """
+    if not SIGNS.search(content):
+        return
+    has_hashes = parsed_as in ("mysql", "clickhouse")
+    remarks = rf"{REMARK}|#[^\n]*" if has_hashes else REMARK
+    texts = rf"{TEXT}|\[[^\]]*\]" if parsed_as in ("sqlite", "tsql") else TEXT
+    spans = re.compile(rf"(?P<tag>{TAG.pattern})|(?P<remark>{remarks})|(?P<text>{texts})", re.DOTALL)
+    hidden = [
+        found["remark"] or re.sub(r"\{\{.*?\}\}", "", found["text"])
+        for found in spans.finditer(content)
+        if found["tag"] is None
+    ]
+    is_unclear = re.search(r"""\\['"`]|\$\w*\$|\"{3}|'{3}""" + ("|{#" if has_hashes else ""), content) is not None
+    if is_unclear or any(map(SIGNS.search, hidden)):
+        raise Unread("signs of a template within a remark or a text of SQL: audit the compiled file")
 
 
 def _refuse_hooks(settings: str) -> None:

@@ -351,8 +351,8 @@ def _update(statement: Statement, label: str) -> _Update:
 def _update_text(statement: Statement, label: str) -> str:
     """UPDATE t SET label = CASE … WHERE … as the query that gives the label."""
     one = _update(statement, label)
-    where = f" WHERE {one.condition}" if one.condition else ""
-    return f"SELECT {one.value} AS {label} FROM {one.table}{where}"  # noqa: S608 - in a private database
+    where = f"\nWHERE {one.condition}" if one.condition else ""
+    return f"SELECT {one.value}\nAS {label} FROM {one.table}{where}"  # noqa: S608 - in a private database
 
 
 def update_series(statements: Sequence[Statement], label: str) -> str:
@@ -375,5 +375,5 @@ def update_series(statements: Sequence[Statement], label: str) -> str:
     first, *later = updates
     if not all(each.condition for each in later):
         raise Unread("several UPDATEs that write every row")
-    arms = " ".join(f"WHEN {each.condition} THEN {each.value}" for each in reversed(later))
-    return f"SELECT CASE {arms} ELSE {first.value} END AS {label} FROM {first.table}"  # noqa: S608 - in a private database
+    arms = "".join(f"WHEN {each.condition}\nTHEN {each.value}\n" for each in reversed(later))
+    return f"SELECT CASE {arms}ELSE {first.value}\nEND AS {label} FROM {first.table}"  # noqa: S608 - in a private database

@@ -165,16 +165,43 @@ def _table_facts(
 
 
 def _rows(database: Database, base: Base, with_texts: bool) -> tuple[tuple[Any, ...], ...] | None:
-    """What a small table holds, or None where it is no small table of numbers and texts."""
+    """What a small table holds, with Unread in columns that are not read; None where it is no small table."""
+    if catalog_of(database).shows_each_its_own(database, base.name):
+        return None
     listed = ", ".join(database.quote(column.name) for column in base.columns)
     try:
         rows = database.fetch(f"SELECT {listed} FROM {base.name.in_quotes(database)} LIMIT {MOST_ROWS + 1}")  # noqa: S608
     except CannotRun:
         return None
-    plain = (bool, int, float, Decimal, type(None), *([str] if with_texts else []))
-    if not 0 < len(rows) <= MOST_ROWS or not all(isinstance(value, plain) for row in rows for value in row):
+    if not 0 < len(rows) <= MOST_ROWS:
         return None
-    return tuple(map(tuple, rows))
+    columns = [
+        _constants(database, column, values, with_texts)
+        for column, values in zip(base.columns, zip(*rows, strict=True), strict=True)
+    ]
+    return tuple(zip(*columns, strict=True))
+
+
+WHOLE_FROM = (-(2.0**31), -(2.0**63))
+"""The least of whole numbers that are added and subtracted as they are in literals: of others a sum may be an error."""
+
+
+WIDENING = ("clickhouse", "mariadb")
+"""Engines in which a sum has more bits than its parts."""
+
+
+def _constants(database: Database, column: Column, values: tuple[Any, ...], with_texts: bool) -> tuple[Any, ...]:
+    """The values of a column that compare and add up as literals do; of any other type, why they are not read."""
+    kind, dialect = column.type.kind, database.dialect
+    is_plain = kind in ("double", "decimal", "boolean") or (
+        kind == "integer" and (column.type.least in WHOLE_FROM or dialect in WIDENING) and column.type.least < 0
+    )
+    types: tuple[type, ...] = (bool, int, float, Decimal, type(None))
+    if kind == "text" and with_texts:
+        is_plain, types = column.compares_exactly or dialect == "mariadb", (str, type(None))
+    if is_plain and all(isinstance(value, types) for value in values):
+        return values
+    return (Unread(f"{column.name} is {column.declared}, of which no constants are read"),) * len(values)
 
 
 def known_functions(database: Database) -> Functions:

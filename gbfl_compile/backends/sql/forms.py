@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import assert_never
 
 from gbfl_compile.backends.sql.conditions import argument_type, exact_column
+from gbfl_compile.backends.sql.decisions import rule_expressions, rule_stages, tree_items, tree_stages
 from gbfl_compile.backends.sql.dialect import Dialect
 from gbfl_compile.backends.sql.options import Layout, Output
-from gbfl_compile.backends.sql.rules import rule_expressions, rule_stages
 from gbfl_compile.backends.sql.text import (
     Item,
     Stage,
@@ -22,7 +22,6 @@ from gbfl_compile.backends.sql.text import (
     query_lines,
     with_commas,
 )
-from gbfl_compile.backends.sql.tree import tree_items, tree_stages
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Program, Scorecard, Tree
 from gbfl_compile.ir.text import leaf_reasons, rule_reasons

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
 from gbfl_compile.backends.base import Predictor
 from gbfl_compile.backends.sql.dialect import Dialect
-from gbfl_compile.backends.sql.staging import blocks, staged_column
-from gbfl_compile.backends.sql.text import identifier, qualified_name
+from gbfl_compile.backends.sql.text import blocks, identifier, qualified_name, staged_column
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files.atomic import read_whole
 from gbfl_compile.ir.nodes import Kind

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from gbfl_compile.backends import emit
@@ -17,7 +18,7 @@ from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.databases.base import Database, library, table_exists
 from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost, GbflError
 from gbfl_compile.ir.json import digest
-from gbfl_compile.ir.nodes import Kind, Program
+from gbfl_compile.ir.nodes import Kind, OneOf, Program
 
 NOT_A_NUMBER = "typeof({column}) IN ('text', 'blob') AND NOT COALESCE(CAST({column} AS NUMERIC) = {column}, 0)"
 """Text that SQLite's CAST would take for 0, or for the digits it begins with."""
@@ -55,6 +56,8 @@ def check_source(
             _try(database, read, f"the column {column!r} cannot be read as a {kind}, score a view that casts it")
         if database.dialect == "sqlite" and kind in MISREAD:
             _refuse_misread(database, name, column, kind)
+        if kind == "category":
+            _refuse_lost_zeros(program, feature, database, name, column)
 
 
 def _try(database: Database, query: str, what: str) -> None:
@@ -75,6 +78,23 @@ def _refuse_misread(database: Database, name: str, column: str, kind: Kind) -> N
             f"the column {column!r} has the value {value!r}, which {database.version} does not read as a {kind}: "
             "score a view that casts it, or makes it NULL where it means missing"
         )
+
+
+def _refuse_lost_zeros(program: Program, feature: int, database: Database, name: str, column: str) -> None:
+    """Refuse numbers where the program lists codes such as '007': a loader that made them numbers lost their zeros."""
+    atoms = (atom for clause in program.clauses for atom in clause.atoms if atom.feature == feature)
+    texts = (text for atom in atoms if isinstance(atom, OneOf) for text in atom.values)
+    code = next((text for text in texts if text[:1] == "0" and text[1:].isdecimal()), None)
+    if code is None:
+        return
+    quoted = database.quote(column)
+    query = f"SELECT {quoted} FROM {name} WHERE {quoted} IS NOT NULL LIMIT 1"  # noqa: S608 - quoted
+    for (value,) in database.fetch(query):
+        if isinstance(value, int | float | Decimal):
+            raise BadInput(
+                f"the column {column!r} has the number {value}, and the program compares texts such as {code!r} with "
+                "it: load the column as text, or score a view that writes its zeros"
+            )
 
 
 FRESH = "fresh_gbfl"

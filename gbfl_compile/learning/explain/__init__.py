@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files.atomic import whole_file
-from gbfl_compile.files.npz import read_arrays
 from gbfl_compile.learning.black_box import BlackBox, Bools, Ints, Matrix
-from gbfl_compile.learning.consistency import Triplets
+from gbfl_compile.learning.consistency import Triplets, read_arrays
 from gbfl_compile.learning.explain.domain import Domain as Domain
 from gbfl_compile.learning.explain.domain import domain_of as domain_of
 from gbfl_compile.learning.explain.domain import infer_kinds as infer_kinds

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from gbfl_compile import audit
 from gbfl_compile.auditing.scored import ScoredOptions, audit_scored
 from gbfl_compile.backends.sql.engines import DIALECTS
-from gbfl_compile.backends.sql.staging import blocks, staged_column
+from gbfl_compile.backends.sql.text import blocks, staged_column
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split

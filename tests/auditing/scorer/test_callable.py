@@ -354,15 +354,29 @@ def test_a_form_or_path_that_does_not_exist_is_refused(request_form, path):
         scorer_at("http://127.0.0.1/", request_form, path)
 
 
-LYING = "def score(rows):\n    return ['no' if row['age'] == 123.25 else RIGHT(row) for row in rows]\n"
+LYING = "def score(rows):\n    return ['no' if row['age'] == LIE else RIGHT(row) for row in rows]\n"
+ONE = Program(("age",), ("no", "yes"), (Clause((Interval(0, 1.5),)),), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)))
+
+
+def lying_scorer(folder, monkeypatch, lie, name):
+    right = "(lambda row: 'yes' if row['age'] is not None and row['age'] >= 1.5 else 'no')"
+    (folder / f"{name}.py").write_text(LYING.replace("RIGHT", right).replace("LIE", lie))
+    monkeypatch.chdir(folder)
+    return f"{name}:score"
 
 
 def test_a_scorer_that_lies_on_the_rows_of_the_data_alone_is_found(tmp_path, monkeypatch):
-    one = Program(("age",), ("no", "yes"), (Clause((Interval(0, 1.5),)),), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)))
-    right = "(lambda row: 'yes' if row['age'] is not None and row['age'] >= 1.5 else 'no')"
-    (tmp_path / "lying_scorer.py").write_text(LYING.replace("RIGHT", right))
-    monkeypatch.chdir(tmp_path)
-    assert audit_callable(one, "lying_scorer:score").verdict == "equal"
-    found = audit_callable(one, "lying_scorer:score", data=np.array([[1.0], [123.25], [123.25]]))
+    what = lying_scorer(tmp_path, monkeypatch, "float('123.' + '25')", "lying_scorer")
+    assert audit_callable(ONE, what).verdict == "equal"
+    found = audit_callable(ONE, what, data=np.array([[1.0], [123.25], [123.25]]))
     assert (found.verdict, found.execution.different) == ("different", 2)
     assert (found.moves.rows, found.moves.of, found.moves.moves) == (2, 3, (("yes", "no", 2),))
+
+
+@pytest.mark.parametrize("name", ["one_lie", "folder.one_lie"])
+def test_a_scorer_that_lies_on_a_constant_of_its_source_is_found(tmp_path, monkeypatch, name):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "__init__.py").write_text("raise SystemExit" if "." not in name else "")
+    what = lying_scorer(tmp_path, monkeypatch, "123.25", name.replace(".", "/"))
+    found = audit_callable(ONE, what.replace("/", "."))
+    assert (found.verdict, found.region.row) == ("different", {"age": 123.25})

@@ -319,3 +319,11 @@ def test_a_library_that_lies_on_the_rows_of_the_data_alone_is_found(tmp_path):
     found = audit_library(TREE, library, "model", data=np.array([[12.125, 1.0], [12.25, 1.0]]))
     assert (found.verdict, found.execution.different) == ("different", 1)
     assert (found.moves.rows, found.moves.of, found.moves.moves) == (1, 2, (("yes", "no", 1),))
+
+
+def test_a_library_that_lies_on_a_constant_of_its_source_is_found_where_the_source_is_there(tmp_path):
+    text = RIGHT.replace("BEGIN", "if (x[1] == -0x1.8p+13) { return 1; }")
+    library = build(tmp_path, text)
+    assert audit_library(TREE, library, "model").verdict == "equal"
+    found = audit_library(TREE, library, "model", tmp_path / "built.c")
+    assert (found.verdict, found.region.row["income"]) == ("different", -12288.0)

@@ -9,6 +9,7 @@ import pytest
 
 from gbfl_compile.auditing.audit import audit
 from gbfl_compile.databases import availability, scratch
+from gbfl_compile.errors import CannotRun
 from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 
 PROGRAM = Program(
@@ -105,6 +106,40 @@ COMPUTED = {
     "a decimal beside a double, DuckDB": (
         "duckdb",
         besides("GREATEST(CASE WHEN income = 77777 THEN 0.29 ELSE 0.5 END, 0e0) * 100 >= 29"),
+    ),
+    "a text that becomes a whole number, DuckDB": ("duckdb", besides("income <> '77777.4'")),
+    "a text that becomes a decimal, DuckDB": ("duckdb", besides("debt <> '0.10004'")),
+    "a list of texts that become whole numbers, DuckDB": ("duckdb", besides("income NOT IN ('77777.4')")),
+    "a query that leaves its row out, SQLite": (
+        "sqlite",
+        besides("income >= (SELECT 3000 WHERE abs(income) <> 77777)"),
+    ),
+    "a query that leaves its row out, DuckDB": (
+        "duckdb",
+        besides("income >= (SELECT 3000 WHERE abs(income) <> 77777)"),
+    ),
+    "a query for each row that finds nothing, DuckDB": (
+        "duckdb",
+        (
+            f"CREATE VIEW v AS SELECT id, CASE WHEN s.one = 1 THEN {RULE} ELSE 'no' END AS label FROM loans "
+            "LEFT JOIN LATERAL (SELECT 1 AS one WHERE loans.income <> 77777) s ON TRUE",
+        ),
+    ),
+    "a query for each row that finds nothing, PostgreSQL": (
+        "postgres",
+        (
+            f"CREATE VIEW v AS SELECT id, CASE WHEN s.one = 1 THEN {RULE} ELSE 'no' END AS label FROM loans "
+            "LEFT JOIN LATERAL (SELECT 1 AS one WHERE loans.income <> 77777) s ON TRUE",
+        ),
+    ),
+    "parameters of one region, SQLite": (
+        "sqlite",
+        (
+            "CREATE TABLE limits (place TEXT, least REAL)",
+            "INSERT INTO limits VALUES ('north', 3000)",
+            "CREATE VIEW placed AS SELECT *, CASE WHEN abs(income) = 77777 THEN 'south' ELSE 'north' END AS place FROM loans",
+            f"CREATE VIEW v AS SELECT id, {RULE.replace('3000', 'least')} AS label FROM placed LEFT JOIN limits USING (place)",
+        ),
     ),
 }
 
@@ -223,3 +258,98 @@ def test_a_name_that_means_another_table_to_another_session_of_duckdb_is_not_rea
         database.execute(f"CREATE VIEW main.v AS SELECT id, {rule} AS label FROM loans")
         (found,) = audit(PROGRAM, database=database, view="v").verdicts
         assert (found.verdict, "several tables or views called limits" in found.reason) == ("unread", True), found
+
+
+JOINED = {
+    "a filter": "(SELECT id, debt FROM debts WHERE debt <> 0.123) d ON d.id = loans.id",
+    "a condition": "debts d ON d.id = loans.id AND loans.income <> 77777",
+    "a condition that is not understood": "debts d ON d.id = loans.id AND abs(loans.income) <> 77777",
+}
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb", "postgres", "mariadb"])
+@pytest.mark.parametrize("join", JOINED)
+def test_a_feature_that_an_outer_join_leaves_out_because_of_a_feature_is_missing(engine, join):
+    """The approved program is asked about the row of both tables: income 77777, debt 0.123."""
+    if reason := availability(engine):
+        pytest.skip(reason)
+    with closing(scratch(engine)) as database:
+        database.execute("CREATE TABLE loans (id INTEGER, income INTEGER)")
+        database.execute("CREATE TABLE debts (id INTEGER, debt DOUBLE PRECISION)")
+        database.execute(
+            "CREATE VIEW v AS SELECT loans.id, CASE WHEN loans.income >= 3000 AND d.debt < 0.4 THEN 'yes' ELSE 'no' END "
+            f"AS label FROM loans LEFT JOIN {JOINED[join]}"
+        )
+        (found,) = audit(PROGRAM, database=database, view="v").verdicts
+        database.execute("INSERT INTO loans VALUES (9, 77777)")
+        database.execute("INSERT INTO debts VALUES (9, 0.123)")
+        assert database.fetch("SELECT label FROM v") == [("no",)]
+        expected = {"unread"} if join == "a condition that is not understood" else {"different"}
+        assert found.verdict in expected, found
+
+
+def test_a_feature_that_an_outer_join_by_a_key_brings_is_read():
+    with closing(scratch("sqlite")) as database:
+        database.execute("CREATE TABLE loans (id INTEGER, code TEXT, income INTEGER)")
+        database.execute("CREATE TABLE debts (code TEXT, debt REAL)")
+        database.execute("CREATE VIEW plain AS SELECT id, lower(trim(code)) AS code, income FROM loans")
+        database.execute(
+            "CREATE VIEW v AS SELECT id, CASE WHEN income >= 3000 AND d.debt < 0.4 THEN 'yes' ELSE 'no' END AS label "
+            "FROM plain LEFT JOIN debts d ON d.code = plain.code"
+        )
+        (found,) = audit(PROGRAM, database=database, view="v").verdicts
+        assert found.verdict == "equal", found
+
+
+MERGED = {
+    "a count beside a column": "(SELECT *, count(*) AS n FROM loans)",
+    "a maximum beside a column": "(SELECT id, income, debt, max(id) AS n FROM loans)",
+    "a maximum of the outer rows": "(SELECT id, income, debt, (SELECT max(loans.id)) AS n FROM loans)",
+    "an order": "(SELECT id, income, debt FROM loans ORDER BY count(*))",
+}
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "mariadb"])
+@pytest.mark.parametrize("source", MERGED)
+def test_a_query_that_merges_all_rows_is_not_equal(engine, source):
+    if reason := availability(engine):
+        pytest.skip(reason)
+    with closing(scratch(engine)) as database:
+        database.execute(f"CREATE TABLE loans {TABLES[engine]}")
+        database.execute("INSERT INTO loans VALUES (1, 5000, 0.1), (2, 5000, 0.1)")
+        try:
+            database.execute(f"CREATE VIEW v AS SELECT id, {RULE} AS label FROM {MERGED[source]} s")
+            merged = len(database.fetch("SELECT label FROM v")) == 1
+        except CannotRun:
+            pytest.skip("the engine does not take it")
+        (found,) = audit(PROGRAM, database=database, view="v").verdicts
+        assert merged
+        assert found.verdict in ("different", "unread"), found
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        ("INSERT INTO loans VALUES (9, NULL, 0.1)", "ALTER TABLE loans ADD CONSTRAINT c NOT NULL income NOT VALID"),
+        (
+            "ALTER TABLE loans ADD CONSTRAINT c NOT NULL income NO INHERIT",
+            "CREATE TABLE more () INHERITS (loans)",
+            "INSERT INTO more VALUES (9, NULL, 0.1)",
+        ),
+    ],
+)
+def test_a_column_that_is_null_in_some_row_although_it_says_not_null(statements):
+    if reason := availability("postgres"):
+        pytest.skip(reason)
+    with closing(scratch("postgres")) as database:
+        database.execute(f"CREATE TABLE loans {TABLES['postgres']}")
+        try:
+            for statement in statements:
+                database.execute(statement)
+        except CannotRun:
+            pytest.skip("before PostgreSQL 18 there is no such constraint")
+        rule = "CASE WHEN income < 3000 OR debt >= 0.4 OR debt IS NULL THEN 'no' ELSE 'yes' END"
+        database.execute(f"CREATE VIEW v AS SELECT id, {rule} AS label FROM loans")
+        assert database.fetch("SELECT label FROM v") == [("yes",)]
+        (found,) = audit(PROGRAM, database=database, view="v").verdicts
+        assert found.verdict in ("different", "unread"), found

@@ -9,6 +9,7 @@ from gbfl_compile.auditing.verdict import verdict_lines
 from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.ir.evaluate import evaluate
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 from tests.auditing.forms.corpus import ONE, TREE
 
 ENGINES = ["sqlite", "duckdb", "postgres"]
@@ -104,3 +105,63 @@ def test_an_edit_that_only_drops_the_rows_in_question_is_no_mend(database):
     found = audited(database, query, ONE)
     assert found.verdict == "different"
     assert found.story.mend is None
+
+
+LENDING = (
+    Clause((Interval(2, 2.0),)),
+    Clause((Interval(1, 0.45), Interval(0, None, 40000.0))),
+    Clause((Interval(2, 1.0), Interval(0, None, 60000.0))),
+)
+REFUSALS = Program(
+    ("income", "debt", "late"),
+    ("refuse", "approve"),
+    LENDING,
+    split(0, leaf(1.0, 0.0), split(1, leaf(1.0, 0.0), split(2, leaf(1.0, 0.0), leaf(0.0, 1.0)))),
+)
+POINTS = Program(REFUSALS.features, REFUSALS.classes, LENDING, Scorecard((0, 3), ((2, 0), (3, 0), (1, 0)), 0))
+
+
+@pytest.fixture
+def lender():
+    with closing(scratch("sqlite")) as opened:
+        opened.execute("CREATE TABLE loans (id INTEGER, income REAL, debt REAL, late REAL)")
+        yield opened
+
+
+def lines_on(database, program, label):
+    found = audited(database, f"SELECT id, {label} AS label FROM loans", program)
+    assert found.verdict == "different"
+    return found, list(verdict_lines(found, ""))
+
+
+def test_the_clause_whose_and_became_or_is_named(lender):
+    rule = (
+        "CASE WHEN late >= 2 OR (debt >= 0.45 AND income < 40000) THEN 'refuse' "
+        "WHEN late >= 1 OR income < 60000 THEN 'refuse' ELSE 'approve' END"
+    )
+    _, lines = lines_on(lender, REFUSALS, rule)
+    assert "  clause 2: late >= 1 AND income < 60000 is deployed as late >= 1 OR income < 60000" in lines
+    assert "    to mend it, write late >= 1 AND for late >= 1 OR" in lines
+    assert not any("rows of loans" in line for line in lines), "the table is empty"
+
+
+def test_points_are_told_with_the_clause_that_gives_them_and_where_the_text_has_them(lender):
+    rule = (
+        "CASE WHEN CASE WHEN late >= 2 THEN 2 ELSE 0 END + CASE WHEN debt >= 0.45 AND income < 40000 THEN 2 ELSE 0 END "
+        "+ CASE WHEN late >= 1 AND income < 60000 THEN 1 ELSE 0 END >= 3 THEN 'refuse' ELSE 'approve' END"
+    )
+    _, lines = lines_on(lender, POINTS, rule)
+    words = "points of clause 1 (IF debt >= 0.45 AND income < 40000): +3 for refuse is deployed as +2 for refuse"
+    assert f"  {words}" in lines
+    assert "    to mend it, write income < 40000 THEN 3 for income < 40000 THEN 2" in lines
+
+
+def test_a_row_with_every_value_is_shown_where_one_shows_the_difference(lender):
+    rule = (
+        "CASE WHEN late >= 2 THEN 'refuse' WHEN debt >= 0.45 AND income < 40000 THEN 'refuse' "
+        "WHEN late >= 1 AND income < 6000 THEN 'refuse' ELSE 'approve' END"
+    )
+    found, lines = lines_on(lender, REFUSALS, rule)
+    assert None not in found.region.row.values()
+    assert "missing" not in found.region.rule
+    assert "clause 2: income < 60000 is deployed as income < 6000" in lines[1]

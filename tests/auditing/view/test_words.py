@@ -1,6 +1,7 @@
 """Views with words, booleans, dates and missing values, where they are deployed: proved, run, and every slip found."""
 
 import datetime as dt
+import re
 import sqlite3
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.backends import emit
-from gbfl_compile.databases import availability, scratch
+from gbfl_compile.databases import availability, look_up_view, scratch
 from gbfl_compile.databases import duckdb as duckdb_engine
 from gbfl_compile.databases import sqlite as sqlite_engine
 from gbfl_compile.errors import BadInput
@@ -93,14 +94,33 @@ BY_HAND = """CREATE VIEW scores AS SELECT CASE
         ("'Month-to-month', ", ""),
         ("'a'", "'a '"),
         ("2024-03-01", "2024-03-02"),
+        ("smoker = TRUE", "smoker = FALSE"),
+        ("contract <> 'a' AND ", ""),
+        ("contract <> 'a'", "contract = 'a'"),
+        (" OR smoker IS NULL", ""),
     ],
 )
-def test_a_slip_in_a_view_by_hand_is_found(database, right, wrong):
+def test_a_slip_in_a_view_by_hand_is_found_and_the_edit_for_it_mends_the_view(database, right, wrong):
     make_table(database, CHURN, {"number": "INTEGER"})
     database.execute(BY_HAND.replace(right, wrong))
     found = audit_view(AuditInput(CHURN), database, "scores", "it")
     assert (found.verdict, found.execution.different > 0) == ("different", True)
     assert set(found.region.row) == set(CHURN.features)
+    assert found.story.mend is not None
+    assert edited_is_equal(database, found.story.mend)
+
+
+def edited_is_equal(database, mend):
+    """Whether the stored view, edited as it says at one of the places it may mean, is equal."""
+    text = look_up_view(database, "scores").definition
+    body = text[re.search(r"\bSELECT\b", text, re.IGNORECASE).start() :]
+    for at in range(len(body) + 1):
+        if body.startswith(mend.old, at) and (mend.old or body[at:].lstrip().upper().startswith("THEN")):
+            database.execute("DROP VIEW scores")
+            database.execute(f"CREATE VIEW scores AS {body[:at]}{mend.new}{body[at + len(mend.old) :]}")
+            if audit_view(AuditInput(CHURN, mends=False), database, "scores", "it").verdict == "equal":
+                return True
+    return False
 
 
 def test_what_a_loose_column_must_not_hold_is_stated():

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from gbfl_compile.backends import emit, load_artifact, write_artifact
-from gbfl_compile.backends.c.codes import slots_of, text_hash
+from gbfl_compile.backends.c.expressions import slots_of, text_hash
 from gbfl_compile.backends.c.scorer import as_predictor
 from gbfl_compile.checking.check import check
 from gbfl_compile.checking.run import compare, expectation

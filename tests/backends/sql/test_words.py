@@ -274,6 +274,23 @@ def test_whole_numbers_can_be_words(database):
     assert [label for _, label in sorted(database.fetch(query))] == expected
 
 
+def test_codes_that_lost_their_zeros_are_refused_and_scored_as_texts(database):
+    """'007' became 7 where a loader took the column for numbers: no row would be the one that was meant."""
+    tree = split(0, leaf(1.0, 0.0), leaf(0.0, 1.0))
+    program = Program(("zip",), ("in", "out"), (Clause((OneOf(0, ("007", "12")),)),), tree, kinds=("category",))
+    is_clickhouse = database.dialect == "clickhouse"
+    engine = " ENGINE = MergeTree ORDER BY tuple()" if is_clickhouse else ""
+    number, text = ("Int32", "String") if is_clickhouse else ("INT", "VARCHAR(9)")
+    database.execute(f"CREATE TABLE lost (id INT, zip {number}){engine}")
+    database.execute("INSERT INTO lost VALUES (0, 7), (1, 12)")
+    with pytest.raises(BadInput, match=r"'zip' has the number .*'007'.* load the column as text"):
+        score_in_database(program, database, "lost", "scored_lost", keys=["id"])
+    database.execute(f"CREATE TABLE whole (id INT, zip {text}){engine}")
+    database.execute("INSERT INTO whole VALUES (0, '007'), (1, '12'), (2, '7')")
+    score_in_database(program, database, "whole", "scored_whole", keys=["id"])
+    assert sorted(database.fetch("SELECT id, label FROM scored_whole")) == [(0, "in"), (1, "in"), (2, "out")]
+
+
 def test_a_table_with_words_is_scored_where_it_is(database):
     rows = [
         [value if value not in (float("inf"), -float("inf")) else 7.0 for value in row]

@@ -3,8 +3,7 @@
 from gbfl_compile.backends import emit
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.backends.sql.run import read_script, run_values
-from gbfl_compile.backends.sql.staging import blocks, staged_column
-from gbfl_compile.backends.sql.text import identifier
+from gbfl_compile.backends.sql.text import blocks, identifier, staged_column
 from gbfl_compile.checking.witnesses import find_witnesses
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.kinds import decode_rows

@@ -210,6 +210,8 @@ def _like(node: Any, scope: Scope) -> Value:
     value, pattern = scope.follow(node.this, scope), scope.follow(node.args["expression"], scope)
     if not isinstance(pattern, Constant) or not isinstance(pattern.value, str) or "\\" in pattern.value:
         refuse(node, "a pattern that is not a constant, or that has a backslash")
+    if scope.engine.name == "tsql" and "[" in pattern.value:
+        refuse(node, "a pattern with [, which lists letters in SQL Server")
     wanted = text_in(pattern)
     expected = "".join({"%": ".*", "_": "."}.get(letter, re.escape(letter)) for letter in wanted)
     minds_case = kind(node) == "Like" and scope.engine.name in MINDS_CASE

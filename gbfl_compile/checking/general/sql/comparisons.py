@@ -116,7 +116,7 @@ def comparison_of(engine: Engine, left: Value, comparison: Comparison, right: Va
             return UNKNOWN
         case Column(feature), Constant():
             note_use(left)
-            return compare(engine.nan, feature, comparison, _bound_of(engine, right))
+            return compare(engine.nan, feature, comparison, _bound_of(engine, left, right))
         case (Constant() | Moment(), Column() | Word()):
             return comparison_of(engine, right, MIRRORED[comparison], left)
         case Word(), Constant() | Moment():
@@ -146,10 +146,17 @@ def _sign(points: Points, comparison: Comparison) -> Truth:
     return is_known(sign(points, comparison))
 
 
-def _bound_of(engine: Engine, constant_: Constant) -> float:
+SHORT_WHOLE = re.compile(r"-?[0-9]{1,7}")
+"""A text that is the same number in every type of number that has it."""
+
+
+def _bound_of(engine: Engine, column: Column, constant_: Constant) -> float:
     value = constant_.value
     if isinstance(value, str) and engine.bare_texts:
-        return text_as_double(engine, value)
+        bound = text_as_double(engine, value)
+        if engine.name == "duckdb" and math.isfinite(bound) and not column.cast and not SHORT_WHOLE.fullmatch(value):
+            raise Unread(f"a feature compared with the text {value!r}, which DuckDB makes a value of the column's type")
+        return bound
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise Unread(f"a feature compared with {describe(constant_)}")
     return as_double(engine, value)

@@ -195,6 +195,10 @@ def canonical(node: Any, engine: Engine, with_tables: bool) -> str:
     return str(copy.sql(dialect=engine.parsed_as))
 
 
+KEEPING_ONE_ROW = {"LIMIT 1", "DISTINCT, which merges equal rows"}
+"""What a query may say of its rows that leaves a single one as it is."""
+
+
 def _scalar(node: Any, reader: Reader, known: Stages, frame: Frame) -> Value:
     """A query in an expression: one column, and for each row one value, or NULL where there is none."""
     inner = reader.query(node, reader, known, frame)
@@ -202,6 +206,8 @@ def _scalar(node: Any, reader: Reader, known: Stages, frame: Frame) -> Value:
         refuse(node, "a query within an expression, of other rows")
     if not are_apart(inner.branches):
         refuse(node, "a query within an expression, which may give several rows")
+    if set(inner.notes) - KEEPING_ONE_ROW:
+        refuse(node, "a query within an expression, which may leave its row out")
     value: Value = Constant(None)
     for place, branch in enumerate(reversed(inner.branches)):
         (own,) = branch.columns.values()

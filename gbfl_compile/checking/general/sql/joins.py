@@ -36,7 +36,7 @@ from gbfl_compile.checking.general.sql.relations import (
     can_hold,
     constant_rows,
 )
-from gbfl_compile.checking.general.sql.values import USES, Column, Constant, Other, Value, Word
+from gbfl_compile.checking.general.sql.values import USES, Column, Constant, Other, Value, Word, pick
 from gbfl_compile.checking.reading.nodes import Unread
 
 UNLIMITED = {"sqlite": "-1", "mariadb": "18446744073709551615", "mysql": "18446744073709551615"}
@@ -89,7 +89,7 @@ def _join(
     if join is not None and join.args.get("method"):
         refuse(join, f"{join.args['method']} JOIN: name the columns")
     if kind(place) == "Lateral":
-        return _lateral(place, reader, known, frames, below)
+        return _lateral(place, join, reader, known, frames, below)
     may_be_lateral = kind(place) == "Subquery" and reader.engine.name == "duckdb" and not side and join is not None
     try:
         name, right = _source(place, reader, known)
@@ -97,9 +97,9 @@ def _join(
     except Unread:
         if not may_be_lateral:
             raise
-        return _lateral(place, reader, known, frames, below)  # DuckDB needs no word for it
+        return _lateral(place, join, reader, known, frames, below)  # DuckDB needs no word for it
     if may_be_lateral and not is_understood and not right.tables:
-        return _lateral(place, reader, known, frames, below)
+        return _lateral(place, join, reader, known, frames, below)
     is_shared = bool(below.tables & right.tables)
     test, using = (join.args.get("on"), join.args.get("using") or []) if join is not None else (None, [])
     merged = frozenset(name_key(reader.engine, each) for each in using)
@@ -116,7 +116,7 @@ def _join(
         *notes,
     )
     if side in ("RIGHT", "FULL"):
-        frames = [replace(each, sources=tuple(_null_side(source) for source in each.sources)) for each in frames]
+        frames = [replace(each, sources=tuple(_null_side(source, TRUE) for source in each.sources)) for each in frames]
     joined: list[Frame] = []
     for frame in frames:
         pairs = []
@@ -128,7 +128,10 @@ def _join(
                 sources=(*frame.sources, source),
                 merged=frame.merged | merged,
             )
-            pairs.append((pair, *_met(test, pair, reader, known)))
+            meets, is_open = _met(test, pair, reader, known)
+            if side:
+                _refuse_unclear_match(join, pair, reader, known)
+            pairs.append((pair, meets, is_open or bool(side and (using or right.notes))))
         joined += _pairs(reader.engine, frame, name, right, pairs, side)
     if len(joined) > MOST_BRANCHES:
         refuse(place, "a join of too many rows of constants")
@@ -145,16 +148,25 @@ def _is_one_row(right: Relation, test: Any, using: Sequence[Any]) -> bool:
     return not right.tables and len(right.branches) == 1 and right.holds() is TRUE and test is None and not using
 
 
-def _null_side(source: tuple[str | None, Columns, Any]) -> tuple[str | None, Columns, Any]:
+def _refuse_unclear_match(join: Any, frame: Frame, reader: Reader, known: Stages) -> None:
+    """Whether an outer join finds a row may depend on keys, and on features only in ways that are understood."""
+    test, keys = join.args.get("on"), [name_key(reader.engine, each) for each in join.args.get("using") or []]
+    others = [] if test is None else conditions(test, frame, reader, known)[1]
+    by_features = any(not isinstance(value, Other | Constant) for key in keys for value in frame.find(None, key))
+    if by_features or any(asks_features(each, frame, reader) for each in others):
+        refuse(join, "an outer join by a condition on features that is not understood")
+
+
+def _null_side(source: tuple[str | None, Columns, Any], meets: Formula) -> tuple[str | None, Columns, Any]:
+    """What an outer join brings: features are NULL where its condition on features fails, and where it finds no row."""
     name, columns, rest = source
-    if rest is not None:
-        inner = rest
-        rest = lambda key: _outer_column(inner(key))  # noqa: E731 - one expression
-    return name, Relation((Branch(TRUE, columns),)).or_null().branches[0].columns, rest
+    outer = Relation((Branch(TRUE, columns),)).or_null().branches[0].columns
+    brought = {key: value if isinstance(value, Unread) else _where_met(value, meets) for key, value in outer.items()}
+    return name, brought, None if rest is None else lambda key: _where_met(rest(key), meets)
 
 
-def _outer_column(value: Value) -> Value:
-    return replace(value, outer=True) if isinstance(value, Column | Word) else value
+def _where_met(value: Value, meets: Formula) -> Value:
+    return pick(meets, replace(value, outer=True), Constant(None)) if isinstance(value, Column | Word) else value
 
 
 def _pairs(
@@ -168,13 +180,17 @@ def _pairs(
     """The frames that a join makes of one frame; `pairs` are it with each row of the right, and when that one meets."""
     is_outer = side in ("LEFT", "FULL")
     is_open = any(opaque for _, _, opaque in pairs)
-    if is_open and len(pairs) > 1:
-        raise Unread("rows of constants that are joined by a condition that is not understood")
+    if (is_open or (side and right.tables)) and len(pairs) > 1:
+        raise Unread("rows of constants, or of a UNION, that are joined by a condition that is not understood")
+    if side and right.unclear:
+        raise Unread("an outer join to rows that a filter on features may leave out")
+    if side in ("RIGHT", "FULL") and (frame.holds is not TRUE or any(meets is not TRUE for _, meets, _ in pairs)):
+        raise Unread("an outer join of rows that a condition on features may leave out")
     if not is_outer:
         yield from (replace(pair, holds=both((pair.holds, meets))) for pair, meets, _ in pairs)
         return
     if is_open or right.tables or right.rest is not None:
-        source = _null_side(pairs[0][0].sources[-1])
+        source = _null_side(pairs[0][0].sources[-1], both((right.branches[0].holds, pairs[0][1])))
         yield replace(frame, sources=(*frame.sources, source), merged=pairs[0][0].merged)
         return
     yield from (replace(pair, holds=both((pair.holds, meets))) for pair, meets, _ in pairs)
@@ -197,16 +213,24 @@ def _met(test: Any, frame: Frame, reader: Reader, known: Stages) -> tuple[Formul
 
 
 def _lateral(
-    place: Any, reader: Reader, known: Stages, frames: list[Frame], below: Relation
+    place: Any, join: Any, reader: Reader, known: Stages, frames: list[Frame], below: Relation
 ) -> tuple[list[Frame], Relation]:
     """LATERAL (SELECT …) and CROSS APPLY (SELECT …): a query for each row."""
     only(place, "this", "alias", "view", "outer", "cross_apply")
     name, names = alias_of(place.args.get("alias"), reader.engine)
+    side = "" if join is None else (join.side or "").upper()
+    is_outer = side == "LEFT" or bool(place.args.get("outer")) or place.args.get("cross_apply") is False
+    if join is not None and (side not in ("", "LEFT") or join.args.get("using")):
+        refuse(join, "a join to a query for each row that is not understood")
     made = []
     for frame in frames:
         inner = rename_columns(place, reader.query(place.this, reader, known, frame), names)
         if inner.tables or inner.notes or inner.rest is not None:
             refuse(place, "a query for each row that reads a table")
+        if is_outer and inner.holds() is not TRUE:
+            refuse(place, "a query for each row that is NULL where it finds nothing")
+        if join is not None and _met(join.args.get("on"), frame, reader, known) != (TRUE, False):
+            refuse(join, "a query for each row with a condition of its own")
         for branch in inner.branches:
             holds = both((frame.holds, branch.holds))
             made.append(replace(frame, holds=holds, sources=(*frame.sources, (name, branch.columns, None))))
@@ -274,7 +298,7 @@ def _table(node: Any, reader: Reader, tables: Tables) -> Relation:
     features, engine = known.features or {}, reader.engine
     keys = [folded_name(engine, column, quoted=True) for column in known.columns]
     if reader.constants and known.rows is not None and not features:
-        rows = [[Constant(value) for value in row] for row in known.rows]
+        rows = [[value if isinstance(value, Unread) else Constant(value) for value in row] for row in known.rows]
         if (uses := USES.get()) is not None:
             uses.constants[known.key] = f"{known.key} as it is now ({len(rows)} row{'s' if len(rows) != 1 else ''})"
         return constant_rows(keys, rows)
@@ -296,7 +320,7 @@ def filter_frames(
     for frame in frames:
         holds, others = (TRUE, []) if where is None else conditions(where.this, frame, reader, known)
         unclear = unclear or any(asks_features(each, frame, reader) for each in others)
-        if others and len(frames) > 1 and not below.tables:
+        if others and not below.tables and below.rest is None:
             refuse(where, "a filter that is not understood on rows of constants")
         if (joined := both((frame.holds, holds))) is not FALSE:
             kept.append(replace(frame, holds=joined))

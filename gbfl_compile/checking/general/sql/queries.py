@@ -23,13 +23,14 @@ from gbfl_compile.checking.general.sql.frames import (
     clause_of,
     has_rows_of_its_own,
     is_harmless,
+    is_opaque,
     name_key,
     rename_columns,
     scope_of,
     with_notes,
 )
 from gbfl_compile.checking.general.sql.joins import filter_frames, frames_of, limits_of, refuse_limits, values_of_rows
-from gbfl_compile.checking.general.sql.parsing import Scope, kind, only, refuse, snippet
+from gbfl_compile.checking.general.sql.parsing import ParsedNode, Scope, kind, only, refuse, snippet
 from gbfl_compile.checking.general.sql.relations import (
     MOST_BRANCHES,
     Branch,
@@ -37,7 +38,7 @@ from gbfl_compile.checking.general.sql.relations import (
     Relation,
     side_by_side,
 )
-from gbfl_compile.checking.general.sql.values import Column, Other, Value, Word
+from gbfl_compile.checking.general.sql.values import Column, Constant, Other, Value, Word
 from gbfl_compile.checking.reading.nodes import Unread
 
 ALIASES_WITHIN = {"duckdb", "clickhouse", "snowflake", "redshift", "databricks", "spark"}
@@ -114,6 +115,8 @@ def _select(node: Any, reader: Reader, known: Stages, frame: Frame) -> tuple[Col
     groups = _group_check(node, reader)
     for number, item in enumerate(node.expressions):
         if kind(item) == "Star" or (kind(item) == "Column" and kind(item.this) == "Star"):
+            if (merged := groups(item)) is not None:
+                raise merged
             brought, open_ = _star(item, reader, known, frame)
             rest = open_ or rest
         else:
@@ -190,7 +193,20 @@ def _read_item(inner: Any, reader: Reader, scope: Scope) -> Value | Unread:
         if not allowed:
             raise
         is_window = kind(inner) == "Window"
-        return OfFeatures(str(error)) if reader.tables is not None and not is_window else error
+        return OfFeatures(str(error)) if reader.tables is not None and not is_window and _asks(inner, scope) else error
+
+
+def _asks(inner: Any, scope: Scope) -> bool:
+    """Whether an expression that is not understood may depend on a feature."""
+    for part in inner.walk():
+        if kind(part) == "Column" and kind(part.this) == "Identifier":
+            try:
+                value: Value | Unread = scope.look_up(part)
+            except Unread as error:
+                value = error
+            if not isinstance(value, Other | Constant) and (isinstance(value, ParsedNode) or not is_opaque(value)):
+                return True
+    return False
 
 
 def _group_check(node: Any, reader: Reader) -> Callable[[Any], Unread | None]:
@@ -198,7 +214,9 @@ def _group_check(node: Any, reader: Reader) -> Callable[[Any], Unread | None]:
     group = node.args.get("group")
     keys: set[str] = set()
     several = bool(node.args.get("joins"))
-    has_aggregate = any(_aggregates(item) for item in node.expressions)
+    order = node.args.get("order")
+    ordered = [] if order is None else [order]
+    has_aggregate = any(_aggregates(item, reader.engine) for item in (*node.expressions, *ordered))
     if reader.tables is None or (group is None and not has_aggregate):
         return lambda inner: None
     if group is not None:
@@ -209,24 +227,34 @@ def _group_check(node: Any, reader: Reader) -> Callable[[Any], Unread | None]:
             keys.add(canonical(each, reader.engine, several))
 
     def why_merged(inner: Any) -> Unread | None:
-        if _aggregates(inner):
+        if _aggregates(inner, reader.engine):
             return Unread(f"it is computed from several rows: {snippet(inner)}")
         if canonical(inner, reader.engine, several) in keys:
             return None
-        columns = [part for part in inner.walk() if kind(part) == "Column"]
+        columns = [part for part in inner.walk() if kind(part) in ("Column", "Star")]
         loose = [part for part in columns if canonical(part, reader.engine, several) not in keys]
         return Unread(f"it is one of several rows' values: {snippet(inner)}") if loose else None
 
     return why_merged
 
 
-def _aggregates(node: Any) -> bool:
+def _aggregates(node: Any, engine: Engine) -> bool:
+    """Whether an expression merges rows. In SQLite and MariaDB an aggregate within an inner query may merge the outer
+    rows, unless its columns are those of a table that the inner query names.
+    """
     from sqlglot import exp
 
+    def is_inner(part: Any) -> bool:
+        query = part.find_ancestor(exp.Select)
+        if query is None or not any(each is query for each in within):
+            return False
+        named = {each.alias_or_name for each in query.find_all(exp.Table)}
+        is_own = bool(named) and all(column.table in named for column in part.find_all(exp.Column))
+        return is_own or engine.parsed_as not in ("sqlite", "mysql")
+
+    within = list(node.find_all(exp.Select))
     return any(
-        isinstance(part, exp.AggFunc)
-        and not isinstance(part.parent, exp.Window)
-        and part.find_ancestor(exp.Subquery) is None
+        isinstance(part, exp.AggFunc) and not isinstance(part.parent, exp.Window) and not is_inner(part)
         for part in node.walk()
     )
 

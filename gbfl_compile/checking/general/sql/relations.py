@@ -48,7 +48,7 @@ class KnownTable:
     features: Mapping[str, int] | None = None
     """Column -> feature."""
     rows: tuple[tuple[Any, ...], ...] | None = None
-    """What a small table without features holds now."""
+    """What a small table without features holds now; Unread for what is not read of it."""
     query: str | None = None
     """The text of a view."""
     names: tuple[str, ...] = ()
@@ -161,7 +161,7 @@ def side_by_side(left: Relation, right: Relation) -> Relation:
     )
 
 
-def constant_rows(names: Sequence[str], rows: Sequence[Sequence[Value]]) -> Relation:
+def constant_rows(names: Sequence[str], rows: Sequence[Sequence[Value | Unread]]) -> Relation:
     """Rows of constants."""
     if len(rows) > MOST_BRANCHES:
         raise Unread(f"more than {MOST_BRANCHES} rows of constants")

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from gbfl_compile.backends import emit
-from gbfl_compile.backends.c import codes, expressions, project
+from gbfl_compile.backends import c, emit
+from gbfl_compile.backends.c import expressions
 from gbfl_compile.backends.c.build import declarations
 from gbfl_compile.backends.c.scorer import as_predictor, scorer_of
 from gbfl_compile.checking.artifact import prove_artifact
@@ -162,9 +162,8 @@ def test_an_artifact_of_other_rules_is_proved_only_where_they_come_to_the_same(p
 
 def other_codes(monkeypatch, order):
     """Emit with the codes of texts in another order, and look-up tables to match."""
-    monkeypatch.setattr(codes, "codebook", lambda program: order(codebook(program)))
     monkeypatch.setattr(expressions, "codebook", lambda program: order(codebook(program)))
-    monkeypatch.setattr(project, "codebook", lambda program: order(codebook(program)))
+    monkeypatch.setattr(c, "codebook", lambda program: order(codebook(program)))
 
 
 @needs_a_compiler
@@ -181,8 +180,13 @@ def test_codes_of_other_texts_are_another_program(monkeypatch):
     def mistaken(book):
         return Codebook(tuple(tuple(text.replace("two", "Two") for text in texts) for texts in book.texts))
 
-    files = files_of(TREE)
-    monkeypatch.setattr(codes, "codebook", lambda program: mistaken(codebook(program)))
+    def mistaken_look_up(program, name):
+        with monkeypatch.context() as only_here:
+            only_here.setattr(expressions, "codebook", lambda program: mistaken(codebook(program)))
+            return look_up(program, name)
+
+    files, look_up = files_of(TREE), expressions._code_values
+    monkeypatch.setattr(expressions, "_code_values", mistaken_look_up)
     proof = prove_artifact(TREE, "c", files_of(TREE))
     assert proof.answer == "counterexample"
     assert any(text in ("two year", "Two year") for text in proof.counterexample.values)
