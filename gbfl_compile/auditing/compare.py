@@ -18,10 +18,9 @@ from gbfl_compile.auditing.diagnose.slip import distance, rule_items, with_ways
 from gbfl_compile.auditing.region import Frame, both_answers, frame_of, region_of, rows_around
 from gbfl_compile.auditing.story import RowMoves
 from gbfl_compile.auditing.verdict import AuditVerdict, Change, DeployedVerdict, Region
-from gbfl_compile.checking.artifact import ArtifactProof, ProofAnswer, prove_readings
+from gbfl_compile.checking.artifact import ArtifactProof, ProofAnswer, ReadArtifact, prove_readings
 from gbfl_compile.checking.prove import BUDGET_SECONDS
 from gbfl_compile.checking.prove.findings import Counterexample, Finding, NoDecision
-from gbfl_compile.checking.readers import ReadArtifact
 from gbfl_compile.checking.reading.evaluate import reading_labels
 from gbfl_compile.checking.reading.from_program import align, as_reading
 from gbfl_compile.checking.reading.nodes import Reading

@@ -32,8 +32,7 @@ from gbfl_compile.checking.prove.certificate import certificate
 from gbfl_compile.checking.prove.certificate_verifier import verify as verify_certificate
 from gbfl_compile.checking.run import expectation
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
-from gbfl_compile.files.atomic import read_whole
-from gbfl_compile.files.folders import files_together
+from gbfl_compile.files.atomic import files_together, read_whole
 from gbfl_compile.ir.json import digest, from_bytes, to_json
 from gbfl_compile.ir.kinds import codebook, decode_rows
 from gbfl_compile.ir.nodes import Program

@@ -18,9 +18,8 @@ from gbfl_compile.backends import backend
 from gbfl_compile.backends.base import Predictor
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.backends.sql.run import load as load_sql
-from gbfl_compile.checking.artifact import ArtifactProof, artifact_files
+from gbfl_compile.checking.artifact import LARGEST, ArtifactProof, artifact_files, read_artifact
 from gbfl_compile.checking.general.sql import layout_in_header
-from gbfl_compile.checking.readers import LARGEST, read_artifact
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.checking.run import compare, expectation
 from gbfl_compile.checking.witnesses import artifact_constants

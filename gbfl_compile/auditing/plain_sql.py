@@ -16,10 +16,9 @@ from gbfl_compile.auditing.verdict import DeployedVerdict
 from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.auditing.view.domains import prove_on_columns
 from gbfl_compile.auditing.view.places import PLAIN_NAME
-from gbfl_compile.checking.artifact import ArtifactProof
+from gbfl_compile.checking.artifact import ArtifactProof, ReadArtifact
 from gbfl_compile.checking.general.sql import DeployedText, KnownTable, TextLayout, read_deployed
 from gbfl_compile.checking.general.sql.engines import ENGINES
-from gbfl_compile.checking.readers import ReadArtifact
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.databases import ENGINES as DATABASES
 from gbfl_compile.databases import availability, scratch

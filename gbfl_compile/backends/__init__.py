@@ -19,8 +19,7 @@ from gbfl_compile.backends.onnx import BACKEND as ONNX
 from gbfl_compile.backends.python import BACKEND as PYTHON
 from gbfl_compile.backends.sql import BACKENDS as SQL
 from gbfl_compile.errors import BadInput, GbflError
-from gbfl_compile.files.atomic import refuse_leading_out, temporary_folder, write_whole
-from gbfl_compile.files.folders import files_together, one_writer
+from gbfl_compile.files.atomic import files_together, one_writer, refuse_leading_out, temporary_folder, write_whole
 from gbfl_compile.files.formats import shell_command, wrong_file
 from gbfl_compile.ir.json import as_program, digest
 from gbfl_compile.ir.nodes import Program, Scorecard

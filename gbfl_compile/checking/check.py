@@ -25,10 +25,9 @@ from gbfl_compile.backends import (
     write_artifacts,
 )
 from gbfl_compile.backends.base import Artifact, Options, only_file
-from gbfl_compile.checking.artifact import ArtifactProof, artifact_files, prove_artifact
+from gbfl_compile.checking.artifact import ArtifactProof, artifact_files, prove_artifact, read_artifact
 from gbfl_compile.checking.prove import BUDGET_SECONDS
 from gbfl_compile.checking.prove.certificate import certificate
-from gbfl_compile.checking.readers import read_artifact
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.run import Expectation, TargetVerdict, Verdict, compare, expectation, with_proof
 from gbfl_compile.errors import BadInput, CannotRun

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbfl_compile.backends.base import Predictor
-from gbfl_compile.checking.artifact import OTHER_NAMES, ArtifactProof
+from gbfl_compile.checking.artifact import OTHER_NAMES, ArtifactProof, Tier, was_run
 from gbfl_compile.checking.prove.findings import PROBABILITY_BOUND as PROBABILITY_BOUND
-from gbfl_compile.checking.readers import Tier, was_run
 from gbfl_compile.checking.witnesses import WitnessSet, rows_to_run
 from gbfl_compile.errors import CannotRun
 from gbfl_compile.ir.batch import Answers, Matrix, evaluate_many

@@ -14,8 +14,16 @@ from importlib.util import find_spec
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
-from gbfl_compile.databases import clickhouse, datafusion, dbapi, duckdb, mariadb, postgres, spark, sqlite
-from gbfl_compile.databases.base import Address, Database, first_line
+from gbfl_compile.databases import clickhouse, datafusion, duckdb, mariadb, postgres, spark, sqlite
+from gbfl_compile.databases.base import (
+    BY_SQLALCHEMY,
+    NAMINGS,
+    Address,
+    Database,
+    first_line,
+    open_by_sqlalchemy,
+    over_any_connection,
+)
 from gbfl_compile.databases.catalog import Catalog, StoredView, TableName
 from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost, GbflError
 from gbfl_compile.version import install_command
@@ -113,9 +121,9 @@ def from_connection(dialect: str, connection: Any) -> Database:
     """
     if dialect in ENGINES:
         return ENGINES[dialect].over(connection)
-    if dialect in dbapi.NAMINGS:
-        return dbapi.over(dialect, connection)
-    raise BadInput(f"unknown dialect {dialect!r}: use one of {', '.join((*ENGINES, *dbapi.NAMINGS))}")
+    if dialect in NAMINGS:
+        return over_any_connection(dialect, connection)
+    raise BadInput(f"unknown dialect {dialect!r}: use one of {', '.join((*ENGINES, *NAMINGS))}")
 
 
 def catalog_of(database: Database) -> Catalog:
@@ -196,14 +204,14 @@ def connect(url: str, read_only: bool = False) -> Database:
     """
     address = read_address(url)
     family = address.scheme.partition("+")[0]
-    if family not in (*FILES, *SERVERS, *dbapi.BY_SQLALCHEMY):
-        known = ", ".join((*FILES, *SERVERS, *dbapi.BY_SQLALCHEMY))
+    if family not in (*FILES, *SERVERS, *BY_SQLALCHEMY):
+        known = ", ".join((*FILES, *SERVERS, *BY_SQLALCHEMY))
         raise BadInput(f"{address.scheme!r} is not a known kind of database: use one of {known}")
     try:
         if family in FILES:
             return FILES[family](address, read_only)
         if family not in SERVERS:
-            return dbapi.open_by_sqlalchemy(url, dbapi.BY_SQLALCHEMY[family])
+            return open_by_sqlalchemy(url, BY_SQLALCHEMY[family])
         database = SERVERS[family](address)
         return _reading_only(database) if read_only else database
     except GbflError:

@@ -1,11 +1,12 @@
-"""What every database offers us: statements, queries, rows put in bit for bit, and names quoted its own way."""
+"""What every database offers us: statements, queries, rows inserted bit for bit, and names quoted its own way."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
@@ -215,3 +216,58 @@ def row_tuples(table: Any) -> list[tuple[Any, ...]]:
     if table.num_columns == 0:
         return []
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+# Any DB-API connection: enough to run our SQL where the user's tables are. No rows can be inserted.
+
+NAMINGS = {
+    "snowflake": Naming("Snowflake", "double", longest=255, case_blind=False),
+    "bigquery": Naming("BigQuery", "backslash", longest=300),
+    "databricks": Naming("Databricks", "back", longest=255),
+    "redshift": Naming("Redshift", "double", longest=127),
+    "trino": Naming("Trino", "double"),
+    "tsql": Naming("SQL Server", "double", longest=128),
+    "oracle": Naming("Oracle", "double", longest=128, case_blind=False),
+}
+"""Engines that were never run here: how they spell names is taken from their documentation."""
+
+BY_SQLALCHEMY = {
+    "snowflake": "snowflake",
+    "bigquery": "bigquery",
+    "databricks": "databricks",
+    "redshift": "redshift",
+    "trino": "trino",
+    "mssql": "tsql",
+    "oracle": "oracle",
+}
+"""URL families that only SQLAlchemy and its driver can open -> our dialect. None was ever run here."""
+
+
+def open_by_sqlalchemy(url: str, dialect: str) -> Database:
+    """A user's database through SQLAlchemy."""
+    engine = library("sqlalchemy", "engines").create_engine(url)
+    return over_any_connection(dialect, engine.raw_connection(), commits=True)
+
+
+def over_any_connection(dialect: str, connection: Any, commits: bool = False) -> Database:
+    """A database over a connection of an unknown driver; with `commits`, each statement is committed."""
+    naming = NAMINGS[dialect]
+    version = f"{naming.engine} (version not asked)"
+
+    def execute(statement: str) -> None:
+        with engine_errors(version), closing(connection.cursor()) as cursor:
+            cursor.execute(statement)
+            if commits:
+                connection.commit()
+
+    def fetch(query: str) -> list[tuple[Any, ...]]:
+        with engine_errors(version), closing(connection.cursor()) as cursor:
+            cursor.execute(query)
+            return [tuple(row) for row in cursor.fetchall()]
+
+    def insert(table: str, columns: Sequence[str], rows: Matrix, *, missing: Missing = "null") -> None:
+        raise CannotRun(f"{naming.engine}: rows cannot be inserted, only existing tables can be scored")
+
+    replacements = (WITHIN_SCHEMA,) if dialect == "snowflake" else (IN_TWO_STEPS,)
+    quote = partial(quote_name, naming)
+    return Database(dialect, version, execute, fetch, insert, connection.close, quote, replacements=replacements)

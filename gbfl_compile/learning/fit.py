@@ -22,9 +22,8 @@ from gbfl_compile.learning.clauses import grid_of
 from gbfl_compile.learning.clauses.mine import MODES, MinedClauses, Mode, mine, single_bounds
 from gbfl_compile.learning.consistency import consistency
 from gbfl_compile.learning.explain import Domain, Explanations, concatenate, some_rows
-from gbfl_compile.learning.heads import Head, deal_rows, fitting_points, triplet_rows, triplets_side_by_side
+from gbfl_compile.learning.heads import Grid, Head, deal_rows, fitting_points, triplet_rows, triplets_side_by_side
 from gbfl_compile.learning.heads.box_search import SearchSettings, cut_grid, explained_cuts
-from gbfl_compile.learning.heads.grids import Grid
 from gbfl_compile.learning.heads.joint_tree import TreeSettings, fit_joint_tree
 from gbfl_compile.learning.heads.rule_list import fit_rule_list
 from gbfl_compile.learning.heads.rules import PathPoint, RuleSettings, fit_rules, weigh_rule

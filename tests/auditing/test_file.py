@@ -7,7 +7,7 @@ from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.file import audit_file
 from gbfl_compile.auditing.verdict import AuditReport, report_form, verdict_lines
 from gbfl_compile.backends import backend, emit
-from gbfl_compile.checking.readers import READERS, was_run
+from gbfl_compile.checking.artifact import READERS, was_run
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.evaluate import evaluate

@@ -12,8 +12,7 @@ from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.backends import BACKENDS, emit
 from gbfl_compile.backends.sql.run import read_script
-from gbfl_compile.checking.artifact import prove_artifact
-from gbfl_compile.checking.readers import was_run
+from gbfl_compile.checking.artifact import prove_artifact, was_run
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate

@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from gbfl_compile.backends import emit
-from gbfl_compile.backends.onnx.run import BATCH
+from gbfl_compile.backends.onnx import BATCH
 from gbfl_compile.ir.batch import clause_column, evaluate_many
 from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, preorder
 from gbfl_compile.lowering import lower

@@ -8,7 +8,7 @@ from typing import Any
 
 import onnxruntime
 
-from gbfl_compile.backends.onnx.run import BATCH
+from gbfl_compile.backends.onnx import BATCH
 from tests.bench.timing import Timing
 
 

@@ -8,10 +8,10 @@ import types
 import numpy as np
 
 from gbfl_compile.backends import emit
+from gbfl_compile.checking.artifact import read_artifact
 from gbfl_compile.checking.prove import prove
 from gbfl_compile.checking.prove.findings import Counterexample
 from gbfl_compile.checking.prove.reasons import WrongReason, prove_reasons
-from gbfl_compile.checking.readers import read_artifact
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Scorecard

@@ -14,8 +14,7 @@ from collections import Counter
 import pytest
 
 from gbfl_compile.backends import emit
-from gbfl_compile.checking.artifact import prove_readings
-from gbfl_compile.checking.readers import read, read_artifact
+from gbfl_compile.checking.artifact import prove_readings, read, read_artifact
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.checking.run import differing_rows
 from gbfl_compile.checking.witnesses import witnesses

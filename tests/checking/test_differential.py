@@ -4,7 +4,7 @@ import math
 import random
 
 from gbfl_compile.backends import emit
-from gbfl_compile.checking.readers import read
+from gbfl_compile.checking.artifact import read
 from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.ir.intervals import above, below
 from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split

@@ -13,7 +13,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from gbfl_compile.checking.readers import read_artifact
+from gbfl_compile.checking.artifact import read_artifact
 from gbfl_compile.checking.reading.from_program import as_reading
 from gbfl_compile.checking.run import differing_rows
 from gbfl_compile.checking.witnesses import witnesses

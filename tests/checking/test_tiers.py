@@ -5,11 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+import gbfl_compile.checking.artifact
 from gbfl_compile.backends import emit, write_artifact
-from gbfl_compile.checking import readers
-from gbfl_compile.checking.artifact import ArtifactProof, prove_artifact
+from gbfl_compile.checking.artifact import READERS, ArtifactProof, Readers, prove_artifact, was_run
 from gbfl_compile.checking.check import check_folder
-from gbfl_compile.checking.readers import READERS, Readers, was_run
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.run import WORST_FIRST, TargetVerdict, Verdict, expectation, with_proof
 from gbfl_compile.checking.strict.python import read_python
@@ -57,7 +56,7 @@ def test_a_proof_that_runs_out_of_time_is_not_equal(tmp_path):
 
 def test_what_only_the_general_reader_reads_is_read_as_equal(tmp_path, capsys, monkeypatch):
     folder_of(TREE, "python", tmp_path)
-    monkeypatch.setattr(readers, "READERS", {"python": Readers(refuse, read_python)})
+    monkeypatch.setattr(gbfl_compile.checking.artifact, "READERS", {"python": Readers(refuse, read_python)})
     code, form = check(tmp_path, capsys)
     python = form["targets"]["python"]
     assert (code, form["verdict"], python["verdict"]) == (3, "read as equal", "read as equal")
@@ -67,7 +66,7 @@ def test_what_only_the_general_reader_reads_is_read_as_equal(tmp_path, capsys, m
 
 def test_a_wrong_artifact_that_only_the_general_reader_reads_is_different(monkeypatch):
     files = {name: content.replace(b"863.33", b"863.34") for name, content in emit(TREE, "python").files.items()}
-    monkeypatch.setattr(readers, "READERS", {"python": Readers(refuse, read_python)})
+    monkeypatch.setattr(gbfl_compile.checking.artifact, "READERS", {"python": Readers(refuse, read_python)})
     assert prove_artifact(TREE, "python", files).answer == "counterexample"
 
 

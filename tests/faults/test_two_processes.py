@@ -9,15 +9,16 @@ import pytest
 
 from gbfl_compile.backends import emit, write_artifact, write_artifacts
 from gbfl_compile.errors import CannotRun
-from gbfl_compile.files import folders
+from gbfl_compile.files import atomic
 from gbfl_compile.files.atomic import (
     clear_leftovers,
+    files_together,
+    one_writer,
     temporary_folder,
     unfinished_file,
     unfinished_folder,
     while_unchanged,
 )
-from gbfl_compile.files.folders import files_together, one_writer
 from gbfl_compile.ir.json import save
 from tests.faults.running import GBFL, OTHER, PROGRAM, contents, strays, surroundings
 
@@ -99,7 +100,7 @@ def test_a_reader_never_finds_files_of_two_artifacts(tmp_path):
 @pytest.mark.parametrize("at_once", [True, False], ids=["exchanged", "set aside"])
 def test_what_else_lies_in_the_folder_stays(tmp_path, monkeypatch, at_once):
     if not at_once:
-        monkeypatch.setattr(folders, "_exchange_atomically", lambda *_: False)
+        monkeypatch.setattr(atomic, "_exchange_atomically", lambda *_: False)
     folder = tmp_path / "c"
     write_artifacts([emit(PROGRAM, "c"), emit(PROGRAM, "c", "second")], tmp_path)
     (folder / "notes").mkdir()
@@ -120,7 +121,7 @@ def test_what_else_lies_in_the_folder_stays(tmp_path, monkeypatch, at_once):
 def test_a_folder_that_was_set_aside_by_a_killed_process_is_brought_back(tmp_path):
     write_artifact(emit(PROGRAM, "c", "second"), tmp_path)
     before = contents(tmp_path / "c")
-    (tmp_path / "c").rename(tmp_path / f".c{folders.SET_ASIDE}")
+    (tmp_path / "c").rename(tmp_path / f".c{atomic.SET_ASIDE}")
     write_artifact(emit(PROGRAM, "c"), tmp_path)
     assert contents(tmp_path / "c") == {**before, **emit(PROGRAM, "c").files}
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
@@ -173,7 +174,7 @@ def test_leftovers_go_and_what_is_being_made_stays(tmp_path):
 
 
 def test_a_writer_that_never_ends_is_not_waited_for_for_ever(tmp_path, monkeypatch):
-    monkeypatch.setattr(folders, "LOCK_SECONDS", 0.1)
+    monkeypatch.setattr(atomic, "LOCK_SECONDS", 0.1)
     with one_writer(tmp_path), pytest.raises(CannotRun, match="another process has been writing there"):
         write_artifact(emit(PROGRAM, "python"), tmp_path)
 

@@ -8,7 +8,7 @@ from tests.fuzz.target import Finding, check_refusal
 
 def read_artifact(target, files):
     """A reader that failed with an internal error did refuse, but by luck: that is a finding too."""
-    from gbfl_compile.checking.readers import read
+    from gbfl_compile.checking.artifact import read
     from gbfl_compile.checking.reading.nodes import Reading, Unread
     from gbfl_compile.errors import GbflError
 

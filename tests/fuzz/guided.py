@@ -91,7 +91,7 @@ def main():
 MODULES = (
     "gbfl_compile.ir.json",
     "gbfl_compile.ir.text",
-    "gbfl_compile.checking.readers",
+    "gbfl_compile.checking.artifact",
     "gbfl_compile.tables.read",
     "gbfl_compile.learning.consistency",
     "gbfl_compile.reporting.page",

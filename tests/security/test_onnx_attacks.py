@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gbfl_compile.backends import backend, emit
-from gbfl_compile.checking.readers import read
+from gbfl_compile.checking.artifact import read
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.errors import BadInput
 from tests.security.attacks import (

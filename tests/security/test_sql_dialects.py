@@ -56,7 +56,7 @@ def quotes_only(dialect, text):
 
 
 NAIVE_NAMES = all_of(
-    put("gbfl_compile.backends.sql.forms.identifier", bare), put("gbfl_compile.backends.sql.options.identifier", bare)
+    put("gbfl_compile.backends.sql.identifier", bare), put("gbfl_compile.backends.sql.options.identifier", bare)
 )
 WEAKENED = {
     **{(name, "quote"): put("gbfl_compile.backends.sql.text.string", lambda _, text: f"'{text}'") for name in DIALECTS},

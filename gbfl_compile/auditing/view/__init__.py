@@ -29,9 +29,8 @@ from gbfl_compile.auditing.view.view import (
     uncast_columns,
     without_exact_casts,
 )
-from gbfl_compile.checking.artifact import ArtifactProof
+from gbfl_compile.checking.artifact import ArtifactProof, ReadArtifact
 from gbfl_compile.checking.general.sql import UNKNOWN_TEXTS, TextLayout, other_columns, read_sql
-from gbfl_compile.checking.readers import ReadArtifact
 from gbfl_compile.checking.reading.nodes import Reading, Unread, limit_work
 from gbfl_compile.checking.strict.sql import ExpectedText, read_strict_view, refuse_conversions
 from gbfl_compile.databases.base import Database

@@ -27,8 +27,8 @@ from gbfl_compile.auditing.view.run import OtherRowCount, Outputs, ViewRun, outp
 from gbfl_compile.auditing.view.story import with_first_difference, with_view_story
 from gbfl_compile.auditing.view.table_copy import COPY, STAGED, TableCopy
 from gbfl_compile.auditing.view.view import View, parse_query, without_exact_casts
+from gbfl_compile.checking.artifact import ReadArtifact
 from gbfl_compile.checking.general.sql import DeployedText, TextLayout, read_deployed
-from gbfl_compile.checking.readers import ReadArtifact
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.databases.catalog import Column
 from gbfl_compile.errors import BadInput, CannotRun

@@ -24,7 +24,7 @@ from gbfl_compile.auditing.view.domains import prove_on_columns
 from gbfl_compile.auditing.view.layers import key_columns, values_in_filters, whole_text
 from gbfl_compile.auditing.view.run import ViewRun
 from gbfl_compile.auditing.view.view import View, feature_columns, parse_query
-from gbfl_compile.checking.readers import ReadArtifact
+from gbfl_compile.checking.artifact import ReadArtifact
 from gbfl_compile.checking.reading.evaluate import reading_labels
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.databases.base import Database

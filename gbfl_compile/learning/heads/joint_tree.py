@@ -17,19 +17,21 @@ import numpy as np
 
 from gbfl_compile.ir.nodes import Clause, Leaf, Split, preorder
 from gbfl_compile.learning.black_box import Bools, Ints, Matrix
-from gbfl_compile.learning.heads import Head, Triplets, leaf_of
-from gbfl_compile.learning.heads.box_search import SearchSettings
-from gbfl_compile.learning.heads.grids import (
+from gbfl_compile.learning.heads import (
     Conjunction,
     Grid,
+    Head,
+    Triplets,
     clause_from,
     count_bounds,
     holds_on,
+    leaf_of,
     part_of,
     promising,
     sum_of_pull,
     without_a_bound,
 )
+from gbfl_compile.learning.heads.box_search import SearchSettings
 from gbfl_compile.learning.heads.word_search import WordGrid
 
 NEARLY = 0.97

@@ -14,18 +14,20 @@ import numpy as np
 
 from gbfl_compile.ir.nodes import Leaf, Split, Tree
 from gbfl_compile.learning.black_box import Bools, Ints, Matrix
-from gbfl_compile.learning.heads import Head, Points, deal_rows
-from gbfl_compile.learning.heads.box_search import SearchSettings
-from gbfl_compile.learning.heads.grids import (
+from gbfl_compile.learning.heads import (
     Conjunction,
     Grid,
+    Head,
+    Points,
     clause_from,
     count_bounds,
+    deal_rows,
     holds_on,
     part_of,
     promising,
     sum_of_pull,
 )
+from gbfl_compile.learning.heads.box_search import SearchSettings
 
 SCHEDULES: tuple[tuple[float, ...], ...] = ((8.0, 4.0, 2.0, 1.0), (4.0, 2.0, 1.0), (2.5, 1.0))
 """What a wrong point costs, in right ones, from the first rules to the last. Held-out points choose which."""

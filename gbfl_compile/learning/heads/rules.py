@@ -21,17 +21,18 @@ from gbfl_compile.ir.kinds import Codebook
 from gbfl_compile.ir.nodes import Clause
 from gbfl_compile.learning.black_box import Matrix
 from gbfl_compile.learning.consistency import consistency
-from gbfl_compile.learning.heads import Head, TripletRows
-from gbfl_compile.learning.heads.box_search import SearchSettings
-from gbfl_compile.learning.heads.grids import (
+from gbfl_compile.learning.heads import (
     Conjunction,
     Grid,
+    Head,
+    TripletRows,
     clause_from,
     count_bounds,
     holds_on,
     promising,
     without_a_bound,
 )
+from gbfl_compile.learning.heads.box_search import SearchSettings
 from gbfl_compile.learning.heads.weights import LONG_REFIT, Targets, loss_of, refit, rounded_card, small_card
 
 LEAST_GAIN = 8.0

@@ -17,18 +17,20 @@ from gbfl_compile.ir.batch import clause_column
 from gbfl_compile.ir.kinds import Codebook, Columns
 from gbfl_compile.ir.nodes import Clause, Decision, Interval, Leaf, Scorecard, Split, Tree
 from gbfl_compile.learning.black_box import Bools, Ints, Matrix
-from gbfl_compile.learning.heads import Head, Triplets, leaf_of
-from gbfl_compile.learning.heads.box_search import SearchSettings
-from gbfl_compile.learning.heads.grids import (
+from gbfl_compile.learning.heads import (
     Conjunction,
     Grid,
+    Head,
+    Triplets,
     clause_from,
     count_bounds,
     holds_on,
+    leaf_of,
     promising,
     sum_of_pull,
     without_a_bound,
 )
+from gbfl_compile.learning.heads.box_search import SearchSettings
 
 FINE = 256
 """Cuts per feature and role."""

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 
 from gbfl_compile.backends import emit
 from gbfl_compile.backends.base import artifact_name
-from gbfl_compile.backends.onnx.run import open_model
+from gbfl_compile.backends.onnx import open_model
 from gbfl_compile.checking.run import PROBABILITY_BOUND, compare, expectation
 from gbfl_compile.checking.witnesses import witnesses
 from gbfl_compile.cli import main

@@ -21,7 +21,7 @@ onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 from onnx.reference import ReferenceEvaluator  # noqa: E402 - only where onnx is installed
 
-from gbfl_compile.backends.onnx.run import open_model  # noqa: E402
+from gbfl_compile.backends.onnx import open_model  # noqa: E402
 
 KINDS = ("number", "category", "boolean", "date", "timestamp")
 TREE = Program(

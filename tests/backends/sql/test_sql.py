@@ -17,8 +17,7 @@ from gbfl_compile.backends import BACKENDS, backend, emit
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.backends.sql.run import read_script
 from gbfl_compile.backends.sql.text import identifier, literal, powers, string
-from gbfl_compile.checking.artifact import prove_artifact
-from gbfl_compile.checking.readers import was_run
+from gbfl_compile.checking.artifact import prove_artifact, was_run
 from gbfl_compile.checking.run import compare, expectation
 from gbfl_compile.cli import main
 from gbfl_compile.errors import BadInput, CannotRun

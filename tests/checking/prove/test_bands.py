@@ -8,9 +8,9 @@ import pytest
 
 from gbfl_compile.backends import emit
 from gbfl_compile.backends.sql.engines import DIALECTS
+from gbfl_compile.checking.artifact import read_artifact
 from gbfl_compile.checking.prove import prove
 from gbfl_compile.checking.prove.findings import Counterexample, NoDecision, ProvedEqual
-from gbfl_compile.checking.readers import read_artifact
 from gbfl_compile.checking.reading.from_program import as_reading
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.witnesses import witnesses

@@ -3,10 +3,10 @@
 import pytest
 
 from gbfl_compile.backends import emit
+from gbfl_compile.checking.artifact import read
 from gbfl_compile.checking.prove import prove
 from gbfl_compile.checking.prove.findings import ProvedEqual
 from gbfl_compile.checking.prove.reasons import WrongReason, prove_reasons
-from gbfl_compile.checking.readers import read
 from tests.backends.c.programs import CARD, TREE
 
 EDITS = [

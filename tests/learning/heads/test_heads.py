@@ -13,7 +13,17 @@ from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Sp
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.learning.classifier import GBFLClassifier
 from gbfl_compile.learning.consistency import consistency
-from gbfl_compile.learning.heads import Head, Points, deal_rows, leaf_of, triplet_rows, triplets_side_by_side
+from gbfl_compile.learning.heads import (
+    Head,
+    Points,
+    count_bounds,
+    deal_rows,
+    holds_on,
+    leaf_of,
+    triplet_rows,
+    triplets_side_by_side,
+    without_a_bound,
+)
 from gbfl_compile.learning.heads.box_search import (
     SearchSettings,
     box_holds,
@@ -22,7 +32,6 @@ from gbfl_compile.learning.heads.box_search import (
     explained_cuts,
     promising_boxes,
 )
-from gbfl_compile.learning.heads.grids import count_bounds, holds_on, without_a_bound
 from gbfl_compile.learning.heads.rule_list import fit_rule_list
 from gbfl_compile.learning.heads.rules import RuleSettings, fit_rules
 from gbfl_compile.learning.heads.simplify import round_thresholds

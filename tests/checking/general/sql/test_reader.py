@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from gbfl_compile.backends import emit
+from gbfl_compile.checking.artifact import read
 from gbfl_compile.checking.general.sql import TextLayout, read_sql
 from gbfl_compile.checking.general.sql.engines import ENGINES
 from gbfl_compile.checking.prove import prove
 from gbfl_compile.checking.prove.findings import Counterexample
-from gbfl_compile.checking.readers import read
 from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.checking.strict.sql.lexis import NEVER_RUN

@@ -8,8 +8,7 @@ import re
 import pytest
 
 from gbfl_compile.backends import emit
-from gbfl_compile.checking.artifact import prove_readings
-from gbfl_compile.checking.readers import read
+from gbfl_compile.checking.artifact import prove_readings, read
 from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.checking.strict.c import read_strict_c
 from gbfl_compile.errors import BadInput

@@ -5,8 +5,7 @@ import re
 import pytest
 
 from gbfl_compile.backends import emit
-from gbfl_compile.checking.artifact import prove_artifact
-from gbfl_compile.checking.readers import read
+from gbfl_compile.checking.artifact import prove_artifact, read
 from gbfl_compile.checking.reading.nodes import Unread
 from tests.backends.c.programs import CARD, TREE
 from tests.checking.reader_artifacts import findings

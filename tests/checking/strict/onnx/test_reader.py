@@ -5,7 +5,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from gbfl_compile.backends import emit
-from gbfl_compile.checking.readers import read
+from gbfl_compile.checking.artifact import read
 from gbfl_compile.checking.reading.nodes import Unread
 from tests.backends.c.programs import CARD, TREE
 from tests.checking.reader_artifacts import findings, said_by_onnx

@@ -8,8 +8,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from gbfl_compile.backends import emit
-from gbfl_compile.checking.artifact import prove_artifact
-from gbfl_compile.checking.readers import read
+from gbfl_compile.checking.artifact import prove_artifact, read
 from gbfl_compile.checking.run import compare, expectation
 from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard, leaf, split
 from tests.backends.onnx.test_words import loaded

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from gbfl_compile.backends import emit
-from gbfl_compile.checking.readers import read
+from gbfl_compile.checking.artifact import read
 from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split

@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gbfl_compile.backends import emit
-from gbfl_compile.checking.artifact import prove_artifact
+from gbfl_compile.checking.artifact import READERS, prove_artifact, read
 from gbfl_compile.checking.prove import prove
 from gbfl_compile.checking.prove.findings import ProvedEqual
 from gbfl_compile.checking.prove.reasons import prove_reasons
-from gbfl_compile.checking.readers import READERS, read
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.json import digest
