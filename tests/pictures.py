@@ -5,6 +5,7 @@ page: light, dark, on a phone and on paper, each as one PNG.
 """
 
 import base64
+import re
 import sys
 import tempfile
 import time
@@ -21,6 +22,8 @@ DOCS = Path(__file__).parents[1] / "docs"
 CHAPTERS = ("4  ", "7  ")
 """The terminal's picture begins at the one and ends at the other."""
 WIDTH, HEIGHT = 1200, 900
+FONT_FACE = re.compile(r"@font-face \{[^}]*\}")
+"""A font from the network: a picture loads nothing, and uses the reader's own monospaced font."""
 
 
 def terminal(text: str) -> str:
@@ -31,7 +34,7 @@ def terminal(text: str) -> str:
     for line in lines[first:last]:
         bold = line[:1].isdigit() or "CAUGHT" in line
         console.print(line, style="bold" if bold else "", markup=False)
-    return console.export_svg(title="make demo")
+    return FONT_FACE.sub("", console.export_svg(title="make demo"))
 
 
 def draw() -> None:

@@ -22,6 +22,7 @@ from gbfl_compile.ir.json import to_json
 from gbfl_compile.ir.kinds import Value, codebook, is_missing, other_text
 from gbfl_compile.ir.nodes import Interval, Kind, Program
 from gbfl_compile.ir.text import clause_text
+from gbfl_compile.reporting.text import one_line
 
 MOST_EXAMPLES = 200
 LONGEST_SCRIPT = 600_000
@@ -88,7 +89,15 @@ def page_data(program: Program, examples: Sequence[Example]) -> dict[str, Any]:
             for example in examples[:MOST_EXAMPLES]
         ],
         "file": _file_name(program),
+        "target": _target(program),
     }
+
+
+def _target(program: Program) -> str | None:
+    """The column that the program decides, as far as its file says."""
+    data = _mining(program).get("data")
+    target = data.get("target") if isinstance(data, Mapping) else None
+    return one_line(target, 60) if isinstance(target, str) and target.strip() else None
 
 
 def _file_name(program: Program) -> str:

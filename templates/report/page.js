@@ -1,7 +1,7 @@
 // The part of a report that answers back. It follows the proved scorer (score, CLASSES) and PAGE, the data of this page.
 // Every name and text that it shows becomes a text node: nothing here is ever read as markup.
 {
-  const { features, clauses, program, examples, file } = PAGE;
+  const { features, clauses, program, examples, file, target } = PAGE;
   const DAY = 86400000;
   const used = features.filter((feature) => feature.used);
   const state = {};
@@ -274,7 +274,7 @@
       };
       return make("li", {}, `${changes.map(changeText).join(" and ")} gives ${label} `, make("button", { type: "button", text: "try", onclick: apply, "aria-label": `try ${changes.map(changeText).join(" and ")}` }));
     });
-    fill(box, make("p", { class: `decision class${Math.min(answer.index, 5)}-text` }, "The rules answer ", make("strong", { text: String(answer.label) })), make("ul", { class: "shares" }, ...lines));
+    fill(box, make("p", { class: `decision class${Math.min(answer.index, 5)}-text` }, target === null ? "The rules answer " : `${target}: `, make("strong", { text: String(answer.label) })), make("ul", { class: "shares" }, ...lines));
     fill(at("try-held"), list(held, "No rule holds: this is the answer where none does."));
     fill(at("try-flips"), list(flips, "No change of one or two values does, as far as was searched."));
     fill(at("try-stays"), list(stays(answer.index).map((text) => make("li", { text })), "No number or date has to stay where it is."));

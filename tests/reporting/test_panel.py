@@ -120,6 +120,14 @@ def test_the_changes_that_it_names_do_flip_the_answer(browser, tmp_path):
     assert flipped > 5
 
 
+def test_the_answer_says_which_column_it_is_about(browser, tmp_path):
+    text = "return document.getElementById('try-answer').querySelector('.decision').textContent"
+    named = replace(TREE, metadata={"mining": {"data": {"target": f"default {HOSTILE}"}}})
+    for program, start in ((TREE, "The rules answer "), (named, f"default {HOSTILE}: ")):
+        show(browser, page(tmp_path, program), 1200)
+        assert browser.execute_script(text) == start + evaluate(program, ROW).label
+
+
 def test_it_asks_the_network_for_nothing_and_logs_nothing(browser, tmp_path):
     show(browser, page(tmp_path, TREE), 1200)
     assert browser.execute_script("return performance.getEntriesByType('resource').length") == 0
