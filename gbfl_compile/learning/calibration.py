@@ -75,10 +75,16 @@ def calibrate_decision(decision: Decision, answers: Answers, truth: Ints, own: M
     )
 
 
-def _out_of_fold(decision: Decision, answers: Answers, truth: Ints, classes: int) -> Matrix:
+def folds(truth: Ints, classes: int) -> Ints:
+    """The part of each row: as many rows of each class in every part, as far as they go."""
     fold = np.empty(len(truth), dtype=np.int64)
     for c in range(classes):
         fold[truth == c] = np.arange(int((truth == c).sum())) % FOLDS
+    return fold
+
+
+def _out_of_fold(decision: Decision, answers: Answers, truth: Ints, classes: int) -> Matrix:
+    fold = folds(truth, classes)
     probabilities: Matrix = np.empty((len(truth), classes))
     for number in np.unique(fold):
         here, others = fold == number, np.flatnonzero(fold != number)

@@ -22,6 +22,7 @@ from gbfl_compile.ir.nodes import Clause, Leaf, Program, Scorecard, Split, Tree,
 from gbfl_compile.ir.text import clause_text
 from gbfl_compile.learning.baselines import MAX_DEPTH, AugmentedTree, DistilledTree, StandardTree
 from gbfl_compile.learning.black_box import Ints, Matrix, probabilities
+from gbfl_compile.learning.calibration import folds
 from gbfl_compile.learning.clauses.mine import MinedClauses
 from gbfl_compile.learning.consistency import Consistency, Triplets, consistency_on
 from gbfl_compile.learning.explain import Explanations, concatenate, triplets_of
@@ -175,16 +176,18 @@ def outcome_figures(model: Any, X: Any, y: NDArray[Any], answer: Matrix | None =
     """What the outcome says of a fitted model and of its black box: shares of 1, and counts.
 
     `answer` are the probabilities to measure, where they are not the model's own: rates that were observed on
-    these same rows would be measured as better than they are.
+    these same rows would be measured as better than they are, so each row has those of the rows in other `folds`.
 
     The base rate is the accuracy of always answering the commonest class. `confusion` counts rows by true class and
     by answer, in the order of `classes_`. The area under the ROC curve is the mean over the classes that occur, each
-    against the others. Calibration is the mean gap between a probability and the share of rows that have the class,
+    against the others; rows of different folds are not compared, because the rate of a class is lower where more of its
+    rows were left out. Calibration is the mean gap between a probability and the share of rows that have the class,
     in ten bins of equally many rows; `calibration_by_chance` is what it would be on average if every probability were
     exactly right. The Brier score is the mean squared error of the probabilities.
     """
     classes = np.asarray(model.classes_)
     truth = class_indices(y, classes)
+    fold = np.zeros_like(truth) if answer is None else folds(truth, len(classes))
     answer = model.predict_proba(X) if answer is None else answer
     predicted = class_indices(model.predict(X), classes)
     own = probabilities(model.black_box_, model.encoded_rows(X))
@@ -195,8 +198,8 @@ def outcome_figures(model: Any, X: Any, y: NDArray[Any], answer: Matrix | None =
         "accuracy": float((predicted == truth).mean()),
         "black_box_accuracy": float((own.argmax(axis=1) == truth).mean()),
         "base_rate": float(count.max() / len(truth)),
-        "auc": _auc(answer, truth),
-        "black_box_auc": _auc(own, truth),
+        "auc": _auc(answer, truth, fold),
+        "black_box_auc": _auc(own, truth, np.zeros_like(truth)),
         "calibration": calibration_error(answer, truth),
         "calibration_by_chance": calibration_by_chance(answer),
         "black_box_calibration": calibration_error(own, truth),
@@ -230,15 +233,18 @@ def score_lines(model: Any, X: Any, y: Any) -> dict[str, tuple[float | None, int
     return lines
 
 
-def _auc(answer: Matrix, truth: NDArray[np.int64]) -> float | None:
-    """None where all rows have one class. Of equal probabilities half counts."""
+def _auc(answer: Matrix, truth: Ints, fold: Ints) -> float | None:
+    """Over pairs of rows in one fold; None where there are none. Of equal probabilities half counts."""
     areas = []
     for c in range(answer.shape[1]):
-        positive = truth == c
-        if 0 < positive.sum() < len(truth):
-            rank = rankdata(answer[:, c])
-            ahead = rank[positive].sum() - positive.sum() * (positive.sum() + 1) / 2
-            areas.append(ahead / (positive.sum() * (~positive).sum()))
+        ahead, pairs = 0.0, 0
+        for number in np.unique(fold):
+            positive, rank = (truth == c)[fold == number], rankdata(answer[fold == number, c])
+            here = int(positive.sum())
+            ahead += float(rank[positive].sum()) - here * (here + 1) / 2
+            pairs += here * (len(positive) - here)
+        if pairs:
+            areas.append(ahead / pairs)
     return float(np.mean(areas)) if areas else None
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -282,7 +283,7 @@ def used_columns(
                 f"column {fact.name!r} has {len(fact.texts):,} different texts, {MOST_TEXTS:,} at most, and is left "
                 "out; put one text in place of all that are rare to learn from it"
             )
-        elif fact.kind == "number" and is_number_key(x[:, place], of):
+        elif fact.kind == "number" and is_number_key(x[:, place], of, fact.name):
             keys.append(fact.name)
             notes.append(
                 f"column {fact.name!r} has another number in every row: it is a key and left out; "
@@ -293,8 +294,16 @@ def used_columns(
     return kept, tuple(notes), tuple(keys)
 
 
-def is_number_key(values: Matrix, of: int) -> bool:
-    """Whether a column numbers the `of` rows of a table: whole numbers, all different, with few gaps between them."""
+KEY_NAMES = frozenset({"id", "ids", "key", "index", "nr", "no", "number", "row", "rowid", "rownames", "uid", "uuid"})
+"""Last words of the names that keys have: `loan_id`, `customerID`, `Policy No`."""
+
+
+def is_number_key(values: Matrix, of: int, name: str) -> bool:
+    """Whether a column is a key of the `of` rows of a table: whole numbers, all different, named or ordered so."""
     if len(values) < MANY_ROWS or np.isnan(values).any() or (values != np.rint(values)).any():
         return False
-    return len(np.unique(values)) == len(values) and float(values.max() - values.min()) < 3 * of
+    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)
+    is_named = bool(words) and words[-1].lower() in KEY_NAMES
+    is_ascending = bool((np.diff(values) > 0).all())
+    is_numbered = float(values.max() - values.min()) < 3 * of
+    return (is_named or is_ascending or is_numbered) and len(np.unique(values)) == len(values)

@@ -123,6 +123,10 @@ def check(model, build, data):
     good = code == 0 and len(targets) == len(TARGETS_OF_COMPILE)
     for target, found in targets.items():
         proof, ran = found["proof"]["answer"], found["execution"]
+        if isinstance(ran, str):
+            say(f"    {target:15} {found['verdict']}, {proof}, {ran}: is its engine installed?")
+            good = False
+            continue
         good &= proof == "proved" and ran["rows"] > 0 and ran["different"] == 0
         say(f"    {target:15} {found['verdict']}, {proof}, {ran['different']} different of {ran['rows']} rows")
     return good

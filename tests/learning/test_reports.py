@@ -198,6 +198,16 @@ def test_accuracy_area_and_confusion_are_those_of_scikit_learn(classes):
     assert 0 <= figures["calibration"] <= 1
 
 
+def test_rates_that_are_the_same_for_every_row_rank_none_before_another():
+    """Rates come from the rows of other folds: where one row of a class is left out, its rate is lower."""
+    rng = np.random.default_rng(0)
+    x, y = pd.DataFrame({"a": rng.normal(size=75)}), (np.arange(75) == 40).astype(int)
+    model = GBFLClassifier(lambda rows: np.full(len(rows), 0.1), extra_rows=0).fit(x, y)
+    model.calibrate(x, y)
+    assert len(set(model.out_of_fold_[:, 1])) > 1
+    assert outcome_figures(model, x, y, model.out_of_fold_)["auc"] == 0.5
+
+
 def test_rows_of_one_class_have_no_area():
     box = RandomForestClassifier(5, random_state=0).fit(X, IRIS.target)
     model = GBFLClassifier(box, max_clauses=2, extra_rows=0, explainer="greedy").fit(X, IRIS.target)

@@ -217,6 +217,22 @@ def test_keys_are_left_out_and_named_unless_asked_for():
     assert "number" in read_sample(table, Choice("default", kinds={"number": "number"}), most=1000).features
 
 
+@pytest.mark.parametrize("name", ["loan_id", "customerID", "Policy No", "rownames", "ID"])
+def test_numbers_that_are_all_different_are_a_key_where_they_are_called_so(name):
+    numbers = np.random.default_rng(0).choice(10**7, 200, replace=False)
+    features = read_sample(
+        loans(200).assign(**{name: numbers, "saved": numbers}), Choice("default"), most=1000
+    ).features
+    assert name not in features
+    assert "saved" in features, "an amount may well be another in every row"
+
+
+def test_whole_numbers_that_ascend_from_row_to_row_are_a_key():
+    ascending = np.cumsum(np.random.default_rng(0).integers(1, 1000, 200))
+    assert "entry" not in read_sample(loans(200).assign(entry=ascending), Choice("default"), most=1000).features
+    assert "entry" in read_sample(loans(200).assign(entry=ascending[::-1]), Choice("default"), most=1000).features
+
+
 def test_a_key_is_seen_in_a_part_of_the_rows(tmp_path):
     loans(600).assign(number=range(1, 1201, 2)).to_csv(tmp_path / "t.csv", index=False)
     sample = read_sample(tmp_path / "t.csv", Choice("default"), most=150)

@@ -33,7 +33,15 @@ from gbfl_compile.learning.heads import (
     without_a_bound,
 )
 from gbfl_compile.learning.heads.box_search import SearchSettings
-from gbfl_compile.learning.heads.weights import LONG_REFIT, Targets, loss_of, refit, rounded_card, small_card
+from gbfl_compile.learning.heads.weights import (
+    LONG_REFIT,
+    Targets,
+    constant_card,
+    loss_of,
+    refit,
+    rounded_card,
+    small_card,
+)
 
 LEAST_GAIN = 8.0
 """A clause that lowers twice the loss by less is noise: a search over many always finds something."""
@@ -135,8 +143,10 @@ def weigh_rule(clause: Clause, rows: TripletRows, settings: RuleSettings, book: 
 
 def _head(growth: _Growth, clauses: tuple[Clause, ...], rows: TripletRows, settings: RuleSettings) -> Head:
     """The clauses and their points; a clause without any is left out."""
-    if settings.points is None or not clauses:
+    if settings.points is None:
         return Head(clauses, rounded_card(growth.weights))
+    if not clauses:
+        return Head((), constant_card(growth.weights, settings.points))
     card = small_card(growth.weights, growth.columns, rows, settings.points)
     used = [number for number, points in enumerate(card.points) if any(points)]
     points = tuple(card.points[number] for number in used)

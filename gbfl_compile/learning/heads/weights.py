@@ -134,6 +134,14 @@ def small_card(weights: Matrix, columns: NDArray[np.float32], rows: TripletRows,
     return _card(chosen, max(0, round(-math.log2(worth))))
 
 
+def constant_card(weights: Matrix, most: int) -> Scorecard:
+    """The same class for every row, with points between -most and most where they tell the classes apart."""
+    exact = rounded_card(weights)
+    unit = float(np.abs(weights).max()) / most
+    card = _card(np.rint(weights / unit), max(0, round(-math.log2(unit)))) if unit else exact
+    return card if np.argmax(card.bias) == np.argmax(exact.bias) else exact
+
+
 def _tweak(numbers: Matrix, columns: NDArray[np.float32], rows: TripletRows, most: int, right: float) -> Matrix:
     """Each number one higher or lower where that makes more triplets right, twice."""
     scores = columns.astype(np.float64) @ numbers

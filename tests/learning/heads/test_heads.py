@@ -277,6 +277,8 @@ def test_a_constant_black_box_needs_no_rule(head):
     model = GBFLClassifier(lambda rows: np.full(len(rows), 0.9), head=head, extra_rows=0).fit(X)
     assert model.clauses_ == ()
     assert (model.predict(X) == 1).all()
+    if head == "rules":
+        assert max(map(abs, model.head_.decision.bias)) <= 10
 
 
 @pytest.mark.parametrize("most", [5, 10, 100])
