@@ -6,6 +6,7 @@ rows that come out. The view's whole text is then run on copies of all the table
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
@@ -25,7 +26,7 @@ from gbfl_compile.auditing.view.layers import (
 from gbfl_compile.auditing.view.places import Place, Places, feature_places, refuse_uncertain_words
 from gbfl_compile.auditing.view.run import OtherRowCount, Outputs, ViewRun, outputs_of, run_copies
 from gbfl_compile.auditing.view.story import with_first_difference, with_view_story
-from gbfl_compile.auditing.view.table_copy import COPY, STAGED, TableCopy
+from gbfl_compile.auditing.view.table_copy import COPY, STAGED, TableCopy, is_refused
 from gbfl_compile.auditing.view.view import View, parse_query, without_exact_casts
 from gbfl_compile.checking.artifact import ReadArtifact
 from gbfl_compile.checking.general.sql import DeployedText, TextLayout, read_deployed
@@ -97,6 +98,7 @@ def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVe
         if each[0] in ("probabilities", "score") and each not in outputs
     ]
     verdict = _with_run(inputs, view, [*outputs, *unread], places, text, verdict)
+    verdict = _respect_constraints(inputs, view, places, text, verdict)
     only_run = tuple(name for _, name in unread if verdict.execution is not None)
     others = tuple(name for name in verdict.other_columns if name not in only_run)
     verdict = replace(verdict, run_only_columns=only_run, other_columns=others)
@@ -291,6 +293,32 @@ def _with_run(
     if verdict.verdict == "different" and text.unclear and not run.execution.different:
         return _unclear(verdict, text)
     return verdict
+
+
+REFUSED_BY_CONSTRAINTS = (
+    "its text differs from the program, but the row that shows it is one the table's constraints refuse"
+)
+
+
+def _respect_constraints(
+    inputs: AuditInput, view: View, places: Places, text: DeployedText, verdict: DeployedVerdict
+) -> DeployedVerdict:
+    """A difference that only the text shows, on a row that a CHECK constraint may rule out.
+
+    Where a join finds no row its columns are missing, whatever their table would take.
+    """
+    shown = None if verdict.proof is None else verdict.proof.counterexample
+    was_run = verdict.execution is not None and not verdict.execution.different
+    if verdict.verdict != "different" or not was_run or shown is None or places.computed:
+        return verdict
+    if any(math.isnan(shown.row[feature]) for feature in text.uses.outer):
+        return verdict
+    assert view.layers is not None  # noqa: S101 - it was run
+    copies = _copies(inputs.program, view, view.layers, places, text.uses.constants, None)
+    features = [None if place is None else place.column for place in places.columns]
+    if not is_refused(inputs, view, features, copies, shown):
+        return verdict
+    return replace(verdict, verdict="unread", reason=REFUSED_BY_CONSTRAINTS)
 
 
 def _computed_differs(verdict: DeployedVerdict) -> DeployedVerdict:

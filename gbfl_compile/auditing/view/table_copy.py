@@ -355,9 +355,14 @@ def one_copy(view: View, features: Sequence[Column | None], program: Program) ->
     return [TableCopy(view.database, view.catalog, view.table, columns, tuple(features), program, named=named)]
 
 
-def is_refused(inputs: AuditInput, view: View, features: Sequence[Column | None], shown: Counterexample) -> bool:
-    """Whether the table cannot hold a row, however its missing values are written."""
-    copies = one_copy(view, features, inputs.program)
+def is_refused(
+    inputs: AuditInput,
+    view: View,
+    features: Sequence[Column | None],
+    copies: Sequence[TableCopy],
+    shown: Counterexample,
+) -> bool:
+    """Whether the tables cannot hold a row, however its missing values are written."""
     book = codebook(inputs.program)
     rows = np.array([shown.row], dtype=np.float64)
     if shown.values is not None:

@@ -257,17 +257,29 @@ def conditions(test: Any, frame: Frame, reader: Reader, known: Stages) -> tuple[
     return both(formulas), others
 
 
-def asks_features(node: Any, frame: Frame, reader: Reader) -> bool:
-    """Whether a condition that is not understood may depend on a feature."""
+def asks_features(node: Any, frame: Frame, reader: Reader, aliases: Mapping[str, Any] | None = None) -> bool:
+    """Whether a condition that is not understood may depend on a feature.
+
+    `aliases` are the expressions of the same SELECT by their names. A name that means neither one of them nor a column
+    may mean anything.
+    """
     for part in node.walk():
         if kind(part) == "Column" and kind(part.this) == "Identifier":
-            table = part.args.get("table")
-            found = frame.find(
-                None if table is None else name_key(reader.engine, table), name_key(reader.engine, part.this)
-            )
+            table, name = part.args.get("table"), name_key(reader.engine, part.this)
+            found = frame.find(None if table is None else name_key(reader.engine, table), name)
             if any(not isinstance(value, Other | Constant) and not is_opaque(value) for value in found):
                 return True
+            others = {key: each for key, each in (aliases or {}).items() if key != name}
+            if not found and (
+                aliases is None or name not in aliases or asks_features(aliases[name], frame, reader, others)
+            ):
+                return True
     return False
+
+
+def aliases_of(node: Any, engine: Engine) -> dict[str, Any]:
+    """The expressions of a SELECT list by the names it gives them."""
+    return {name_key(engine, item.args["alias"]): item.this for item in node.expressions if kind(item) == "Alias"}
 
 
 HARMLESS = {

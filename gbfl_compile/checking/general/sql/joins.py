@@ -17,6 +17,7 @@ from gbfl_compile.checking.general.sql.frames import (
     Reader,
     Stages,
     alias_of,
+    aliases_of,
     asks_features,
     clause_of,
     conditions,
@@ -315,11 +316,11 @@ def filter_frames(
     """The frames that WHERE leaves, and what else drops or merges rows."""
     if reader.tables is None:
         return frames, below
-    where = node.args.get("where")
+    where, aliases = node.args.get("where"), aliases_of(node, reader.engine)
     kept, words, unclear = [], [], below.unclear
     for frame in frames:
         holds, others = (TRUE, []) if where is None else conditions(where.this, frame, reader, known)
-        unclear = unclear or any(asks_features(each, frame, reader) for each in others)
+        unclear = unclear or any(asks_features(each, frame, reader, aliases) for each in others)
         if others and not below.tables and below.rest is None:
             refuse(where, "a filter that is not understood on rows of constants")
         if (joined := both((frame.holds, holds))) is not FALSE:
@@ -329,7 +330,7 @@ def filter_frames(
     for part in ("having", "qualify"):
         if (each := node.args.get(part)) is not None:
             words.append(words_of(each, reader))
-            unclear = unclear or any(asks_features(each.this, frame, reader) for frame in frames)
+            unclear = unclear or any(asks_features(each.this, frame, reader, aliases) for frame in frames)
     if (distinct := node.args.get("distinct")) is not None:
         words.append(words_of(distinct, reader) if distinct.args.get("on") else "DISTINCT, which merges equal rows")
     if (group := node.args.get("group")) is not None:

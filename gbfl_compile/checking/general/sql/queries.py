@@ -264,7 +264,9 @@ def _refuse_shadows(node: Any, engine: Engine, columns: Columns, frame: Frame) -
     if not engine.aliases_first:
         return
     aliased = {name_key(engine, item.args["alias"]) for item in node.expressions if kind(item) == "Alias"}
-    for item in node.expressions:
+    clauses = [part for part in map(node.args.get, ("where", "having", "qualify")) if part is not None]
+    clauses += [join.args["on"] for join in node.args.get("joins") or [] if join.args.get("on") is not None]
+    for item in (*node.expressions, *clauses):
         own = name_key(engine, item.args["alias"]) if kind(item) == "Alias" else None
         for part in item.walk():
             if kind(part) != "Column" or kind(part.this) == "Star":
