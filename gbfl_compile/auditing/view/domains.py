@@ -70,6 +70,23 @@ def _decimal_at_or_above(value: float, scale: int) -> float:
     return next(float(each) for each in (exact - unit, exact, exact + unit) if float(each) >= value)
 
 
+FRACTION = re.compile(r"(?:nullable\()?(?:datetime|datetime64|timestamp)\(([0-6])\b.*", re.IGNORECASE)
+WHOLE_SECONDS = re.compile(r"(?:nullable\()?datetime(?:\('[^']*'\))?\)?", re.IGNORECASE)
+
+
+def microseconds_apart(column: Column) -> float:
+    """How far apart the moments are that a column holds: DATETIME of MariaDB and ClickHouse has whole seconds."""
+    if match := FRACTION.fullmatch(column.declared):
+        return float(10 ** (6 - int(match[1])))
+    return 1e6 if WHOLE_SECONDS.fullmatch(column.declared) else 1.0
+
+
+def at_or_below_moment(column: Column, value: float) -> float:
+    """The latest moment of a column that is not after a number of microseconds."""
+    apart = microseconds_apart(column)
+    return value if apart == 1.0 or not math.isfinite(value) else math.floor(value / apart) * apart
+
+
 def can_be_missing(column: Column, is_nan: bool | None) -> bool:
     """Whether a value can be NaN, NULL or (None) either."""
     as_nan, as_null = column.type.holds_nan, column.nullable
@@ -99,7 +116,9 @@ class Domains:
         column = self.columns[feature]
         if column is None:
             return held
-        if self.kind(feature) != "number":  # of words and dates only NOT NULL is used
+        if self.kind(feature) != "number":  # of words and days only NOT NULL is used
+            if self._is_coarse(feature):
+                held = _moments(column, held)
             return held if column.nullable else replace(held, missing=held.least <= 0.0 <= held.most)
         kind = column.type
         least = -math.inf if held.least <= kind.least else at_or_above(column, held.least)
@@ -117,9 +136,14 @@ class Domains:
         """The value of the column that stands for a double: the one at or below it, or the column's least."""
         column = self.columns[feature]
         if column is None or math.isnan(value) or self.kind(feature) != "number":
-            return value
+            return at_or_below_moment(column, value) if column is not None and self._is_coarse(feature) else value
         nearest = at_or_below(column, value)
         return column.type.least if nearest == -math.inf and math.isfinite(column.type.least) else nearest
+
+    def _is_coarse(self, feature: int) -> bool:
+        """Whether a feature is a moment of a column that does not hold every microsecond."""
+        column = self.columns[feature]
+        return column is not None and self.kind(feature) == "timestamp" and microseconds_apart(column) > 1.0
 
     def members(self, feature: int) -> tuple[str, ...] | None:
         """The texts of an enumeration; every other text stands for the first of them."""
@@ -138,7 +162,7 @@ class Domains:
 
     def _atom(self, atom: Atom, nan: frozenset[int] | None) -> Atom:
         column = self.columns[atom.feature]
-        if self.kind(atom.feature) == "number" and isinstance(atom, Interval):
+        if isinstance(atom, Interval) and (self.kind(atom.feature) == "number" or self._is_coarse(atom.feature)):
             return self._interval(atom, nan)
         if isinstance(atom, OneOf) and (members := self.members(atom.feature)) is not None:
             answers = [(member in atom.values) != atom.negated for member in members]
@@ -218,6 +242,16 @@ class Domains:
                 value = 0.0
             values.append(self.nearest(feature, value))
         return tuple(values)
+
+
+def _moments(column: Column, held: Values) -> Values:
+    """The numbers whose latest moment of the column at or before is one of these."""
+    if held.least > held.most:
+        return held
+    least, apart = -at_or_below_moment(column, -held.least), microseconds_apart(column)
+    last = at_or_below_moment(column, held.most)
+    most = below(last + apart) if math.isfinite(last) else last
+    return Values(least, most, held.missing) if least <= most else Values(math.inf, -math.inf, held.missing)
 
 
 def around(columns: Sequence[Column | None], rows: Matrix) -> Matrix:

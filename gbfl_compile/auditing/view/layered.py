@@ -135,10 +135,12 @@ def _loose_columns(program: Program, dialect: str, places: Places) -> list[str]:
         kind = program.kind(feature)
         if place is not None and used[feature] and kind in named:
             named[kind].append(printable(place.column.name))
-    moments = [*named["date"], *named["timestamp"]] if dialect == "sqlite" else []
     truths = named["boolean"] if dialect in ("sqlite", "mariadb") else []
     found = [f"that {', '.join(truths)} holds 0, 1 or NULL"] if truths else []
-    return found + ([f"that {', '.join(moments)} holds days and times as ISO 8601 texts"] if moments else [])
+    for kind, form in (("date", "days as texts like 2024-03-01"), ("timestamp", "times like 2024-03-01 09:30:00")):
+        if named[kind] and dialect == "sqlite":
+            found.append(f"that {', '.join(named[kind])} holds {form}")
+    return found
 
 
 def _refuse_defaults(view: View, places: Places, outer: Collection[int]) -> None:

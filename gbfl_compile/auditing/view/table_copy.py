@@ -251,10 +251,16 @@ class TableCopy:
     def _stage(self, chosen: Sequence[tuple[Column, str]], source: str, number: str) -> None:
         quote, catalog = self.database.quote, self.catalog
         columns = ", ".join([f"{number} AS {NUMBER}", *(f"{value} AS {quote(c.name)}" for c, value in chosen)])
-        rounding = [f"{quote(column.name)} {column.declared}" for column, _ in chosen if column.rounds]
+        rounding = [f"{quote(column.name)} {column.declared}" for column, _ in chosen if self._may_round(column)]
         name = f"{self.staged} ({', '.join(rounding)})" if rounding else self.staged
         self.database.execute(catalog.drop.format(name=self.staged))
         self.database.execute(catalog.staging.format(name=name, query=f"SELECT {columns} FROM {source}"))  # noqa: S608
+
+    def _may_round(self, column: Column) -> bool:
+        """Whether a column must be staged as it is, because what it makes of a number is only seen there."""
+        numbers = [own.name for place, own in self._feature_columns() if self._kind(place) == "number"]
+        is_unknown = self.database.dialect == "mariadb" and column.type.kind == "other" and column.name in numbers
+        return column.rounds or is_unknown
 
     def _put(self, columns: Sequence[Column], where: str) -> None:
         names = ", ".join(self.database.quote(column.name) for column in columns)

@@ -131,7 +131,7 @@ def test_what_a_loose_column_must_not_hold_is_stated():
         database.execute(BY_HAND.replace("smoker = TRUE", spelling))
         found = audit_view(AuditInput(CHURN, mends=False), database, "scores", "it")
         database.close()
-        stated = "that smoker holds 0, 1 or NULL; that opened holds days and times as ISO 8601 texts"
+        stated = "that smoker holds 0, 1 or NULL; that opened holds days as texts like 2024-03-01"
         assert (found.verdict, found.proof_assumes) == ("equal", stated), found
 
 

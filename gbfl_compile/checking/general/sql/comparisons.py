@@ -225,13 +225,22 @@ def _compare(node: Any, scope: Scope) -> Value:
     sign = COMPARISONS[kind(node)]
     left, right = node.this, node.args["expression"]
     if kind(right) in ("Any", "All"):
-        return _quantify(node, left, sign, right, scope)
+        return _quantify(node, left, sign, right.this, kind(right) == "Any", scope)
+    if (array := _array_of_all(right, scope.engine)) is not None:
+        return _quantify(node, left, sign, array, False, scope)
     return comparison_of(scope.engine, operand(left, scope), sign, operand(right, scope))
 
 
-def _quantify(node: Any, left: Any, sign: Comparison, right: Any, scope: Scope) -> Value:
-    """`x = ANY (ARRAY[1, 2])`, which is how PostgreSQL writes IN."""
-    array = right.this
+def _array_of_all(node: Any, engine: Engine) -> Any:
+    """The array of `<> ALL (ARRAY[1, 2])`, in PostgreSQL's NOT IN; sqlglot takes ALL, which no function can be called
+    there, for a function.
+    """
+    is_all = kind(node) == "Anonymous" and isinstance(node.this, str) and node.this.upper() == "ALL"
+    return node.expressions[0] if is_all and engine.name == "postgres" and len(node.expressions) == 1 else None
+
+
+def _quantify(node: Any, left: Any, sign: Comparison, array: Any, is_any: bool, scope: Scope) -> Value:
+    """`x = ANY (ARRAY[1, 2])` and `x <> ALL (ARRAY[1, 2])`, which are how PostgreSQL writes IN and NOT IN."""
     while kind(array) == "Paren" or words.is_text_array(array):
         array = array.this
     if kind(array) != "Array":
@@ -246,7 +255,7 @@ def _quantify(node: Any, left: Any, sign: Comparison, right: Any, scope: Scope) 
     parts = [comparison_of(scope.engine, value, sign, item) for item in items]
     refuse_bits(node, [part.true for part in parts], scope)
     refuse_bits(node, [part.false for part in parts], scope)
-    return disjunction(parts) if kind(right) == "Any" else conjunction(parts)
+    return disjunction(parts) if is_any else conjunction(parts)
 
 
 def _between(node: Any, scope: Scope) -> Value:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -67,6 +68,8 @@ def compare_word(engine: Engine, word: Word, comparison: Comparison, other: Valu
         ):
             held = code_range(word.code(TRUE))
             held = held if whole else outside(held)
+        case "timestamp", Constant(str() as text) if _is_midnight(engine, comparison, text):
+            return _among(word, _since(comparison, moment_of("timestamp", f"{text} 00:00:00", PLAIN)))
         case "date" | "timestamp", Constant(str() as text):
             held = _since(comparison, moment_of(word.kind, text, MOMENTS.get(engine.name, PLAIN)))
             return _among(word, held)
@@ -75,6 +78,17 @@ def compare_word(engine: Engine, word: Word, comparison: Comparison, other: Valu
         case _:
             raise Unread(f"the {word.kind} {word.name} compared with {describe(other)}")
     return _among(word, held if comparison == "==" else outside(held))
+
+
+DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+def _is_midnight(engine: Engine, comparison: Comparison, text: str) -> bool:
+    """Whether the text of a day beside a timestamp is its midnight. To SQLite both are texts, and the longer one is
+    larger.
+    """
+    known = engine.name in UNZONED or (engine.name == "sqlite" and comparison in (">=", "<"))
+    return known and DAY.fullmatch(text) is not None
 
 
 def _require_exact(engine: Engine, word: Word) -> None:
