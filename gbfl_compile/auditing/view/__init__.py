@@ -14,16 +14,11 @@ from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_w
 from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict
 from gbfl_compile.auditing.view.by_row import with_inferred_slip
 from gbfl_compile.auditing.view.domains import prove_on_columns
-from gbfl_compile.auditing.view.layered import (
-    REFUSED_BY_CONSTRAINTS,
-    audit_layers,
-    run_unread,
-    without_nan_decimals,
-)
+from gbfl_compile.auditing.view.layered import audit_layers, run_unread, without_nan_decimals
 from gbfl_compile.auditing.view.places import holds_kind
 from gbfl_compile.auditing.view.run import OtherRowCount, Outputs, ViewRun, outputs_of, run_view
 from gbfl_compile.auditing.view.story import with_first_difference, with_mended_view, with_run
-from gbfl_compile.auditing.view.table_copy import is_refused, one_copy
+from gbfl_compile.auditing.view.table_copy import REFUSED, is_refused, one_copy
 from gbfl_compile.auditing.view.view import (
     MissingFeature,
     View,
@@ -319,7 +314,7 @@ def _respect_constraints(audit: ViewAudit, verdict: DeployedVerdict) -> Deployed
     copies = one_copy(audit.view, columns, audit.inputs.program)
     if not is_refused(audit.inputs, audit.view, columns, copies, counterexample):
         return verdict
-    return replace(verdict, verdict="unread", reason=REFUSED_BY_CONSTRAINTS)
+    return replace(verdict, verdict="unread", reason=REFUSED)
 
 
 def _check_types(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:

@@ -26,7 +26,7 @@ from gbfl_compile.auditing.view.layers import (
 from gbfl_compile.auditing.view.places import Place, Places, feature_places, refuse_uncertain_words
 from gbfl_compile.auditing.view.run import OtherRowCount, Outputs, ViewRun, outputs_of, run_copies
 from gbfl_compile.auditing.view.story import with_first_difference, with_view_story
-from gbfl_compile.auditing.view.table_copy import COPY, STAGED, TableCopy, is_refused
+from gbfl_compile.auditing.view.table_copy import COPY, REFUSED, STAGED, TableCopy, is_refused
 from gbfl_compile.auditing.view.view import View, parse_query, without_exact_casts
 from gbfl_compile.checking.artifact import ReadArtifact
 from gbfl_compile.checking.general.sql import DeployedText, TextLayout, read_deployed
@@ -297,11 +297,6 @@ def _with_run(
     return verdict
 
 
-REFUSED_BY_CONSTRAINTS = (
-    "its text differs from the program, but the row that shows it is one the table's constraints refuse"
-)
-
-
 def _respect_constraints(
     inputs: AuditInput, view: View, places: Places, text: DeployedText, verdict: DeployedVerdict
 ) -> DeployedVerdict:
@@ -320,7 +315,7 @@ def _respect_constraints(
     features = [None if place is None else place.column for place in places.columns]
     if not is_refused(inputs, view, features, copies, shown):
         return verdict
-    return replace(verdict, verdict="unread", reason=REFUSED_BY_CONSTRAINTS)
+    return replace(verdict, verdict="unread", reason=REFUSED)
 
 
 def _computed_differs(verdict: DeployedVerdict) -> DeployedVerdict:

@@ -361,6 +361,9 @@ def one_copy(view: View, features: Sequence[Column | None], program: Program) ->
     return [TableCopy(view.database, view.catalog, view.table, columns, tuple(features), program, named=named)]
 
 
+REFUSED = "its text differs from the program, but the row that shows it is one the table's constraints refuse"
+
+
 def is_refused(
     inputs: AuditInput,
     view: View,

@@ -51,6 +51,7 @@ from gbfl_compile.checking.general.sql.values import (
     describe,
     fold,
     kinds_of,
+    map_ends,
     note_use,
     number_of_truth,
 )
@@ -80,6 +81,18 @@ def truth_of(engine: Engine, value: Value) -> Truth:
                 raise Unread(f"{describe(end)} where a condition is expected")
 
     return fold(value, of)
+
+
+def truths_of(engine: Engine, parts: list[Value]) -> list[Value]:
+    """The parts of a choice, boolean columns as truth values where other parts are: COALESCE(smoker, FALSE)."""
+    kinds = frozenset[str]().union(*map(kinds_of, parts))
+    if "boolean" not in kinds or not kinds & {"truth", "whole"}:
+        return parts
+
+    def of(end: Value) -> Value:
+        return words.word_truth(engine, end) if isinstance(end, Word) and end.kind == "boolean" else end
+
+    return [map_ends(part, of) for part in parts]
 
 
 def null_test(engine: Engine, value: Value) -> Truth:

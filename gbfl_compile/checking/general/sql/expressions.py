@@ -25,6 +25,7 @@ from gbfl_compile.checking.general.sql.comparisons import (
     refuse_bits,
     refuse_other_equality,
     truth_of,
+    truths_of,
 )
 from gbfl_compile.checking.general.sql.engines import number
 from gbfl_compile.checking.general.sql.functions import call_value
@@ -38,13 +39,12 @@ from gbfl_compile.checking.general.sql.values import (
     Near,
     Total,
     Value,
-    Word,
     kinds_of,
     map_ends,
     pick,
     same,
 )
-from gbfl_compile.checking.general.sql.words import with_collation, word_call, word_truth
+from gbfl_compile.checking.general.sql.words import with_collation, word_call
 from gbfl_compile.checking.reading.conditions import Comparison
 from gbfl_compile.checking.reading.nodes import Unread
 
@@ -119,24 +119,13 @@ def _arms(node: Any, arms: list[tuple[Any, Any]], default: Any, scope: Scope, su
     conditions = [_holds(test, scope, subject) for test, _ in arms]
     refuse_bits(node, [condition.true for condition in conditions], scope)
     answers = [_answer(answer, scope) for _, answer in arms]
-    *answers, value = truths_of(scope, [*answers, Constant(None) if default is None else _answer(default, scope)])
+    value: Value = Constant(None) if default is None else _answer(default, scope)
+    *answers, value = truths_of(scope.engine, [*answers, value])
     kinds = kinds_together(scope.engine, [*answers, value])
     _refuse_typed_nulls([answer for _, answer in arms] + [default], kinds)
     for condition_, answer in zip(reversed(conditions), reversed(answers), strict=True):
         value = pick(condition_.true, answer, value)
     return as_together(scope.engine, value, kinds)
-
-
-def truths_of(scope: Scope, parts: list[Value]) -> list[Value]:
-    """The parts of a choice, boolean columns as truth values where other parts are: COALESCE(smoker, FALSE)."""
-    kinds = frozenset[str]().union(*map(kinds_of, parts))
-    if "boolean" not in kinds or not kinds & {"truth", "whole"}:
-        return parts
-
-    def of(end: Value) -> Value:
-        return word_truth(scope.engine, end) if isinstance(end, Word) and end.kind == "boolean" else end
-
-    return [map_ends(part, of) for part in parts]
 
 
 def _typed_null(node: Any) -> str | None:
@@ -190,7 +179,7 @@ def _coalesce(node: Any, scope: Scope) -> Value:
     only(node, "this", "expressions", "is_nvl", "is_null")
     if node.args.get("is_null") and scope.engine.name == "tsql":
         refuse(node, "ISNULL, which cuts its second part to the type of its first: write COALESCE")
-    parts = truths_of(scope, [expression(part, scope) for part in (node.this, *node.expressions)])
+    parts = truths_of(scope.engine, [expression(part, scope) for part in (node.this, *node.expressions)])
     *first, value = parts
     for part in reversed(first):
         value = _or_else(part, value, scope)
