@@ -8,8 +8,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -27,6 +26,7 @@ from gbfl_compile.ir.kinds import codebook
 
 if TYPE_CHECKING:
     from gbfl_compile.databases.base import Database
+    from gbfl_compile.databases.views import CatalogView
     from gbfl_compile.ir.nodes import Program
     from gbfl_compile.learning.consistency import Triplets
 
@@ -127,12 +127,14 @@ def audit(
     if library is not None:
         verdicts.append(_audit_library(inputs, Path(library), name, source, float32))
     in_database = scored is not None and database is not None and not Path(scored).exists()
-    with _open(database if views or in_database else None) as opened:
-        if opened is not None:
-            verdicts += [
-                with_other_command(_audit_view(inputs, opened, str(each), label), approved, command, str(each))
-                for each in views
-            ]
+    from gbfl_compile.databases import opened_database
+    from gbfl_compile.databases.views import read_catalog
+
+    with opened_database(database if views or in_database else None) as opened:
+        found = [] if opened is None else [read_catalog(opened, str(each)) for each in views]
+        verdicts += [
+            with_other_command(_audit_view(inputs, each, label), approved, command, each.name) for each in found
+        ]
         if scored is not None:
             from gbfl_compile.auditing.scored import ScoredOptions, audit_scored
 
@@ -186,21 +188,6 @@ def _refuse_idle(of: str, options: dict[str, bool]) -> None:
             raise BadInput(f"{option} goes with {of}, which is not named")
 
 
-@contextmanager
-def _open(database: str | Database | None) -> Iterator[Database | None]:
-    """The database; one that is opened here is closed whatever happens."""
-    if not isinstance(database, str):
-        yield database
-        return
-    from gbfl_compile.databases import connect
-
-    opened = connect(database, read_only=True)
-    try:
-        yield opened
-    finally:
-        opened.close()
-
-
 def _audit_library(
     inputs: AuditInput, library: Path, name: str | None, source: File | None, float32: bool
 ) -> DeployedVerdict:
@@ -220,10 +207,10 @@ def _audit_library(
     )
 
 
-def _audit_view(inputs: AuditInput, database: Database, view: str, label: str | None) -> DeployedVerdict:
-    from gbfl_compile.auditing.view import LABEL, audit_view
+def _audit_view(inputs: AuditInput, found: CatalogView, label: str | None) -> DeployedVerdict:
+    from gbfl_compile.auditing.view import LABEL, audit_found_view
 
-    return audit_view(inputs, database, view, f"view {view} in {database.version}", label or LABEL)
+    return audit_found_view(inputs, found, f"view {found.name} in {found.database.version}", label or LABEL)
 
 
 MOST_WORDS = 4

@@ -27,6 +27,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from gbfl_compile.auditing.file import fingerprint_of
 from gbfl_compile.auditing.verdict import AuditReport, DeployedVerdict
 from gbfl_compile.checking.prove.certificate import certificate
 from gbfl_compile.checking.prove.certificate_verifier import verify as verify_certificate
@@ -169,14 +170,6 @@ def _first_problem(folder: Path, listed: Mapping[str, str], verdict: Any, progra
     if absent:
         return f"{absent[0]}: is not in the manifest, a pack has one"
     return _contradiction(folder, contents, verdict, program)
-
-
-def fingerprint_of(files: Mapping[str, bytes]) -> str:
-    """The SHA-256 of a file; of several, that of the list of their names and hashes."""
-    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
-    if len(hashes) == 1:
-        return next(iter(hashes.values()))
-    return hashlib.sha256("".join(f"{name} {hashes[name]}\n" for name in sorted(hashes)).encode("utf-8")).hexdigest()
 
 
 def _contradiction(folder: Path, contents: Mapping[str, bytes], verdict: Any, program: Any) -> str | None:

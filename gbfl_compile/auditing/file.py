@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import marshal
 import re
 from collections.abc import Mapping
@@ -11,7 +12,6 @@ from importlib.util import MAGIC_NUMBER, source_hash
 from pathlib import Path
 
 from gbfl_compile.auditing.compare import AuditInput, OverDoubles, Prover, compare_readings, weaker_without_run
-from gbfl_compile.auditing.evidence import fingerprint_of
 from gbfl_compile.auditing.mend import feature_columns, with_mend
 from gbfl_compile.auditing.verdict import DeployedVerdict
 from gbfl_compile.backends import backend
@@ -221,3 +221,11 @@ def _does_nothing(content: bytes) -> bool:
     except (SyntaxError, ValueError):
         return False
     return all(isinstance(each, ast.Expr) and isinstance(each.value, ast.Constant) for each in body)
+
+
+def fingerprint_of(files: Mapping[str, bytes]) -> str:
+    """The SHA-256 of a file; of several, that of the list of their names and hashes."""
+    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    if len(hashes) == 1:
+        return next(iter(hashes.values()))
+    return hashlib.sha256("".join(f"{name} {hashes[name]}\n" for name in sorted(hashes)).encode("utf-8")).hexdigest()

@@ -139,12 +139,12 @@ def audit(
     """
     for each in (each for each in deployed if each.is_dir() or each.suffix not in READ_ENDINGS):
         raise BadInput(f"{each}: say with an option what it is: {_audit_command(program, each)}")
-    mapping = column_mapping(columns)
+    mapping, labels = column_mapping(columns), _class_labels(program, classes)
     from gbfl_compile.auditing.audit import audit as run_audit
 
     options["drift"] = options["drift"] or fail_on_drift
     options["file"] = (*deployed, *options["file"])
-    report = run_audit(program, columns=mapping, classes=_class_labels(program, classes), **options)
+    report = run_audit(program, columns=mapping, classes=labels, **options)
     code = (
         DIFFERENT
         if report.verdict == "different" or (fail_on_drift and report.drift_alarms)

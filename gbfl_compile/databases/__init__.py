@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
@@ -219,6 +219,19 @@ def connect(url: str, read_only: bool = False) -> Database:
     except Exception as error:
         where = f"{family} at {address.host}" if address.host else family
         raise CannotRun(f"{where}: cannot connect: {_without_secrets(first_line(error), address)}") from None
+
+
+@contextmanager
+def opened_database(database: str | Database | None) -> Iterator[Database | None]:
+    """A database to read from; one that is named by its URL is opened here, and closed whatever happens."""
+    if not isinstance(database, str):
+        yield database
+        return
+    opened = connect(database, read_only=True)
+    try:
+        yield opened
+    finally:
+        opened.close()
 
 
 def read_address(url: str) -> Address:

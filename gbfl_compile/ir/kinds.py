@@ -182,6 +182,68 @@ def decode_value(kind: Kind, value: float, texts: Sequence[str] = ()) -> Value:
             assert_never(kind)
 
 
+TRUE_TEXTS, FALSE_TEXTS = ("true", "1"), ("false", "0")
+"""How a CSV file writes a boolean, in any letters."""
+
+
+def read_value(kind: Kind, value: Any, name: str) -> Value:
+    """A value as `evaluate` takes it; dates, timestamps and booleans may be written as texts."""
+    if is_missing(value):
+        return None
+    match kind:
+        case "number":
+            if isinstance(value, str | bytes):
+                raise BadInput(f"{name!r} is a number: {value!r} is a text")
+            plain_value(kind, value, name)
+            return float(value)
+        case "category":
+            pass
+        case "boolean":
+            value = _boolean(value)
+        case "date" | "timestamp":
+            value = _moment(kind, value, name)
+        case _:
+            assert_never(kind)
+    plain_value(kind, value, name)  # which refuses what is of another kind
+    checked: Value = value
+    return bool(checked) if kind == "boolean" else checked
+
+
+def _boolean(value: Any) -> Any:
+    if isinstance(value, str) and value.lower() in (*TRUE_TEXTS, *FALSE_TEXTS):
+        return value.lower() in TRUE_TEXTS
+    return value
+
+
+def _moment(kind: Kind, value: Any, name: str) -> Any:
+    """An ISO 8601 text as a date or datetime; midnight as a date, and a date as midnight."""
+    if isinstance(value, str):
+        try:
+            value = datetime.datetime.fromisoformat(value)
+        except ValueError:
+            raise BadInput(f"{name!r} is a {kind}: {value!r} is not written as 2024-03-01") from None
+    if kind == "date" and isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        return value.date()
+    if kind == "timestamp" and isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return datetime.datetime.combine(value, datetime.time())
+    return value
+
+
+def encode_values(program: Program, rows: Sequence[Sequence[Value]], book: Codebook) -> Matrix:
+    """Rows as doubles, texts by the codes of a book that may be long."""
+    import numpy as np
+
+    codes = [{text: float(code) for code, text in enumerate(listed, 1)} for listed in book.texts]
+    matrix = np.empty((len(rows), len(program.features)), dtype=np.float64)
+    for feature, name in enumerate(program.features):
+        kind = program.kind(feature)
+        for place, row in enumerate(rows):
+            plain = plain_value(kind, row[feature], name)
+            coded = codes[feature].get(plain, ANY_OTHER) if isinstance(plain, str) else plain
+            matrix[place, feature] = np.nan if coded is None else coded
+    return matrix
+
+
 def decode_rows(program: Program, rows: Iterable[Sequence[float]], book: Codebook) -> list[list[Value]]:
     """Encoded rows as Python has them."""
     kinds = [program.kind(feature) for feature in range(len(program.features))]

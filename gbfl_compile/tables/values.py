@@ -6,25 +6,23 @@ original.
 
 from __future__ import annotations
 
-import datetime
 import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.kinds import (
-    ANY_OTHER,
     Codebook,
     Columns,
     Value,
     codebook,
-    is_missing,
-    plain_value,
+    encode_values,
+    read_value,
     recorded_marks,
     used_features,
 )
@@ -35,9 +33,6 @@ from gbfl_compile.tables.read import feature_rows, read_table, refuse_absent
 
 if TYPE_CHECKING:
     from gbfl_compile.ir.batch import Matrix
-
-TRUE_TEXTS, FALSE_TEXTS = ("true", "1"), ("false", "0")
-"""How a CSV file writes a boolean, in any letters."""
 
 
 def has_values(program: Program, source: Any) -> bool:
@@ -73,21 +68,6 @@ def coded_rows(source: Any, program: Program) -> tuple[Matrix, Codebook]:
             texts[feature] |= dict.fromkeys(row[feature] for row in values if isinstance(row[feature], str))  # type: ignore[misc]
     book = Codebook(tuple(map(tuple, texts)))
     return encode_values(program, values, book), book
-
-
-def encode_values(program: Program, rows: Sequence[Sequence[Value]], book: Codebook) -> Matrix:
-    """Rows as doubles, texts by the codes of a book that may be long."""
-    import numpy as np
-
-    codes = [{text: float(code) for code, text in enumerate(listed, 1)} for listed in book.texts]
-    matrix = np.empty((len(rows), len(program.features)), dtype=np.float64)
-    for feature, name in enumerate(program.features):
-        kind = program.kind(feature)
-        for place, row in enumerate(rows):
-            plain = plain_value(kind, row[feature], name)
-            coded = codes[feature].get(plain, ANY_OTHER) if isinstance(plain, str) else plain
-            matrix[place, feature] = np.nan if coded is None else coded
-    return matrix
 
 
 def value_rows(source: Any, program: Program) -> list[list[Value]]:
@@ -172,49 +152,6 @@ def _written_value(kind: Kind, text: str, name: str, marks: Collection[str]) -> 
         return float(text)
     except ValueError:
         raise BadInput(f"{name!r} is a number: {text!r} is a text") from None
-
-
-def read_value(kind: Kind, value: Any, name: str) -> Value:
-    """A value as `evaluate` takes it; dates, timestamps and booleans may be written as texts."""
-    if is_missing(value):
-        return None
-    match kind:
-        case "number":
-            if isinstance(value, str | bytes):
-                raise BadInput(f"{name!r} is a number: {value!r} is a text")
-            plain_value(kind, value, name)
-            return float(value)
-        case "category":
-            pass
-        case "boolean":
-            value = _boolean(value)
-        case "date" | "timestamp":
-            value = _moment(kind, value, name)
-        case _:
-            assert_never(kind)
-    plain_value(kind, value, name)  # which refuses what is of another kind
-    checked: Value = value
-    return bool(checked) if kind == "boolean" else checked
-
-
-def _boolean(value: Any) -> Any:
-    if isinstance(value, str) and value.lower() in (*TRUE_TEXTS, *FALSE_TEXTS):
-        return value.lower() in TRUE_TEXTS
-    return value
-
-
-def _moment(kind: Kind, value: Any, name: str) -> Any:
-    """An ISO 8601 text as a date or datetime; midnight as a date, and a date as midnight."""
-    if isinstance(value, str):
-        try:
-            value = datetime.datetime.fromisoformat(value)
-        except ValueError:
-            raise BadInput(f"{name!r} is a {kind}: {value!r} is not written as 2024-03-01") from None
-    if kind == "date" and isinstance(value, datetime.datetime) and value.time() == datetime.time():
-        return value.date()
-    if kind == "timestamp" and isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
-        return datetime.datetime.combine(value, datetime.time())
-    return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from gbfl_compile.auditing.evidence import fingerprint_of, verify_pack
+from gbfl_compile.auditing.evidence import verify_pack
+from gbfl_compile.auditing.file import fingerprint_of
 from gbfl_compile.backends import emit
 from gbfl_compile.cli import main
 from gbfl_compile.ir.json import digest, load, save

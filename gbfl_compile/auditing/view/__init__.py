@@ -25,8 +25,8 @@ from gbfl_compile.auditing.view.view import (
     compares_as_double,
     feature_columns,
     own_names,
-    read_view,
     uncast_columns,
+    view_of,
     without_exact_casts,
 )
 from gbfl_compile.checking.artifact import ArtifactProof, ReadArtifact
@@ -35,6 +35,7 @@ from gbfl_compile.checking.reading.nodes import Reading, Unread, limit_work
 from gbfl_compile.checking.strict.sql import ExpectedText, read_strict_view, refuse_conversions
 from gbfl_compile.databases.base import Database
 from gbfl_compile.databases.catalog import Column
+from gbfl_compile.databases.views import CatalogView, read_catalog
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
 from gbfl_compile.ir.text import printable
 
@@ -54,6 +55,11 @@ class ViewAudit:
 
 
 def audit_view(inputs: AuditInput, database: Database, name: str, what: str, label: str = LABEL) -> DeployedVerdict:
+    """The verdict on the view of this name."""
+    return audit_found_view(inputs, read_catalog(database, name), what, label)
+
+
+def audit_found_view(inputs: AuditInput, found: CatalogView, what: str, label: str = LABEL) -> DeployedVerdict:
     """The verdict on one view; `what` is what the report calls it, `label` its column of labels.
 
     STEPS run in order, and each may change the verdict of those before it:
@@ -71,7 +77,8 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
     No step turns another verdict into `equal`. A view that reads other views or several tables, or whose text leaves
     rows out, is read and run through its layers instead (`layered`).
     """
-    view = read_view(database, name)
+    view = view_of(found)
+    database, name = view.database, view.name
     definition = view.definition.encode("utf-8")
     fingerprint = hashlib.sha256(definition).hexdigest()
     material = {"definition.sql": definition}

@@ -28,7 +28,7 @@ from gbfl_compile.auditing.view.run import (
 from gbfl_compile.auditing.view.table_copy import TableCopy, copied_tables, one_copy
 from gbfl_compile.auditing.view.view import View, feature_columns, other_inputs, query_over
 from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.databases.catalog import Column, time_limit
+from gbfl_compile.databases.catalog import Column
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.nodes import Program
@@ -72,11 +72,9 @@ def _run(
         features = feature_columns(inputs, view)
         copies = one_copy(view, features, program)
         only_own = bool(other_inputs(view, [inputs.columns.get(name, name) for name in program.features]))
-    with (
-        time_limit(view.database, view.catalog, inputs.time_limit) as database,
-        copied_tables(database, features, copies, inputs.program) as copy,
-    ):
-        staged = copy.stage_own_rows() if only_own else next(witness_batches(inputs, view, copy))
+    batches = [] if only_own else witness_batches(inputs, view, features)
+    with copied_tables(view, inputs, features, copies) as copy:
+        staged = copy.stage_own_rows() if only_own else copy.stage_witnesses(*batches[0])
 
         def answers(part: ExpectedAnswers) -> list[tuple[Any, ...]]:
             copy.fill(staged, part.places)

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gbfl_compile.auditing.view.layers import Base
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.databases.base import Database
 from gbfl_compile.databases.catalog import Catalog, Column, ColumnType, TableName
+from gbfl_compile.databases.views import Base
 from gbfl_compile.errors import CannotRun, ConnectionLost, TimeLimitReached
 from gbfl_compile.ir.batch import Matrix
 

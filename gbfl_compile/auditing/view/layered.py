@@ -16,22 +16,17 @@ from gbfl_compile.auditing.verdict import DeployedVerdict
 from gbfl_compile.auditing.view.by_row import with_inferred_slip
 from gbfl_compile.auditing.view.computed import FillIn, fill_in
 from gbfl_compile.auditing.view.domains import prove_on_columns
-from gbfl_compile.auditing.view.layers import (
-    Layers,
-    key_columns,
-    known_functions,
-    known_tables,
-    values_in_filters,
-)
+from gbfl_compile.auditing.view.layers import key_columns, known_functions, known_tables, values_in_filters
 from gbfl_compile.auditing.view.places import Place, Places, feature_places, refuse_uncertain_words
 from gbfl_compile.auditing.view.run import OtherRowCount, Outputs, ViewRun, outputs_of, run_copies
 from gbfl_compile.auditing.view.story import with_first_difference, with_view_story
 from gbfl_compile.auditing.view.table_copy import COPY, REFUSED, STAGED, TableCopy, is_refused
-from gbfl_compile.auditing.view.view import View, parse_query, without_exact_casts
+from gbfl_compile.auditing.view.view import View, without_exact_casts
 from gbfl_compile.checking.artifact import ReadArtifact
 from gbfl_compile.checking.general.sql import DeployedText, TextLayout, read_deployed
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.databases.catalog import Column
+from gbfl_compile.databases.views import Layers, parse_query
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.kinds import used_features
 from gbfl_compile.ir.nodes import Program

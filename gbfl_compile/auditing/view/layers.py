@@ -1,13 +1,12 @@
-"""The views below a view, down to the tables: what each name of its text means in the database.
+"""The layers of a view: what each name of their texts means to the reader, and the whole as one query.
 
-Each layer's text stays as the catalog has it. To run the whole, the text of a layer goes, in brackets, where the
-layer above names it, and a copy goes where a table is named.
+To run the whole, the text of a layer goes, in brackets, where the layer above names it, and a copy goes where a table
+is named.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -16,119 +15,11 @@ from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.databases import catalog_of
 from gbfl_compile.databases.base import Database
 from gbfl_compile.databases.catalog import Column, StoredFunction, TableName
-from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.databases.views import Base, Layers, Query
+from gbfl_compile.errors import CannotRun
 
-MOST_LAYERS = 200
 MOST_ROWS = 200
 """Of a table without features that is read as the constants it holds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A view's text as sqlglot parsed it."""
-
-    definition: str
-    tree: Any
-    tokens: tuple[Any, ...]
-    """Of the whole definition."""
-    names: tuple[str, ...]
-    """What its columns are called, where the view says so apart from its query."""
-    tables: tuple[Any, ...]
-    """The places where it names a table that is no CTE of its own."""
-    begins: int
-    """Where in the definition the query begins, and just after its end."""
-    ends: int
-    dialect: str
-    """As sqlglot calls it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Base:
-    """A table at the bottom."""
-
-    name: TableName
-    columns: tuple[Column, ...]
-
-    @property
-    def key(self) -> str:
-        """The name alone: `read_layers` refuses two tables of one name."""
-        return self.name.name
-
-    def column(self, name: str, fold: bool) -> Column | None:
-        """The column of this name, as the engine compares names."""
-        named = {column.name: column for column in reversed(self.columns)}
-        if name in named or not fold:
-            return named.get(name)
-        return next((column for column in self.columns if column.name.casefold() == name.casefold()), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Layers:
-    """Everything below a view."""
-
-    database: Database
-    views: Mapping[TableName, Query] = field(default_factory=dict)
-    bases: Mapping[TableName, Base] = field(default_factory=dict)
-    problem: str | None = None
-    """Why something below could not be read."""
-    literals_in_utf8: bool = True
-    """Whether the texts of every view below have the bytes of UTF-8."""
-
-    def distinct_bases(self) -> list[Base]:
-        """Each table once."""
-        return list({base.name: base for base in self.bases.values()}.values())
-
-
-def read_layers(database: Database, top: Query, parse: Callable[[Database, str], Query]) -> Layers:
-    """The views and tables below a query, each named for once."""
-    catalog = catalog_of(database)
-    views: dict[TableName, Query] = {}
-    bases: dict[TableName, Base] = {}
-    waiting, in_utf8 = _names(top), True
-    try:
-        while waiting:
-            name = waiting.pop()
-            if name in views or name in bases:
-                continue
-            if len(views) > MOST_LAYERS:
-                raise Unread(f"more than {MOST_LAYERS} views below it")
-            if catalog.several(database, name):
-                raise Unread(f"several tables or views called {name.name}: the session decides which one is read")
-            if not catalog.is_view(database, name):
-                bases[name] = Base(name, tuple(catalog.columns(database, name)))
-                continue
-            stored = catalog.view(database, name)
-            if stored is None:
-                raise Unread(f"the view {name.name} is not found")
-            if stored.materialized:
-                raise Unread(
-                    f"it reads {name.name}, a materialized view, which answers from stored rows: "
-                    f"compare what comes out with --scored"
-                )
-            if stored.conversion is not None:
-                raise Unread(f"{name.name}: {stored.conversion}")
-            views[name] = parse(database, stored.definition)
-            in_utf8 = in_utf8 and stored.literals_in_utf8
-            waiting += _names(views[name])
-        _refuse_two_of_one_name((top, *views.values()))
-    except (Unread, CannotRun, BadInput) as error:
-        return Layers(database, views, bases, str(error))
-    return Layers(database, views, bases, literals_in_utf8=in_utf8)
-
-
-def _names(query: Query) -> list[TableName]:
-    return [TableName(table.db, table.name) for table in query.tables if table.name]
-
-
-def _refuse_two_of_one_name(queries: Sequence[Query]) -> None:
-    """`main.data` and `old.data` are two tables, `data` may be either: what is known by its name must be one thing."""
-    spelled: dict[str, tuple[str, ...]] = {}
-    for table in (table for query in queries for table in query.tables if table.name):
-        place = tuple(part.casefold() for part in (table.catalog, table.db))
-        if spelled.setdefault(table.name.casefold(), place) != place:
-            raise Unread(
-                f"it reads {table.name!r} of several schemas, or with and without its schema: which is not known"
-            )
 
 
 def known_tables(

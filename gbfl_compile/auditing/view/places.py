@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.view.computed import ComputedFeature, computed_feature
-from gbfl_compile.auditing.view.layers import Base, Layers, Query, expression_called, renamed_columns
+from gbfl_compile.auditing.view.layers import expression_called, renamed_columns
 from gbfl_compile.auditing.view.view import MissingFeature, View
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.witnesses import rows_to_run
 from gbfl_compile.databases.catalog import Column
+from gbfl_compile.databases.views import Base, Layers, Query
 from gbfl_compile.ir.batch import Matrix
-from gbfl_compile.ir.kinds import Codebook, decode_rows, used_features
+from gbfl_compile.ir.kinds import Codebook, decode_rows, encode_values, used_features
 from gbfl_compile.ir.nodes import Kind, Program
 from gbfl_compile.ir.text import printable
-from gbfl_compile.tables.values import encode_values
 
 MOMENTS = {
     ("duckdb", "date"): re.compile("date"),

@@ -25,14 +25,14 @@ from gbfl_compile.auditing.view.table_copy import (
 )
 from gbfl_compile.auditing.view.view import View, feature_columns, other_inputs, query_over, stored_answer
 from gbfl_compile.backends.sql.engines import DIALECTS
-from gbfl_compile.backends.sql.options import class_names
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.run import PROBABILITY_BOUND, Execution
 from gbfl_compile.databases.base import Missing
-from gbfl_compile.databases.catalog import Column, time_limit
+from gbfl_compile.databases.catalog import Column
 from gbfl_compile.ir.batch import Answers, Matrix, evaluate_many
+from gbfl_compile.ir.kinds import Codebook
 from gbfl_compile.ir.nodes import Label, Program, Tree, leaf_numbers
-from gbfl_compile.ir.text import leaf_reasons, printable, rule_reasons
+from gbfl_compile.ir.text import answer_columns, leaf_reasons, printable, rule_reasons
 
 Outputs = Sequence[tuple[str, str]]
 """(kind, column): label, probabilities, score, leaf or reason."""
@@ -95,13 +95,13 @@ def expected_answers(
     program: Program, rows: Matrix, outputs: Outputs, names: tuple[Label, ...] | None = None
 ) -> ExpectedAnswers:
     """What the program answers on the rows; columns such as `p_yes` are called by `names`, or by its own classes."""
-    answers = evaluate_many(program, rows)
+    answers, is_exact = evaluate_many(program, rows), program.has_exact_probabilities
     classes = names or program.classes
     columns = [
         [compared_value(kind, value) for value in _column(program, rows, answers, kind, name, classes)]
         for kind, name in outputs
     ]
-    near = tuple(kind == "probabilities" and not program.has_exact_probabilities for kind, _ in outputs)
+    near = tuple(kind == "probabilities" and not is_exact for kind, _ in outputs)
     return ExpectedAnswers(outputs, near, rows, tuple(zip(*columns, strict=True)), tuple(range(len(rows))))
 
 
@@ -115,9 +115,9 @@ def _column(
     if kind == "reason":
         return _reasons(program, rows, answers)
     if kind == "probabilities":
-        return list(answers.probabilities[:, class_names("p", classes).index(name)].tolist())
+        return list(answers.probabilities[:, answer_columns("p", classes).index(name)].tolist())
     assert answers.scores is not None  # noqa: S101 - outputs a tree does not have were left out
-    return list(answers.scores[:, class_names("score", classes).index(name)].tolist())
+    return list(answers.scores[:, answer_columns("score", classes).index(name)].tolist())
 
 
 def _reasons(program: Program, rows: Matrix, answers: Answers) -> list[str]:
@@ -189,13 +189,11 @@ def run_view(inputs: AuditInput, view: View, outputs: Outputs, are_answers: bool
         raise Unread(f"it reads {printable(view.views_below[0])}, which is a view itself")
     features = feature_columns(inputs, view)
     others = other_inputs(view, [inputs.columns.get(name, name) for name in program.features])
-    with (
-        time_limit(view.database, view.catalog, inputs.time_limit) as database,
-        copied_tables(database, features, one_copy(view, features, program), program) as copy,
-    ):
+    batches = witness_batches(inputs, view, features) if not others else []
+    with copied_tables(view, inputs, features, one_copy(view, features, program)) as copy:
         tally = _Tally(list(outputs), [] if are_answers else None)
-        for batch in witness_batches(inputs, view, copy) if not others else ():
-            _run_batch(inputs, view, copy, batch, tally)
+        for batch in batches:
+            _run_batch(inputs, view, copy, copy.stage_witnesses(*batch), tally)
         own = copy.stage_own_rows()
         own_rows = len(own.numbers)
         _run_batch(inputs, view, copy, own, tally)
@@ -227,13 +225,11 @@ def run_copies(
     Where features are computed from columns that cannot be filled in (`filling`), only the table's own rows are run.
     """
     can_fill = not only_own and (filling is not None or not any(copy.computed for copy in copies))
-    with (
-        time_limit(view.database, view.catalog, inputs.time_limit) as database,
-        copied_tables(database, features, copies, inputs.program, filling) as copy,
-    ):
+    batches = witness_batches(inputs, view, features) if can_fill else []
+    with copied_tables(view, inputs, features, copies, filling) as copy:
         tally = _Tally(list(outputs), may_drop=True)
-        for batch in witness_batches(inputs, view, copy) if can_fill else ():
-            _run_batch(inputs, view, copy, batch, tally)
+        for batch in batches:
+            _run_batch(inputs, view, copy, copy.stage_witnesses(*batch), tally)
         witnesses = tally.rows
         if len(copies) == 1:
             _run_batch(inputs, view, copy, copy.stage_own_rows(), tally)
@@ -279,15 +275,17 @@ def _why_no_rows(view: View, others: Sequence[str], tally: _Tally) -> str:
     return tally.refusal or "the table accepts none"
 
 
-def witness_batches(inputs: AuditInput, view: View, copy: TableCopies) -> Iterator[StagedRows]:
+def witness_batches(
+    inputs: AuditInput, view: View, features: Sequence[Column | None]
+) -> list[tuple[Matrix, Missing, Codebook]]:
     """The witnesses with missing values as NULL, and where a column can hold it as NaN."""
-    rows, book = with_members(inputs.program, copy.features, *witness_rows(inputs, view))
-    if not copy.database.holds_infinity:
+    rows, book = with_members(inputs.program, features, *witness_rows(inputs, view))
+    if not view.database.holds_infinity:
         rows = np.clip(rows, -np.finfo(np.float64).max, np.finfo(np.float64).max)
-    yield copy.stage_witnesses(rows, "null", book)
-    if copy.database.holds_nan and any(column is not None and column.type.holds_nan for column in copy.features):
-        missing: Missing = "nan"
-        yield copy.stage_witnesses(rows[np.isnan(rows).any(axis=1)], missing, book)
+    batches: list[tuple[Matrix, Missing, Codebook]] = [(rows, "null", book)]
+    if view.database.holds_nan and any(column is not None and column.type.holds_nan for column in features):
+        batches.append((rows[np.isnan(rows).any(axis=1)], "nan", book))
+    return batches
 
 
 def _run_batch(inputs: AuditInput, view: View, copy: TableCopies, staged: StagedRows, tally: _Tally) -> None:
@@ -345,11 +343,11 @@ def _leaf_count(program: Program) -> int:
 
 def outputs_of(inputs: AuditInput, view: View, label: str) -> list[tuple[str, str]]:
     """The columns of the view that are answers of the program, by the names that our own views give them."""
-    named = [("probabilities", name) for name in class_names("p", inputs.class_names)]
+    named = [("probabilities", name) for name in answer_columns("p", inputs.class_names)]
     if isinstance(inputs.program.decision, Tree):
         named.append(("leaf", "leaf"))
     else:
-        named += [("score", name) for name in class_names("score", inputs.class_names)]
+        named += [("score", name) for name in answer_columns("score", inputs.class_names)]
     named.append(("reason", "reason"))
     present = {kind for kind, _ in named if all(view.has_column(name) for each, name in named if each == kind)}
     return [("label", label), *(output for output in named if output[0] in present and output[1] != label)]

@@ -23,12 +23,13 @@ from gbfl_compile.auditing.verdict import DeployedVerdict, Region
 from gbfl_compile.auditing.view.domains import prove_on_columns
 from gbfl_compile.auditing.view.layers import key_columns, values_in_filters, whole_text
 from gbfl_compile.auditing.view.run import ViewRun
-from gbfl_compile.auditing.view.view import View, feature_columns, parse_query
+from gbfl_compile.auditing.view.view import View, feature_columns
 from gbfl_compile.checking.artifact import ReadArtifact
 from gbfl_compile.checking.reading.evaluate import reading_labels
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.databases.base import Database
 from gbfl_compile.databases.catalog import Column, TableName, time_limit
+from gbfl_compile.databases.views import parse_query
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.batch import Matrix, evaluate_many
 from gbfl_compile.ir.kinds import Value

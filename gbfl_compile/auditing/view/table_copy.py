@@ -34,9 +34,8 @@ from gbfl_compile.databases.base import ROW, Database, Missing
 from gbfl_compile.databases.catalog import Catalog, Column, TableName, time_limit
 from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost, TimeLimitReached
 from gbfl_compile.ir.batch import Matrix
-from gbfl_compile.ir.kinds import Codebook, Value, codebook, decode_value
+from gbfl_compile.ir.kinds import Codebook, Value, codebook, decode_value, encode_values
 from gbfl_compile.ir.nodes import Kind, Program
-from gbfl_compile.tables.values import encode_values
 
 COPY, STAGED, DOUBLES, PART = "gbfl_witnesses", "gbfl_staged", "gbfl_doubles", "gbfl_part"
 NUMBER = "gbfl_staged_row"
@@ -335,23 +334,24 @@ class TableCopy:
 
 @contextmanager
 def copied_tables(
-    database: Database,
+    view: View,
+    inputs: AuditInput,
     features: Sequence[Column | None],
     copies: Sequence[TableCopy],
-    program: Program,
     filling: FillIn | None = None,
 ) -> Iterator[TableCopies]:
-    """The copies, while they are needed."""
-    made, catalog = [replace(copy, database=database) for copy in copies], copies[0].catalog
-    for copy in made:
-        database.execute(catalog.drop.format(name=copy.name))
-        catalog.copy(database, copy.table, copy.name)
-    try:
-        yield TableCopies(database, tuple(features), tuple(made), program, filling)
-    finally:
-        for name in (name for copy in made for name in (copy.name, copy.staged)):
-            with suppress(CannotRun):  # temporary tables end with the connection in any case
-                database.execute(catalog.drop.format(name=name))
+    """The copies, while they are needed, in which nothing runs past the time limit of the audit."""
+    with time_limit(view.database, view.catalog, inputs.time_limit) as database:
+        made = [replace(copy, database=database) for copy in copies]
+        for copy in made:
+            database.execute(view.catalog.drop.format(name=copy.name))
+            view.catalog.copy(database, copy.table, copy.name)
+        try:
+            yield TableCopies(database, tuple(features), tuple(made), inputs.program, filling)
+        finally:
+            for name in (name for copy in made for name in (copy.name, copy.staged)):
+                with suppress(CannotRun):  # temporary tables end with the connection in any case
+                    database.execute(view.catalog.drop.format(name=name))
 
 
 def one_copy(view: View, features: Sequence[Column | None], program: Program) -> list[TableCopy]:
@@ -378,11 +378,8 @@ def is_refused(
         for feature, value in enumerate(shown.values):
             book = book.with_text(feature, value) if isinstance(value, str) else book
         rows = encode_values(inputs.program, [shown.values], book)
-    with (
-        time_limit(view.database, view.catalog, inputs.time_limit) as database,
-        copied_tables(database, features, copies, inputs.program) as copy,
-    ):
-        ways: tuple[Missing, ...] = ("null", "nan") if database.holds_nan else ("null",)
+    with copied_tables(view, inputs, features, copies) as copy:
+        ways: tuple[Missing, ...] = ("null", "nan") if copy.database.holds_nan else ("null",)
         rounding = [place for place, column in enumerate(features) if column is not None and column.rounds]
         staged = [copy.stage_witnesses(rows, way, book).rows[:, rounding] for way in ways]
         return not any(np.array_equal(row, rows[0, rounding], equal_nan=True) for each in staged for row in each)

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from gbfl_compile.auditing.compare import AuditInput
-from gbfl_compile.auditing.view.layers import Layers, Query, read_layers, whole_text
+from gbfl_compile.auditing.view.layers import whole_text
 from gbfl_compile.checking.reading.nodes import Unread
-from gbfl_compile.databases import catalog_of, look_up_view
 from gbfl_compile.databases.base import Database
 from gbfl_compile.databases.catalog import Catalog, Column, TableName
-from gbfl_compile.errors import CannotRun
+from gbfl_compile.databases.views import CatalogView, Layers, Query
 from gbfl_compile.ir.nodes import Interval, Program
 from gbfl_compile.ir.text import printable
-from gbfl_compile.version import install_command
 
 AS_DOUBLES = {"postgres": "CAST({} AS DOUBLE PRECISION)", "mariadb": "CAST({} AS DOUBLE)"}
 """Where a client gives the short decimal of a float32, which reads like the double it was rounded from."""
@@ -72,75 +70,14 @@ class View:
         return self.query
 
 
-def read_view(database: Database, name: str) -> View:
-    """The view of this name. Everything about it is asked here, once."""
-    stored, catalog = look_up_view(database, name), catalog_of(database)
-    query, problem = None, None
-    try:
-        query = parse_query(database, stored.definition)
-    except (Unread, CannotRun) as error:
-        problem = str(error)
-    reads, table = _tables(query)
-    known = () if table is None else tuple(catalog.columns(database, table))
-    views = tuple(each.name for each in reads if catalog.is_view(database, each))
-    layers = None if query is None else read_layers(database, query, parse_query)
-    if layers is not None and stored.conversion is not None:
-        layers = replace(layers, problem=stored.conversion)
+def view_of(found: CatalogView) -> View:
+    """The view that a catalog has."""
+    stored = found.stored
     return View(
-        *(database, catalog, name, stored.definition, stored.statement, stored.materialized, stored.literals_in_utf8),
-        *(stored.columns, query, problem, reads, table, known, views),
-        layers,
+        *(found.database, found.catalog, found.name, stored.definition, stored.statement, stored.materialized),
+        *(stored.literals_in_utf8, stored.columns, found.query, found.problem, found.reads, found.table),
+        *(found.table_columns, found.views_below, found.layers),
     )
-
-
-def parse_query(database: Database, definition: str) -> Query:
-    """A view's text, parsed."""
-    try:
-        import sqlglot
-        from sqlglot import exp
-    except ModuleNotFoundError:
-        raise CannotRun(f"sqlglot is not installed: {install_command('sql')}") from None
-    dialect = {"mariadb": "mysql"}.get(database.dialect, database.dialect)
-    try:
-        tree = sqlglot.parse_one(definition, read=dialect)
-        tokens = tuple(sqlglot.tokenize(definition, read=dialect))
-    except (sqlglot.errors.SqlglotError, RecursionError) as error:
-        raise Unread(f"the view's definition is not understood: {str(error).splitlines()[0]}") from None
-    names: tuple[str, ...] = ()
-    if isinstance(tree, exp.Create) and isinstance(tree.this, exp.Schema):
-        names = tuple(column.name for column in tree.this.expressions)
-    query = tree.expression if isinstance(tree, exp.Create) else tree
-    if not isinstance(query, exp.Query):
-        raise Unread("the view's definition is not understood: it is not a query")
-    ctes = {cte.alias for cte in query.find_all(exp.CTE)}
-    tables = tuple(table for table in query.find_all(exp.Table) if table.db or table.name not in ctes)
-    begins, ends = _bounds(tokens, isinstance(tree, exp.Create))
-    return Query(definition, query, tokens, names, tables, begins, ends, dialect)
-
-
-def _bounds(tokens: Sequence[Any], is_create: bool) -> tuple[int, int]:
-    """The query within a definition: after the AS of a CREATE VIEW, before a semicolon."""
-    from sqlglot import TokenType
-
-    depth, begins = 0, 0
-    for token in tokens if is_create else ():
-        depth += {TokenType.L_PAREN: 1, TokenType.R_PAREN: -1}.get(token.token_type, 0)
-        if token.token_type == TokenType.ALIAS and depth == 0:
-            begins = token.end + 1
-            break
-    return begins, max(token.end for token in tokens if token.token_type != TokenType.SEMICOLON) + 1
-
-
-def _tables(query: Query | None) -> tuple[tuple[TableName, ...], TableName | None]:
-    """Every name the query selects from, and the one table it reads."""
-    from sqlglot import exp
-
-    if query is None:
-        return (), None
-    every = dict.fromkeys(TableName(table.db, table.name) for table in query.tree.find_all(exp.Table) if table.name)
-    own = {table.sql() for table in query.tables}
-    one = TableName(query.tables[0].db, query.tables[0].name) if len(own) == 1 and query.tables[0].name else None
-    return tuple(every), one
 
 
 def other_inputs(view: View, features: Sequence[str]) -> list[str]:

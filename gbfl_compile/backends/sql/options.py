@@ -14,8 +14,8 @@ from gbfl_compile.backends.sql.conditions import refuse_kinds
 from gbfl_compile.backends.sql.dialect import Dialect, Form
 from gbfl_compile.backends.sql.text import identifier
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.nodes import Atom, Label, OneOf, Program, Scorecard
-from gbfl_compile.ir.text import label_text
+from gbfl_compile.ir.nodes import Atom, OneOf, Program, Scorecard
+from gbfl_compile.ir.text import answer_columns
 
 Kind: TypeAlias = Literal["label", "probabilities", "score", "leaf", "reason"]
 
@@ -202,7 +202,7 @@ def _outputs(
             what = "a rule set" if rules else "a tree"
             raise BadInput(f"target sql:{dialect.name}: outputs: {what} has {', '.join(allowed)}, not {kind!r}")
         if kind in ("probabilities", "score"):
-            names = class_names("p" if kind == "probabilities" else "score", program.classes)
+            names = answer_columns("p" if kind == "probabilities" else "score", program.classes)
             outputs += [Output(cast(Kind, kind), name, index) for index, name in enumerate(names)]
         else:
             outputs.append(Output(cast(Kind, kind), kind))
@@ -213,12 +213,3 @@ def _outputs(
     if len({output.name for output in outputs}) < len(outputs):
         raise BadInput(f"target sql:{dialect.name}: outputs names one of {', '.join(kinds)} twice")
     return tuple(outputs)
-
-
-def class_names(prefix: str, classes: tuple[Label, ...]) -> list[str]:
-    """`p_no`, `p_yes`; `p_0`, `p_1` where a label is not a plain word or two would share a column."""
-    texts = [label_text(label) for label in classes]
-    plain = all(re.fullmatch(r"[A-Za-z0-9_]{1,40}", text) for text in texts)
-    if not plain or len({text.casefold() for text in texts}) < len(texts):
-        texts = [str(index) for index in range(len(classes))]
-    return [f"{prefix}_{text}" for text in texts]

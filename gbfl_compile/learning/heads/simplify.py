@@ -13,9 +13,9 @@ from typing import Literal, assert_never
 
 import numpy as np
 
-from gbfl_compile.ir.batch import clause_column
+from gbfl_compile.ir.batch import clause_column, evaluate_many
 from gbfl_compile.ir.kinds import Codebook, Columns
-from gbfl_compile.ir.nodes import Clause, Decision, Interval, Leaf, Scorecard, Split, Tree
+from gbfl_compile.ir.nodes import Clause, Decision, Interval, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.learning.black_box import Bools, Ints, Matrix
 from gbfl_compile.learning.heads import (
     Conjunction,
@@ -48,7 +48,9 @@ def one_rule(
     box = _best_rule(triplets, grid, settings, least_rows) if head.clauses else None
     if box is None or not _is_longer(head, grid, box):
         return None
-    answers = head_answers(head, triplets.x, book)
+    features = tuple(map(str, range(triplets.x.shape[1])))
+    fitted = Program(features, tuple(range(triplets.n_classes)), head.clauses, head.decision)
+    answers = evaluate_many(fitted, triplets.x, book).labels.astype(np.int64)
     return _as_tree(triplets, grid, box) if _is_enough(triplets, grid, box, answers) else None
 
 
@@ -156,13 +158,6 @@ def round_thresholds(head: Head, triplets: Triplets, least_rows: int = 0, column
                 break
             holds[number] = before
     return replace(head, clauses=tuple(clauses))
-
-
-def head_answers(head: Head, points: Matrix, book: Codebook | None) -> Ints:
-    """The class index that a head gives each point."""
-    if not head.clauses:
-        return _answers(head.decision, np.zeros((0, len(points)), dtype=bool))
-    return _answers(head.decision, np.stack([clause_column(clause, points, book) for clause in head.clauses]))
 
 
 def _bounds(clauses: tuple[Clause, ...], columns: Columns | None) -> Iterator[tuple[int, int, Literal["lo", "hi"]]]:

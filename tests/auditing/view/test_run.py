@@ -9,11 +9,12 @@ import pytest
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.auditing.view.run import expected_answers, run_view
-from gbfl_compile.auditing.view.view import read_view
+from gbfl_compile.auditing.view.view import view_of
 from gbfl_compile.backends import emit
 from gbfl_compile.checking.witnesses import witnesses
 from gbfl_compile.cli import main
 from gbfl_compile.databases import availability, from_connection, scratch
+from gbfl_compile.databases.views import read_catalog
 from gbfl_compile.ir.json import save
 from gbfl_compile.ir.nodes import leaf, split
 from gbfl_compile.ir.text import with_reasons
@@ -96,7 +97,7 @@ def test_a_slip_beside_the_label_is_found_by_running(database, slip):
     def run(rows_asked):
         database.execute("DROP VIEW scores")
         database.execute(f"CREATE VIEW scores AS SELECT q.label, {rows_asked} AS {column} FROM ({inner}) q")
-        return run_view(AuditInput(program), read_view(database, "scores"), outputs).execution
+        return run_view(AuditInput(program), view_of(read_catalog(database, "scores")), outputs).execution
 
     assert run(f"q.{column}").different == 0
     wrong = run(spelled.format(column))
