@@ -1,1 +1,1 @@
-"""What is deployed against what was approved: one verdict, with its evidence, for each deployed thing."""
+"""Compares what is deployed with what was approved: one verdict per deployed item, with its evidence."""

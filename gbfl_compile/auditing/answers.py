@@ -1,4 +1,4 @@
-"""Answers that deployed things give, row by row: the label, matched to a class of the program, and what comes with it.
+"""The answers of a deployed item, row by row: labels, matched to classes of the program, and what comes with them.
 
 Text, numbers and truth values are three kinds, and a label of one kind is never a label of another: '1', 1 and True
 are three labels. Integers, decimals and doubles are one kind, compared by value, because engines choose the width.

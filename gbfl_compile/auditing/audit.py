@@ -1,4 +1,4 @@
-"""The verb of auditing: what is deployed, in whatever form, against the approved program.
+"""The verb of auditing: compares what is deployed, in whatever form, with the approved program.
 
 audit("approved.gbfl.json", database="duckdb:///loans.db", view="scores").verdict
 """

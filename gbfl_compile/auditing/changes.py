@@ -1,6 +1,6 @@
 """Which clause and bound changed, and how: `clause 7: income >= 50000 is deployed as income > 50000`.
 
-Clauses that are the same on both sides are set against each other first; of those left over, the likest pairs are what
+Clauses that are the same on both sides are paired first; of those left over, the most similar pairs are what
 changed. An artifact that does not keep clauses together (a graph of single comparisons) is compared cut by cut.
 """
 
@@ -60,7 +60,7 @@ class Piece:
 
 
 def changes(frame: Frame, shown: Counterexample) -> tuple[Change, ...]:
-    """What of the program is deployed otherwise, as far as it can be told; the row `shown` tells the rest."""
+    """What is deployed differently from the program, as far as it can be named; the row `shown` shows the rest."""
     approved = [Piece(i, atoms, points) for i, (atoms, points) in enumerate(_approved_pieces(frame))]
     listed = list(_by_clause(frame, approved)) or list(_by_cut(frame))
     listed = listed or list(_by_missing(frame, shown))

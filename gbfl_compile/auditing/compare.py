@@ -1,4 +1,4 @@
-"""What was read of a deployed thing, against the approved program: a proof, and where that fails what is different."""
+"""Compares what was read of a deployed item with the approved program: a proof or, failing that, the differences."""
 
 from __future__ import annotations
 

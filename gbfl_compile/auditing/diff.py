@@ -1,4 +1,4 @@
-"""The semantic difference of two versions of a program, for change control: proved equal, or where and how not."""
+"""The semantic difference between two versions of a program, for change control: proved equal, or where they differ."""
 
 from __future__ import annotations
 

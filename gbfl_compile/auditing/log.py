@@ -1,4 +1,4 @@
-"""An append-only audit log: JSON lines, each with the hash of the line before, so that meddling shows.
+"""An append-only audit log: JSON lines, each with the hash of the line before, so that tampering shows.
 
 Beside LOG is LOG.end, a small file with the number of lines and the hash of the last one. `verify` finds a line that
 was changed, removed, put in or moved, and lines that were cut off at the end. What it cannot see is a log and its .end

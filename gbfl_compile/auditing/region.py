@@ -1,4 +1,4 @@
-"""Where two programs differ, in words to the last bit: the box around a counterexample, as wide as can be shown.
+"""Where two programs differ, exactly and in words: the box around a counterexample, as wide as can be proved.
 
 A box is widened one feature at a time, and kept only while every row in it is known to get the one class from one side
 and the other class from the other. So the rule may be narrower than the truth, and never wider.

@@ -1,4 +1,4 @@
-"""A difference for people who run databases: where the text says it, how to see it, which rows move, what mends it."""
+"""A difference, for people who run databases: where the text has it, how to see it, which rows move, how to fix it."""
 
 from __future__ import annotations
 

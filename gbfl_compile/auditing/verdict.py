@@ -1,4 +1,4 @@
-"""The answer of an audit: a verdict on each deployed thing, the evidence for it, and what exactly is different.
+"""The answer of an audit: a verdict on each deployed item, the evidence for it, and what exactly is different.
 
 `proved`, `checked on n rows` and `not run` are kept apart, as the check does.
 """

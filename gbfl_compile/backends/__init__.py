@@ -153,7 +153,7 @@ def load_artifact(folder: Path, name: str | None = None, *, database: Database |
 
 
 MOST_BESIDE, LARGEST_BESIDE = 20, 2**24
-"""JSON files that are looked at beside an artifact, and the bytes of each."""
+"""JSON files beside an artifact that are read, and the bytes of each."""
 
 
 def program_beside(folder: Path, digest_there: str) -> Program | None:

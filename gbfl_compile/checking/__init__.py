@@ -1,1 +1,1 @@
-"""Is an artifact its source? Read it back, prove it, run it on witnesses; each kind of evidence has its own word."""
+"""Does an artifact equal its source? Read it back, prove it, run it on witnesses; each kind of evidence has a name."""

@@ -40,7 +40,7 @@ Tier: TypeAlias = Literal["proved", "read as equal"]
 
 Reader: TypeAlias = Callable[[Mapping[str, bytes]], tuple[Reading, ...]]
 StrictReader: TypeAlias = Callable[[Mapping[str, bytes], Program, Mapping[str, str]], tuple[Reading, ...]]
-"""It is told what to expect: the program, and the options that the artifact should have been emitted with."""
+"""It also takes what to expect: the program, and the options that the artifact should have been emitted with."""
 
 ENGINES_RUN = frozenset({"clickhouse", "datafusion", "duckdb", "mariadb", "postgres", "spark", "sqlite"})
 """The databases whose reading of SQL was tried out. What is written for any other is never `proved`."""
@@ -61,7 +61,7 @@ def was_run(target: str) -> bool:
 
 
 NO_PROGRAM = Program((), (), (), Tree((Leaf(()),)))
-"""For strict readers that need not be told what to expect."""
+"""For strict readers that need not know what to expect."""
 
 
 def _by_files(reader: Reader) -> StrictReader:
@@ -101,7 +101,7 @@ class ReadArtifact:
 
 
 def read(target: str, files: Mapping[str, bytes]) -> tuple[Reading, ...]:
-    """What the reader that understands most finds: one reading per way of answering. It tells nothing of the tier."""
+    """What the reader that understands most finds: one reading per way of answering. It says nothing about the tier."""
     readers = _readers_of(target, files)
     if readers.general is not None:
         general = readers.general

@@ -75,7 +75,7 @@ def check_folder(
 ) -> Verdict:
     """One verdict over all artifacts in `out`; what cannot be run is named, never left out.
 
-    With `targets` only their folders are looked at. A proof may take `budget_seconds` per way of answering. `options`
+    With `targets`, only their folders are read. A proof may take `budget_seconds` per way of answering. `options`
     are those that the artifacts of each target should have been emitted with.
     """
     folders = artifact_folders(out)
@@ -271,7 +271,7 @@ def _artifacts_of(artifacts: Artifacts) -> Path | tuple[Artifact, ...]:
         if not isinstance(each, Artifact):
             raise BadInput(f"an artifact is what emit returns, not {type(each).__name__}; or name a folder")
     if not several:
-        raise BadInput("there are no artifacts to look at")
+        raise BadInput("there are no artifacts to check")
     return several
 
 

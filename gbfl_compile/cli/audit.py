@@ -56,7 +56,7 @@ READ_ENDINGS = (".py", ".c", ".js", ".onnx", ".sql")
     "classes",
     multiple=True,
     metavar="NAME=LABEL",
-    help="How a class is deployed, if not by its name; name each. 1 is a number, true a boolean, '1' a text.",
+    help="A class's deployed label, if not its name; repeat for each class. 1 is a number, true a boolean, '1' a text.",
 )
 @click.option("--scored", help="A table of rows and predictions: CSV, Parquet, or a table of the database.")
 @click.option("--label", help="The column of labels in a view or scored table.  [default: label]")
@@ -67,8 +67,8 @@ READ_ENDINGS = (".py", ".c", ".js", ".onnx", ".sql")
     default=0.0,
     help="How far a scored probability may be off: 0.00005 for four decimals.  [default: exact]",
 )
-@click.option("--key", multiple=True, help="A key column of the scored table: missing and duplicated keys are found.")
-@click.option("--differences", type=WRITTEN, help="A CSV file for all rows of the scored table that differ.")
+@click.option("--key", multiple=True, help="A key column of the scored table: missing and duplicate keys are reported.")
+@click.option("--differences", type=WRITTEN, help="Write all rows of the scored table that differ to this CSV file.")
 @click.option("--drift", is_flag=True, help="Compare the scored table's distributions with those of the training rows.")
 @click.option(
     "--fail-on-drift", is_flag=True, help="Exit with 1 if a class share or a feature has drifted (includes --drift)."
@@ -86,9 +86,9 @@ READ_ENDINGS = (".py", ".c", ".js", ".onnx", ".sql")
     type=click.Choice(["rows", "records", "instances", "dataframe_split"]),
     default="rows",
     show_default=True,
-    help="The form of an HTTP request.",
+    help="The format of an HTTP request.",
 )
-@click.option("--answer", metavar="PATH", help="Where an HTTP answer has its labels: predictions[].class.")
+@click.option("--answer", metavar="PATH", help="Where the labels are in an HTTP response: predictions[].class.")
 @click.option(
     "--time-limit",
     type=float,
@@ -128,7 +128,7 @@ def audit(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Check that what is deployed is the approved PROGRAM, and show the evidence. FILES are as --file.
+    """Check that what is deployed is the approved PROGRAM, and show the evidence. FILES are the same as --file.
 
     Files and views are read back and proved; libraries and scorers are run on rows chosen to expose a mistake; a
     scored table is compared row by row. Exit code: 0 as approved, 1 different, 2 bad usage or input, 3 not read, not
@@ -317,9 +317,9 @@ def audit_evidence() -> None:
 def verify_evidence(folder: Path, expect: str | None, as_json: bool) -> int:
     """Find the first file in FOLDER that was changed, removed or added, or contradicts the others.
 
-    Nothing is run and no network is used: the program's digest is computed again, the deployed copy is held against
-    its fingerprint, and the certificates are verified. The whole pack can be replaced together with its manifest: to
-    detect this, keep the hash that `gbfl audit --evidence` prints elsewhere and pass it with --expect.
+    Nothing is run and no network is used: the program's digest is computed again, the deployed copy is compared
+    with its fingerprint, and the certificates are verified. The whole pack can be replaced together with its
+    manifest: to detect this, keep the hash that `gbfl audit --evidence` prints elsewhere and pass it with --expect.
 
     Example: gbfl audit-evidence verify evidence --expect 3f0a…
     """

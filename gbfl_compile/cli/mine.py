@@ -55,7 +55,12 @@ from gbfl_compile.files.formats import shell_command
     metavar="COLUMNS",
     help="Columns that are not features, separated by commas; may be repeated.",
 )
-@click.option("--codes", multiple=True, metavar="COLUMNS", help="Features of codes: only values that occur are tried.")
+@click.option(
+    "--codes",
+    multiple=True,
+    metavar="COLUMNS",
+    help="Features whose values are codes: only values that occur in the data are tried.",
+)
 @click.option("--immutable", multiple=True, metavar="COLUMNS", help="Features that explanations never change.")
 @click.option(
     "--missing",
@@ -102,7 +107,7 @@ from gbfl_compile.files.formats import shell_command
     type=click.Choice(["observed", "score"]),
     default="observed",
     show_default=True,
-    help="What probabilities are: rates observed on the rows held out, or the rules' own, of their score.",
+    help="What probabilities mean: rates observed on the held-out rows, or the rules' own scores.",
 )
 @click.option(
     "--baselines/--no-baselines", default=True, show_default=True, help="Fit three plain trees for comparison."
@@ -134,10 +139,10 @@ def mine(
 
     Features are all columns except the target, keys and those dropped; values may be missing. The kind of
     each column is printed, and --kind changes it. A quarter of the rows is held out to measure on. A rule set
-    (--head rules) agrees best with the black box; a tree or a list is quicker to read. The black box is asked about a
-    few hundred changed rows per row, in large blocks; what that cost is printed last. After Ctrl-C, a failure of the
-    black box or a power cut, the same command continues where it stopped. The program depends neither on --jobs nor on
-    --memory.
+    (--head rules) agrees best with the black box; a tree or a list is quicker to read. The black box is
+    queried with a few hundred modified rows per row, in large blocks; the cost is printed last. After Ctrl-C, a
+    failure of the black box or a power cut, the same command continues where it stopped. The program depends neither
+    on --jobs nor on --memory.
 
     module:callable takes a matrix of rows (a DataFrame where there are words or missing values) and returns one
     probability per class, in sorted order of the classes, or for two classes the probability of the second. An object

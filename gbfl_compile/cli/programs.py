@@ -158,7 +158,7 @@ def diff(old: Path, new: Path, data: Path | None, budget: float, as_json: bool) 
 @click.option("--triplets", type=FILE, help="The file that gbfl mine --triplets wrote: show the row's explanation.")
 @click.option("--sizes", type=FILE, metavar="MODEL.c", help="An emitted C file: build it and report its size.")
 @click.option("--examples", type=FILE, help="A table (CSV or Parquet) whose first 200 rows can be tried in the page.")
-@click.option("--static", is_flag=True, help="Leave out the part that answers back, and with it the page's script.")
+@click.option("--static", is_flag=True, help="Leave out the interactive part and its script.")
 @as_json
 @quiet_option
 def report(program: Path, out: Path, as_json: bool, **sections: Any) -> int:

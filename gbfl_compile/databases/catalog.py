@@ -1,4 +1,4 @@
-"""What an audit asks of a database's catalog: views, tables, column types, and an empty copy of a table.
+"""What an audit needs from a database's catalog: views, tables, column types, and an empty copy of a table.
 
 Each engine's file has one `CATALOG` that says how.
 """

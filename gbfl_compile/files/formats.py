@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HEAD = 65_536
-"""Bytes that are looked at."""
+"""Bytes that are read to recognise a file."""
 
 A_PROGRAM, A_TABLE, A_BLACK_BOX = "a rule program", "a table", "a black box"
 

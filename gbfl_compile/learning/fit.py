@@ -47,7 +47,7 @@ CHOOSING_ROWS, FEWEST_CHOOSING, HELD_OUT = 3_000, 40, 4
 WITH_WORDS = 3
 """The most conditions of a clause with small points on a table with words."""
 LEAF_ROWS, ROWS_PER_LEAF = 5, 30
-"""A leaf holds this many of the user's rows; of a small table, one in so many of them."""
+"""A leaf holds this many of the user's rows; of a small table, one in this many of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a fit is given, checked and made ready: parameters, rows, the black box and the classes."""
+"""Checks and prepares what a fit takes: parameters, rows, the black box and the classes."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def check_same_rows(explanations: Explanations, x: Matrix) -> Explanations:
 def rows_between(x: Matrix, count: int, seed: int) -> Matrix:
     """`count` made-up rows, each between a row and one of its nearest; whole numbers and codes are those of either row.
 
-    The black box can be asked about any point, so few rows need not mean few explanations.
+    The black box can be queried with any point, so few rows need not mean few explanations.
     """
     random = np.random.default_rng(seed)
     x = np.ascontiguousarray(x)  # sums over columns depend on how they lie in memory

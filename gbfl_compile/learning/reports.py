@@ -1,4 +1,4 @@
-"""What a fitted model tells: its rules as tables, why a row got its class, and how models do on held-out rows.
+"""Reports on a fitted model: its rules as tables, why a row got its class, and how models do on held-out rows.
 
 Figures of held-out rows are outcomes, consistency by method, and baselines on the same explanations.
 """

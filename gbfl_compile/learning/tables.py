@@ -1,4 +1,4 @@
-"""Tables with words, dates or missing values as a classifier takes them; tables of numbers pass by unchanged.
+"""Tables with words, dates or missing values as a classifier takes them; tables of numbers are left unchanged.
 
 Black boxes trained here on such tables each get the preparation they need.
 """

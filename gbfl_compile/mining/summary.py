@@ -1,7 +1,7 @@
 """A mined program with its figures, as text and as JSON; counts of its answers; whom it treats differently.
 
 Groups are values of words and quarters of numbers, each counted on held-out rows beside all other rows. A difference
-is kept with an interval that is widened for the number of comparisons, so that chance among many groups is not taken
+is kept with an interval that is widened for the number of comparisons, so that chance among many groups is not mistaken
 for one.
 """
 
@@ -53,7 +53,7 @@ class MiningResult:
     compared_different: int
     """On how many of `compared_rows` the program answers differently from the fitted classifier."""
     queries: int
-    """Rows that the black box was asked about; fewer where explained rows of an interrupted run were there already."""
+    """Rows that were sent to the black box; fewer where an interrupted run had already explained some."""
     seconds: float = 0.0
     """What it took, from the black box to the figures; training the black box included."""
 
@@ -131,13 +131,11 @@ def cost_text(mined: MiningResult) -> str:
     """What mining cost, in questions to the black box and in seconds."""
     counts = mined.program.metadata["mining"]["rows"]
     each = mined.queries / (counts["training"] + counts["test"])
-    return (
-        f"cost: the black box was asked about {mined.queries:,} rows, {each:,.0f} per row; {mined.seconds:.1f} s in all"
-    )
+    return f"cost: the black box was queried with {mined.queries:,} rows, {each:,.0f} per row; {mined.seconds:.1f} s in all"
 
 
 def _first_figures(mined: MiningResult) -> Iterator[tuple[str, float | None, str]]:
-    """What people need first, then what stands behind it."""
+    """What people need first, then the figures behind it."""
     c, test = mined.consistency, mined.figures["test"]
     beside = (
         f"black box {100 * mined.black_box_accuracy:.1f} %, always the commonest class {100 * test['base_rate']:.1f} %"

@@ -1,4 +1,4 @@
-"""What lies beside the paper's table: foreign explainers, where its ranking comes from, its logistic regression."""
+"""Beside the paper's table: other explainers, where its ranking comes from, its logistic regression."""
 
 from __future__ import annotations
 

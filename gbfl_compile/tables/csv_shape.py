@@ -1,8 +1,8 @@
 """What a CSV file looks like before it is read: its separators, its words for numbers, rows of too few fields.
 
-A row that has not as many fields as the header is refused by its line.
-pandas fills a row that ends too early with missing values, and skips blank lines, without a word. Here a file is looked
-at by its separators, a block at a time; what they do not decide is decided by reading it row by row.
+A row with fewer fields than the header is refused, and its line is named.
+pandas silently fills a row that ends too early with missing values, and skips blank lines. Here the separators of a
+file are examined, block by block; what they do not decide is decided by reading it row by row.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def padded_columns(path: Path, names: Sequence[str], *, packed: bool) -> list[st
 
 BLOCK = 1 << 18
 MOST_BLOCKS = 16
-"""That a row may be cut into: each is looked at again with the next."""
+"""Blocks that a row may be cut into: each is read again with the next."""
 
 LONGEST_ROW = 64 * 2**20
 """Characters of a line."""

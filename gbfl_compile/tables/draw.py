@@ -1,4 +1,4 @@
-"""The rows and columns that mining takes: some rows of a file of any size, or a whole table of the user's database.
+"""The rows and columns that are mined: some rows of a file of any size, or a whole table of the user's database.
 
 A file is read twice, one batch at a time, and only the rows drawn are kept. Of a database's table come every column and
 every row, names quoted. Which columns are features, as what kinds, is the user's choice; keys are left out.

@@ -1,4 +1,4 @@
-"""Which kind each column of a table is, and its values as doubles: inferred with the reason, or as it was asked for.
+"""Which kind each column of a table is, and its values as doubles: inferred with the reason, or as the user says.
 
 Texts become codes, commonest first from 1 on; booleans 1 and 0; dates days and timestamps microseconds since
 1970-01-01; a missing value NaN. Every step works on a column's different values, not on its rows.
@@ -280,7 +280,7 @@ def _infer_text(column: _Column, values: Sequence[str], marks: frozenset[str]) -
 
 
 def _refuse_stray(column: _Column, words: Sequence[str]) -> None:
-    """Refuse the word that comes first: among so many numbers it is most likely a mistake."""
+    """Refuse the first word: among this many numbers it is most likely a mistake."""
     row, value = min((column.row_of(column.values.index(word)), word) for word in words)
     raise NotANumber(f"{column.where}: column {column.name!r}, row {row}", value, number_hint(value))
 

@@ -1,4 +1,4 @@
-// The part of a report that answers back. It follows the proved scorer (score, CLASSES) and PAGE, the data of this page.
+// The interactive part of a report. It follows the proved scorer (score, CLASSES) and PAGE, the data of this page.
 // Every name and text that it shows becomes a text node: nothing here is ever read as markup.
 {
   const { features, clauses, program, examples, file, target } = PAGE;

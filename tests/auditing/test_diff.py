@@ -1,4 +1,4 @@
-"""Two versions of a program: equal ones are proved so, different ones are told apart by clause, region and rows."""
+"""Two versions of a program: equal ones are proved so, different ones are described by clause, region and rows."""
 
 from dataclasses import replace
 

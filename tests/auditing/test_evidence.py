@@ -35,7 +35,7 @@ def test_a_pack_has_program_deployed_text_verdict_certificate_and_page(pack):
     page = (pack / "page.html").read_text()
     assert "R. &lt;b&gt;isk&lt;/b&gt;" in page
     assert "<b>isk" not in page
-    assert "What was not looked at" in page
+    assert "What was not examined" in page
 
 
 def test_an_untouched_pack_is_whole_and_its_hash_can_be_expected(pack):

@@ -61,7 +61,7 @@ def test_mining_says_how_many_rows_the_black_box_was_asked_about(folder):
     assert result.as_json()["cost"]["queries"] == result.queries
     # one row is asked about to learn what the model takes, and the held-out rows to compare it with the rules
     assert 0 <= sum(blocks) - result.queries <= 1 + 2 * 50
-    assert f"cost: the black box was asked about {result.queries:,} rows, " in result.summary
+    assert f"cost: the black box was queried with {result.queries:,} rows, " in result.summary
 
 
 def test_the_metadata_counts_what_it_says_it_counts(folder, capsys):

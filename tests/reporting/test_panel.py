@@ -1,4 +1,4 @@
-"""The page that answers back: its answers are `evaluate`'s, it runs no script but its own, and the keyboard is enough."""
+"""The interactive page: its answers are `evaluate`'s, it runs no script but its own, and the keyboard is enough."""
 
 import base64
 import datetime as dt

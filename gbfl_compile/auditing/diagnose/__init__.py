@@ -4,7 +4,7 @@ All small changes of the approved program are tried: in one clause, in what is d
 is given. The simplest whose answers are the scorer's on all rows is told, as inferred, with how many others would fit
 as well. Two slips at once are not looked for.
 
-Where the deployed thing was read, a slip is told only if the program with it is proved to be what was read.
+Where the deployed item was read, a slip is reported only if the program with it is proved to be what was read.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gbfl_compile.ir.nodes import Program
 
 SECONDS = 10.0
 READ_SECONDS, ROUNDS, TRIED = 3.0, 12, 12
-"""What is spent on a thing that was read: time, rounds of more rows, and slips that are held against it each time."""
+"""Limits for an item that was read: seconds, rounds of additional rows, and slips compared with it in each round."""
 
 KINDS: tuple[Callable[[Case], Iterator[Slip]], ...] = (clause_slips, answer_slips, column_slips)
 
@@ -44,7 +44,7 @@ class Explanation:
     """Of any cost."""
 
     def changes(self, fits: str) -> tuple[Change, ...]:
-        """What is told: each change, called inferred, with what the rows leave open."""
+        """The changes to report, each called inferred, with what the rows leave open."""
         remarks = [f"inferred: it fits {fits}", *self.slip.left_open]
         if self.others:
             remarks.append(f"{self.others} other single change{'s' if self.others > 1 else ''} would too")
@@ -70,7 +70,7 @@ def explain(
         for kind in KINDS[:1] if only_signs else KINDS:
             found.extend(kind(case))
     except OutOfTime:
-        pass  # what was found until then fits, and is told
+        pass  # what was found until then fits, and is reported
     found.sort(key=lambda slip: (slip.cost, slip.touched))
     if not found or (only_signs and found[0].cost > SIGN):
         return None

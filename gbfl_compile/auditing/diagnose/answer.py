@@ -21,7 +21,7 @@ from gbfl_compile.ir.text import label_text, printable
 
 LEAF, POINTS, ORDER, SIDES, OTHER_QUESTION = 2, 2, 3, 4, 5
 POINTS_WITHOUT_END = 4
-"""Where ever more would fit, they only stand for "this class, whatever the rules say"."""
+"""Where ever larger ones would fit, they only mean "this class, whatever the rules say"."""
 
 Numbers = NDArray[np.int64]
 
@@ -218,7 +218,7 @@ def _allowed_points(case: Case, points: Numbers, holds: Bits, c: int) -> tuple[f
 def _from_probabilities(case: Case, points: Numbers, holds: Bits, c: int) -> tuple[float, float] | None:
     """Probabilities tell points against those of another class, up to their last digits."""
     card, leaf_probabilities = case.program.decision, case.deployed.probabilities
-    assert isinstance(card, Scorecard) and leaf_probabilities is not None  # noqa: S101, PT018 - looked at before
+    assert isinstance(card, Scorecard) and leaf_probabilities is not None  # noqa: S101, PT018 - checked before
     if len(case.program.classes) < 2 or card.bands:  # a band tells a range of leads, not the points
         return None
     against = 0 if c else 1
@@ -233,7 +233,7 @@ def _from_probabilities(case: Case, points: Numbers, holds: Bits, c: int) -> tup
 
 MIXED_UP, FILLED_IN, EXCHANGED = 3, 3, 3
 MOST_COLUMNS = 40
-"""Pairs of columns are tried up to so many features that are asked."""
+"""Pairs of columns are tried if the program uses at most this many features."""
 
 
 def column_slips(case: Case) -> Iterator[Slip]:

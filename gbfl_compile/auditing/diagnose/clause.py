@@ -1,7 +1,7 @@
 """Slips in one clause: a sign, a bound, a text, missing values, a condition left out, added or on another column.
 
-A clause alone explains the rows where turning its answer round gives just what was heard. That settles on which rows
-it must hold and on which it must not, and whether any change of it does that is a question about intervals and sets.
+A clause alone explains the rows for which inverting it gives the answers that were observed. That settles on which rows
+it must hold and on which it must not; whether some change of it does that is a question about intervals and sets.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Need:
         return fit_atom(approved, case.rows[:, feature], self.wanted, unwanted, texts, kind)
 
     def change(self, approved: str, deployed: str) -> Change:
-        """What is told of it."""
+        """The description of it that is reported."""
         return Change(f"clause {self.number}", approved, deployed)
 
 

@@ -1,4 +1,4 @@
-"""One slip that would explain what a scorer answered, and which of several makes a program most like that deployed."""
+"""One slip that would explain a scorer's answers, and which of several gives the program most like the deployed one."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from gbfl_compile.ir.kinds import Codebook
 from gbfl_compile.ir.nodes import Program
 
 PROBED = 64
-"""Rows of each sort, differing and not, that a whole program must fit before it is asked about all of them."""
+"""Rows of each sort, differing and not, that a whole program must fit before it is run on all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Slip:
     """The simplest slip is the likeliest one: a sign costs least."""
     touched: int
     """The rows on which it makes something other, whether it shows or not; of two slips that cost the same, the
-    smaller one is told."""
+    smaller one is reported."""
     changes: tuple[Change, ...]
     program: Program
     left_open: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 """The one edit of a deployed text that would make it the approved program, found by trying and proved each time.
 
-The edit is made to the text as it is. An edited text is read again, and told only if what was read is proved equal to
+The text is edited in place. An edited text is read again, and reported only if what was read is proved equal to
 the program.
 """
 

@@ -1,4 +1,4 @@
-"""A table already scored, against the program that was approved: row by row, "checked on n rows", never "proved".
+"""Compares a table that was scored earlier with the approved program, row by row: "checked on n rows", never "proved".
 
 A value that is NULL or NaN is missing. How labels are compared: see `auditing/answers.py`. A missing label is a
 difference. Rows are numbered from 1 in the order of the file, or as the database gave them.
@@ -57,7 +57,7 @@ from gbfl_compile.ir.nodes import Label, Program
 ROWS_SHOWN = 10
 MOVES_SHOWN = 20
 MOVES_KEPT = 1000
-"""Different moves told apart. A column of labels that is none could have one a row."""
+"""Distinct moves that are listed. A column that holds no labels could have one per row."""
 
 OTHERS = "(other labels)"
 

@@ -1,6 +1,6 @@
 """The rows of a scored table against the program, batch by batch, and the one slip that explains those that differ.
 
-A slip is inferred from some of the rows and then held against all of them. Rows that the first guess does not fit are
+A slip is inferred from some of the rows and then compared with all of them. Rows that the first guess does not fit are
 added to those it was made from, and the next guess must fit them too.
 """
 
@@ -203,10 +203,10 @@ ROWS_KEPT = 2000
 MISFITS_KEPT = 500
 ROUNDS = 4
 LEAST_EXPLAINED = 5
-"""Fewer wrong rows could be anything, and some bound would fit them by chance: only a sign is told of them."""
+"""Fewer wrong rows could be anything, and some bound would fit them by chance: only a wrong sign is reported."""
 
 MOSTLY = 20
-"""A slip is told though it does not fit all rows, where it leaves no more than one in so many of the differing ones."""
+"""A slip that does not fit all rows is still reported if it leaves at most one in this many of the differing rows."""
 
 
 @dataclass(slots=True)

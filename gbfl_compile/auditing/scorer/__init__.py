@@ -1,7 +1,7 @@
-"""Something that can be called, run on the witnesses in a separate process and held against the program.
+"""Runs something that can be called on the witnesses, in a separate process, and compares it with the program.
 
-Foreign code may crash, hang, print or exit, and each is only an answer. The process leads its own process group, which
-ends with it; its input is empty and its output is discarded. Results come back through files.
+Foreign code may crash, hang, print or exit; each of these is just another answer. The process leads its own process
+group, which ends with it; its input is empty and its output is discarded. Results come back through files.
 """
 
 from __future__ import annotations

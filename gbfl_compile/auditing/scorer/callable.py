@@ -1,4 +1,4 @@
-"""A scorer that can be called, a Python function or an HTTP service, against the approved program, on witnesses.
+"""Compares a Python function or an HTTP service with the approved program, by calling it on witnesses.
 
 A Python scorer is `module:function`, imported and called in a separate process. It gets a list of dicts, feature to
 value with None for a missing one (a float, a str, a bool, a date or a datetime), with form="frame" a pandas table of
@@ -241,7 +241,7 @@ def _ask_again(
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows that are asked about once more, together."""
+    """Rows that are sent once more, together."""
 
     words: str
     rows: tuple[int, ...]
@@ -254,7 +254,7 @@ AGAIN_WORDS = (
 
 
 def second_round(count: int, size: int) -> list[Batch]:
-    """The batches in which rows are asked about again: an answer depends on its row and on nothing else."""
+    """The batches in which rows are sent again: an answer depends on its row and on nothing else."""
 
     def spread(most: int) -> list[int]:
         return list(range(count)) if count <= most else [place * count // most for place in range(most)]

@@ -1,4 +1,4 @@
-"""Imports a Python scorer and asks it about rows. Runs alone: `callable_worker.py MODULE:FUNCTION FOLDER`.
+"""Imports a Python scorer and calls it on rows. Runs alone: `callable_worker.py MODULE:FUNCTION FOLDER`.
 
 Standard library only (numpy or pandas where the scorer wants a matrix or a table). In FOLDER it finds `order.json` and
 `rows.bin`, or `rows.json` where features are words or dates; a line

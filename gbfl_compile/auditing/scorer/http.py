@@ -1,4 +1,4 @@
-"""An HTTP scorer asked about rows in JSON, standard library only. What an address hides is never printed.
+"""Calls an HTTP scorer with rows in JSON, standard library only. Passwords in an address are never printed.
 
     POST {"features": ["age", "income"], "rows": [[41.0, null], ["Infinity", -0.0]]}
     answer {"labels": ["yes", "no"], "probabilities": [[0.2, 0.8], [1.0, 0.0]]}

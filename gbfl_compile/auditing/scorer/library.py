@@ -1,4 +1,4 @@
-"""A deployed .so against the approved program: run on witnesses in a separate process, and proved only with its source.
+"""Compares a deployed .so with the approved program: run on witnesses in its own process, proved only with its source.
 
 A library can detect that it is being tested: this is evidence about an honest library, not protection from one that
 is made to deceive. Where its source is given, that is read and proved, and rebuilt: a library with the same bytes as
@@ -112,7 +112,7 @@ def _write(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _build(command: Sequence[str], flags: Sequence[str], name: str, folder: Path) -> str:
-    """Build `rebuilt.so`; what went wrong, or nothing. Libraries stand after the source that needs them."""
+    """Build `rebuilt.so`; what went wrong, or nothing. Libraries come after the source that needs them."""
     libraries = [flag for flag in flags if flag.startswith("-l")]
     others = [flag for flag in flags if not flag.startswith("-l")]
     whole = [*command, *others, f"./{name}", "-o", "rebuilt.so", *libraries]
@@ -286,7 +286,7 @@ def _reasons(inputs: WitnessInput, run: Run, ran: Bits, first: Mapping[str, Any]
 
 
 def _comparison_text(inputs: WitnessInput, run: Run, ran: Bits) -> str:
-    """What was held against what was approved."""
+    """What was compared with what was approved."""
     others = [function if wrong is None else f"{function}, different" for function, wrong in run.functions.items()]
     return "; ".join([compared_text(inputs, run.deployed, ran), *others])
 

@@ -1,6 +1,6 @@
-"""What a library's other functions said: probabilities, scores, leaves and reasons of a row, and whole batches.
+"""The answers of a library's other functions: probabilities, scores, leaves and reasons of a row, and whole batches.
 
-Files that a foreign process has had in hand: one of another size than was made for it counts as not given.
+A foreign process could write to these files: one whose size has changed counts as missing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Loads a foreign library and asks it about each row. Runs alone: `library_worker.py LIBRARY NAME FOLDER`.
+"""Loads a foreign library and calls it on each row. Runs alone: `library_worker.py LIBRARY NAME FOLDER`.
 
 Standard library only, so that it can run isolated (`python -I`). In FOLDER it finds `order.json` and `rows.bin`, and
 keeps `answers.bin` up to date while it runs: what was reached is known even if the process does not come back.

@@ -1,4 +1,4 @@
-"""What statements do to labels beside computing them: where they go, as which type, and whether they are kept.
+"""What statements do to labels besides computing them: where they go, as which type, and whether they are kept.
 
 Each check refuses what it does not know to be without effect.
 """

@@ -1,7 +1,7 @@
-"""The label that a view gives to each row, found by asking about fewer and fewer rows, and the slip that explains them.
+"""The label that a view gives to each row, found by querying fewer and fewer rows, and the slip that explains them.
 
 For a view whose text is not understood and whose run shows a difference. Its answers come back in no order, so rows
-that should get one label are asked about together, and divided where their answers differ.
+that should get one label are queried together, and split where their answers differ.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def with_inferred_slip(
 ) -> DeployedVerdict:
     """The verdict on a view that differs and was not read, with the one slip that fits the labels of its rows.
 
-    With `copies`, of the tables of a view that reads several layers, only the table's own rows are asked about.
+    With `copies`, of the tables of a view that reads several layers, only the table's own rows are queried.
     """
     if verdict.changes or inputs.program.kinds:
         return verdict

@@ -132,7 +132,7 @@ class Domains:
         return Values(least, most, missing)
 
     def nearest(self, feature: int, value: float) -> float:
-        """The value of the column that stands for a double: the one at or below it, or the column's least."""
+        """The value of the column that represents a double: the one at or below it, or the column's least."""
         column = self.columns[feature]
         if column is None or math.isnan(value) or self.kind(feature) != "number":
             return at_or_below_moment(column, value) if column is not None and self._is_coarse(feature) else value
@@ -145,12 +145,12 @@ class Domains:
         return column is not None and self.kind(feature) == "timestamp" and microseconds_apart(column) > 1.0
 
     def members(self, feature: int) -> tuple[str, ...] | None:
-        """The texts of an enumeration; every other text stands for the first of them."""
+        """The texts of an enumeration; the first of them represents every other text."""
         column = self.columns[feature]
         return None if column is None or self.kind(feature) != "category" else column.members
 
     def member(self, feature: int, text: str) -> str:
-        """The member that a text stands for; the text itself where the column is no enumeration."""
+        """The member that represents a text; the text itself where the column is no enumeration."""
         members = self.members(feature)
         return text if members is None or text in members else members[0]
 
@@ -232,7 +232,7 @@ class Domains:
                 assert_never(condition)
 
     def row(self, row: Sequence[float], nan: frozenset[int] | None) -> tuple[float, ...]:
-        """The values of the columns that stand for the doubles of a row."""
+        """The values of the columns that represent the doubles of a row."""
         values = []
         for feature, value in enumerate(row):
             column = self.columns[feature]

@@ -1,6 +1,6 @@
-"""A view's difference in its own database: a row its table has now, a SELECT that shows it, and how many rows move.
+"""A view's difference, shown in its own database: a row of its table, a SELECT that shows it, and how many rows move.
 
-A SELECT is told only after it was run and gave the deployed label. Nothing is written.
+A SELECT is reported only after it was run and gave the deployed label. Nothing is written.
 """
 
 from __future__ import annotations

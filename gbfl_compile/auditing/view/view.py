@@ -148,7 +148,7 @@ UNNAMED = ("cast", "operator")
 def own_names(view: View, functions: Mapping[str, str] | None = None) -> list[tuple[str, str]]:
     """(kind, name) of what users added and the view may use: functions, types, and what needs no name in a text.
 
-    `functions` were read, and their bodies are looked at too: a body may mean what this session does not find, and
+    `functions` were read, and their bodies are examined too: a body may mean what this session does not find, and
     any of its words may be a type.
     """
     if view.catalog.own_names is None:

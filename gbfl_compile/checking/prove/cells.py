@@ -177,7 +177,7 @@ Truth: TypeAlias = bool | None
 
 @dataclass(slots=True)
 class Masks:
-    """The masks of the tests of some readings, each worked out once: a box is asked about them thousands of times."""
+    """The masks of the tests of some readings, each computed once: they are needed for thousands of boxes."""
 
     cells: Cells
     known: dict[int, int] = field(default_factory=dict)

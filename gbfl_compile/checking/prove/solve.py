@@ -56,7 +56,7 @@ def add_decision(graph: Graph, decided: StepDecision, key: Callable[[Outcome], K
 
 
 def add_steps(graph: Graph, decided: StepDecision, key: Callable[[Outcome], Key]) -> dict[int, int]:
-    """The node of each step; steps that cannot be told apart are shared."""
+    """The node of each step; indistinguishable steps are shared."""
     numbers: dict[int, int] = {}
     for index in reversed(range(len(decided.steps))):  # steps lead onwards, so what they lead to is already there
         graph.clock.check()

@@ -1,7 +1,7 @@
 """Units of rows, and a folder that keeps those explained: after an error or a kill the same call continues from there.
 
 A unit is the rows that are explained, counted and kept together. Units are cut at fixed places of the table. Libraries
-for matrix products round a row differently in blocks of different sizes, so the rows asked about beside it decide the
+for matrix products round a row differently in blocks of different sizes, so the rows queried along with it decide the
 last bit of a row's answer. With fixed units the number of workers changes nothing the black box is asked, and so no bit
 of what it answers. One run at a time uses a folder.
 """

@@ -51,7 +51,7 @@ class _Search:
 
 
 def dearest(domain: Domain, table: TableValues, settings: ExplainerSettings, shortlist: int, bisections: int) -> int:
-    """The most rows the black box is asked about to explain one row, not counting the row itself."""
+    """The most queries to the black box to explain one row, not counting the row itself."""
     total, width = 0, len(domain.features)
     options = sorted((len(v) + m for v, m in zip(table.values, table.missing, strict=True)), reverse=True)
     for most, by_feature in ((settings.max_restored, [1] * width), (settings.max_moved, options)):
@@ -76,7 +76,7 @@ def find_sides(
     if (unknown := unknown_words(table, x)) is not None:
         raise BadInput(
             f"row {unknown[0]}, feature {domain.features[unknown[1]]}: holds a text that the training rows do not "
-            "have, and the black box cannot be asked about it here"
+            "have, and the black box cannot be queried with it here"
         )
     enough = np.minimum(WINS, margin_x)  # x itself may hold its class by less than WINS, and is its own PP
     start = np.tile(domain.base, (len(x), 1))

@@ -141,7 +141,7 @@ def _empty_out(
     enough = np.minimum(WINS, margin_x)  # x itself may hold its class by less than WINS, and is its own PP
     point = pp_values(x, domain) if domain.table is None else x.copy()
     start = np.tile(domain.base, (len(x), 1))
-    # x is asked about again only where a bound or a kind changed it
+    # x is queried again only where a bound or a kind changed it
     same = ~differ(point, x).any(axis=1)
     margin = margin_x.copy()
     if (others := np.flatnonzero(~same)).size:

@@ -93,7 +93,7 @@ def explain_in_units(
     """What `explainer(black_box, x, domain)` answers, one unit of rows at a time.
 
     `n_jobs` workers of joblib's backend explain side by side; `at_once` limits how many units are under way, where
-    other work goes on beside them. Neither changes a bit of the answer: the black box is always asked about the same
+    other work goes on beside them. Neither changes a bit of the answer: the black box is always queried with the same
     `unit_rows` rows together. Another `unit_rows` may change a last bit, where the black box's libraries round a row
     differently in blocks of another size. A query budget is spent in the order of rows, as by one call. `tell` is
     called for each finished unit.

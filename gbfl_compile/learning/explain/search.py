@@ -35,7 +35,7 @@ class ExplainerSettings:
     """For explainers that draw at random; `greedy` does not."""
 
     def dearest(self, domain: Domain) -> int:
-        """The most rows the black box is asked about to explain one row, not counting the row itself."""
+        """The most queries to the black box to explain one row, not counting the row itself."""
         raise NotImplementedError
 
 

@@ -1,4 +1,4 @@
-"""The tree head: conjunctions asked one after another, fitted so that whole triplets come out right.
+"""The tree head: conjunctions tested one after another, fitted so that whole triplets come out right.
 
 A tree is grown twice, with conjunctions of several bounds and with single bounds, and each is then improved node by
 node. With its subtrees fixed, a node only decides which of them answers a point: the search a rule set uses finds the

@@ -1,4 +1,4 @@
-"""The rule list head: IF, ELSE IF, .. ELSE on clauses, the surest rules first.
+"""The rule list head: IF, ELSE IF, …, ELSE on clauses, the most certain rules first.
 
 Each round searches, class by class, for the conjunction that gets most of the undecided points right, where a
 wrong one costs as much as several right ones. When no rule pays at that price the price is lowered. Every rule, and the
@@ -33,7 +33,7 @@ SCHEDULES: tuple[tuple[float, ...], ...] = ((8.0, 4.0, 2.0, 1.0), (4.0, 2.0, 1.0
 """What a wrong point costs, in right ones, from the first rules to the last. Held-out points choose which."""
 FOLDS = 3
 CHOOSING_ROWS = 4_000
-"""About so many rows choose the schedule."""
+"""About this many rows are used to choose the schedule."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,6 @@
-"""Searches conjunctions over tables with words and gaps: sets of words and intervals, each with or without the missing.
+"""Searches conjunctions over tables with words and missing values: sets of words, and intervals.
+
+Each set or interval is tried with and without the missing value.
 
 As in `box_search` no candidate matrix is built. The words of a column are ordered by the residual, as CART orders them,
 and the sets tried are those that begin or end that order, single words and all but one. A set lists few words, and a
@@ -29,7 +31,7 @@ MOST_LISTED = 60
 MOST_VALUES = 4
 """Words that a set lists: more of them learn the rows by heart."""
 FEWEST_POINTS = 5
-"""A word is looked at by itself where it has this many points; the others are looked at together."""
+"""A word with at least this many points is considered by itself; the others are considered together."""
 OWN_ROWS = 10
 """A conjunction holds on this many rows of the user's own, where there are a few hundred."""
 UNITS = (DAY, 3_600_000_000, 60_000_000, 1_000_000, 1)

@@ -224,7 +224,7 @@ def test_scored_tables(dialect, kind):
 
 
 def test_an_explanation_is_held_against_every_row_of_the_table(tmp_path, monkeypatch):
-    """The rows first looked at would let another bound pass; one row far down the table rules it out."""
+    """The first rows would let another bound pass; one row far down the table rules it out."""
     monkeypatch.setattr(scored_explained, "ROWS_KEPT", 20)
     approved, cases = BY_LABELS["tree"]
     tampered, where = next((program, words) for name, program, words in cases if name == "another number")

@@ -1,4 +1,4 @@
-"""What cannot be read, only asked or looked at: twenty tamperings each, held against what an audit says of them."""
+"""Items that cannot be read, only called or examined: twenty tamperings each, and what an audit says of them."""
 
 import numpy as np
 

@@ -2,7 +2,7 @@
 
 The text says what it is in its header, a comment. A view taken from a catalog has lost it, and then the caller says
 which features, classes and columns there are (`Told`). Columns of the table are taken to be doubles: a condition on a
-column of another type may mean something else, and that is for whoever knows the table to check.
+column of another type may mean something else, which someone who knows the table has to check.
 
     read_sql(text, "postgres")  ->  (Reading(...),)      one, or one for each way a value can be missing
 """
@@ -224,9 +224,9 @@ def _as_readings(engine: Engine, answers: Answers, layout: TextLayout) -> tuple[
 
 
 def other_columns(text: str, dialect: str, layout: TextLayout) -> tuple[str, ...]:
-    """What comes out beside the answers that were told, and is not a column of the table passed on under its own name.
+    """Columns beside the answers that are not columns of the table passed on under their own names.
 
-    A text that `read_sql` has read; nobody has looked at what these columns say.
+    A text that `read_sql` has read; what these columns say was not examined.
     """
     engine = ENGINES[dialect]
     table = _table(engine, layout)

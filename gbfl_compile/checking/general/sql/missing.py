@@ -33,7 +33,7 @@ from gbfl_compile.checking.reading.nodes import (
 from gbfl_compile.ir.intervals import Values
 
 MOST_UNEQUAL = 4
-"""Features whose NULL and NaN are told apart: each doubles the readings."""
+"""Features whose NULL and NaN are distinguished: each doubles the readings."""
 
 TRIED_ROWS = 2_000
 MOST_CLASSES = 10_000

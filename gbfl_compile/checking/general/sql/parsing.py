@@ -1,7 +1,7 @@
 """A SQL text cut into statements, and each of them as sqlglot's nodes. What engines could take otherwise is refused.
 
 Users name types too. In quotes a name may be theirs, and PostgreSQL has no type `double`: after CREATE DOMAIN "double"
-AS real it is one, of 32 bits. sqlglot takes either for a double, so it is the words of the text that are looked at.
+AS real it is one, of 32 bits. sqlglot takes either for a double, so the words of the text decide.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ WITHOUT_QUOTES = {
     **{name: {"UTC_DATE", "UTC_TIME", "UTC_TIMESTAMP", "ROWNUM"} for name in ("mariadb", "mysql")},
     **{name: {"USER", "SESSION_USER", "SYSTEM_USER"} for name in ("postgres", "redshift", "datafusion", "tsql")},
 }
-"""Words that an engine takes for a number or a function where they stand for themselves; sqlglot has them for names."""
+"""Words that an engine takes for a number or a function when they are alone; sqlglot takes them for names."""
 
 
 def refuse_words_of_the_engine(engine: Engine, tokens: Sequence[Any]) -> None:

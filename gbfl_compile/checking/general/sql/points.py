@@ -28,7 +28,7 @@ from gbfl_compile.checking.reading.conditions import ON_NUMBERS
 from gbfl_compile.checking.reading.nodes import Unread, pay
 
 MOST_ORDERED = 5
-"""Up to so many classes every order of their scores is tried (541 of them, ties included)."""
+"""Up to this many classes, every order of their scores is tried (541 of them, ties included)."""
 MOST_SUMS = 20_000
 """Sums on the way when points are written out as choices."""
 
@@ -175,7 +175,7 @@ def signs(value: Value) -> list[Sign]:
 
 
 def scores_by_label(label: Value, classes: int) -> Iterator[tuple[Points, ...]]:
-    """What the scores may be, told by the label alone: differences of the sums it compares."""
+    """What the scores may be, judging by the label alone: differences of the sums it compares."""
     questions = signs(label)
     zero = Points(0)
     if classes == 2:

@@ -151,7 +151,7 @@ TARGET_BITS = {"INT": 32, "BIGINT": 64}
 
 
 def has_digits(engine: Engine, declared: str, digits: int) -> bool:
-    """Whether a column of the declared type has at most so many digits after the point: rounding changes nothing."""
+    """Whether a column of the declared type has at most this many digits after the point: rounding changes nothing."""
     plain, decimal = re.sub(r"int\(\d+\)", "int", declared), DECIMAL_TYPE.fullmatch(declared)
     return engine.name in ("postgres", "duckdb", "mariadb") and (
         plain in WHOLE_BITS or (decimal is not None and int(decimal[2]) <= digits)

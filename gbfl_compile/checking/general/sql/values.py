@@ -119,7 +119,7 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Fractions:
-    """A sum of points with digits after the point, that the engine adds up exactly: so many parts of UNIT."""
+    """A sum of points with digits after the point, that the engine adds up exactly, counted in parts of UNIT."""
 
     points: Points
     kind: str

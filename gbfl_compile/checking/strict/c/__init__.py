@@ -197,7 +197,7 @@ class Kinds:
 
 
 def read_kinds(name: str, features: Sequence[str], contents: Contents) -> Kinds:
-    """The kinds and codes of a model that has any; its header's names for classes and codes are looked at too."""
+    """The kinds and codes of a model that has any; its header's names for classes and codes are checked too."""
     check_shape(contents, "kinds", "features")
     kinds = tuple(LETTERS[letter] for letter in contents["kinds"] if letter in LETTERS)
     if len(kinds) != len(features) or set(kinds) == {"number"}:

@@ -264,7 +264,7 @@ def _columns(contents: Contents) -> list[Column]:
     check_shape(contents, "cut_table", "cuts")
     check_shape(contents, "bin_features", "slots", 3)
     if contents["used"] != contents["slots"]:
-        raise Unread(f"{contents['used']} of {contents['slots']} columns are looked at")
+        raise Unread(f"{contents['used']} of {contents['slots']} columns are read")
     columns = []
     for slot, (first_cut, cut_count, first_bin) in zip(contents["gathered"], contents["bin_features"], strict=True):
         cuts = contents["cut_table"][first_cut : first_cut + cut_count]
@@ -320,7 +320,7 @@ def _bit_terms(
             if not possible >> bit & 1:
                 continue
             if group * GROUP + bit >= len(points):
-                raise Unread(f"bit {group * GROUP + bit} stands for no rule")
+                raise Unread(f"bit {group * GROUP + bit} belongs to no rule")
             yield all_of(parts[bit]), points[group * GROUP + bit]
 
 

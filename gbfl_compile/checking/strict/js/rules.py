@@ -121,7 +121,7 @@ def _unit(cursor: Cursor, scope: Scope) -> Condition:
         cursor.expect(". has (")
         parameter = scope.parameters.get(cursor.next())
         if parameter is None or parameter.kind != "category":
-            cursor.refuse(f"{word} is asked about something that is no category")
+            cursor.refuse(f"{word} is used on something that is no category")
         cursor.expect(")")
         return _is_one_of(parameter, scope, scope.sets[word], negated=False, if_missing=False)
     cursor.refuse(f"{word[:60]} is not known here")

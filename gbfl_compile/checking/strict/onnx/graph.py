@@ -123,7 +123,7 @@ def _check_fields(model: Any) -> None:
 
 
 def _texts(model: Any) -> Iterator[object]:
-    """Every name that is looked at: protobuf gives bytes where one is not UTF-8."""
+    """Every name that is read: protobuf gives bytes where one is not UTF-8."""
     for named in (*model.graph.initializer, *model.graph.input, *model.graph.output, *model.graph.node):
         yield named.name
     for node in model.graph.node:

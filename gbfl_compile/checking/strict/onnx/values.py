@@ -53,7 +53,7 @@ class WordColumn:
 class Codes:
     """`[rows]` int64: a number for each text of one category, one for any other text, one where it is missing.
 
-    Until the missing values are told apart (`missing` is None) a row's text may be anything where it is missing.
+    Until the missing values are separated (`missing` is None) a row's text may be anything where it is missing.
     """
 
     feature: int

@@ -78,7 +78,7 @@ def with_missing(node: Any, condition: Condition, then: Tensor, codes: Codes) ->
 def look_up(node: Any, table: Array, codes: Codes) -> Tensor:
     """Gather of the rows of a table by codes: truth values, or columns of numbers."""
     if codes.missing is None:
-        raise Unread(f"{place(node)}: looks up codes before missing values are told apart")
+        raise Unread(f"{place(node)}: looks up codes before missing values are separated")
     every = (*codes.numbers, codes.other, codes.missing)
     if not all(0 <= number < len(table) for number in every):
         raise Unread(f"{place(node)}: looks for a row that the table does not have")

@@ -1,7 +1,7 @@
 """The strict form of SQL: what is read here was accounted for token by token, and only that may be called proved.
 
 `read_strict` takes the text of an artifact, `read_strict_view` a view as its database's catalog prints it. Both are
-told what the text should read and answer (`ExpectedText`), and raise Unread on whatever is not in the strict form.
+given what the text should read and answer (`ExpectedText`), and raise Unread on whatever is not in the strict form.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ def _masses(value: Weight | Mass | Number) -> tuple[Weight | None, ...]:
 
 
 def weighted_sum(left: Points, right: Points, factor: int) -> Points:
-    """One sum and so many times another."""
+    """One sum plus a multiple of another."""
     terms = dict(left.terms)
     for condition, points in right.terms.items():
         terms[condition] = terms.get(condition, 0) + factor * points

@@ -201,7 +201,7 @@ class Catalog:
 
 
 def peek(at: Cursor, ahead: int = 0) -> Token:
-    """The token so many places ahead, at most two."""
+    """The token this many places ahead, at most two."""
     return at.tokens[at.position + ahead]
 
 

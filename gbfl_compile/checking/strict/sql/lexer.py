@@ -49,7 +49,7 @@ Template: TypeAlias = Callable[[str, int], tuple[Token | None, int]]
 def _plain(quote: str, signs: tuple[str, ...]) -> re.Pattern[str]:
     """Layout, and then a token that nothing before or after it can change.
 
-    Whatever this does not match (escapes, comments, a word right before a quote) is looked at letter by letter. A
+    Whatever this does not match (escapes, comments, a word right before a quote) is read letter by letter. A
     carriage return ends a line comment in some engines and not in others, so it is no layout.
     """
     alternatives = "|".join(re.escape(sign) for sign in (*signs, *SIGNS))

@@ -45,7 +45,7 @@ class Lexis:
     """A function that makes a column a double, beside CAST."""
 
     name_escapes: Mapping[str, str] = field(default_factory=dict)
-    """What a backslash and this letter stand for in a quoted name; empty where a backslash is a letter."""
+    """What a backslash and this letter mean in a quoted name; empty where a backslash is a letter."""
     string_escapes: Mapping[str, str] = field(default_factory=dict)
     """The same for strings."""
     doubled_quotes: bool = True

@@ -29,7 +29,7 @@ Terms = tuple[int, frozenset[tuple[int, int]]]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The sums of the classes, the scale of the probabilities, and what is told of each rule."""
+    """The sums of the classes, the scale of the probabilities, and the text of each rule."""
 
     sums: tuple[Points, ...]
     scale: int | None
