@@ -119,7 +119,7 @@ def test_what_is_no_program_is_refused_by_every_verb(verb):
 
 REFUSED = {
     "nothing to check": (lambda: check(PROGRAM, []), "no artifacts"),
-    "what is no artifact": (lambda: check(PROGRAM, ["model.c"]), "an artifact is what emit returns, not str"),
+    "what is not an artifact": (lambda: check(PROGRAM, ["model.c"]), "an artifact is what emit returns, not str"),
     "a folder that is not there": (lambda: check(PROGRAM, "absent"), "absent: there is no such folder"),
     "data of another width": (lambda: check(PROGRAM, emit(PROGRAM, "python"), data=[[1.0]]), "the 2 features"),
     "data without a column": (lambda: lint(PROGRAM, ROWS[["age"]]), "has no column 'income'"),
@@ -127,7 +127,7 @@ REFUSED = {
     "an unknown target": (lambda: compile_program(PROGRAM, "cobol", "build"), "unknown target 'cobol'"),
     "nothing to audit": (lambda: audit(PROGRAM), "name what is deployed"),
     "a view of no database": (lambda: audit(PROGRAM, view="scores"), "--view needs --database"),
-    "drift of nothing": (lambda: audit(PROGRAM, file="m.py", drift=True), "--drift goes with --scored"),
+    "drift of nothing": (lambda: audit(PROGRAM, file="m.py", drift=True), "--drift needs --scored"),
     "a row that is too short": (lambda: explain_row(PROGRAM, [1.0]), "the row has 1 values"),
     "a row without a feature": (lambda: explain_row(PROGRAM, {"age": 1.0}), "the row: has no column 'income'"),
     "a row of words": (lambda: explain_row(PROGRAM, ["a", "b"]), "a row is a mapping"),

@@ -30,7 +30,7 @@ LabelStorage: TypeAlias = Literal["typed", "text", "truth as numbers"]
 """How the place that holds the labels tells their kinds apart."""
 
 UNKNOWN = -1
-"""The class number of what is no class of the program; a missing label is none either."""
+"""The class number of what is not a class of the program; a missing label is none either."""
 
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -83,11 +83,11 @@ def with_labels(program: Program, labels: Mapping[Any, Any]) -> Program:
         raise BadInput(f"class {name!r}: the program has {', '.join(map(repr, program.classes))}")
     for name in program.classes:
         if (type(name), name) not in stated:
-            raise BadInput(f"class {name!r}: say how it is deployed too, as each class needs a label")
+            raise BadInput(f"class {name!r}: name its deployed label too: every class needs one")
     deployed = tuple(stated[type(name), name] for name in program.classes)
     for name, label in zip(program.classes, deployed, strict=True):
         if label is None or deployed.count(label) > 1:
-            raise BadInput(f"class {name!r}: the label {label!r} is not of this class alone")
+            raise BadInput(f"class {name!r}: the label {label!r} is used for another class too")
     try:
         return validate(replace(program, classes=deployed))
     except BadInput as error:
@@ -149,7 +149,7 @@ def as_json(label: Any) -> Any:
 Bits = NDArray[np.bool_]
 
 NO_SCORE = int(np.iinfo(np.int64).min)
-"""In place of a score that are no whole number of 64 bits, or are not there: no program has so few."""
+"""In place of a score that are not whole number of 64 bits, or are not there: no program has so few."""
 
 
 @dataclass(frozen=True, slots=True)

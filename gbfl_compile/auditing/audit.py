@@ -185,7 +185,7 @@ def _refuse_idle(of: str, options: dict[str, bool]) -> None:
     """Refuse options that would have no effect, since what they belong to is not named."""
     for option, is_set in options.items():
         if is_set:
-            raise BadInput(f"{option} goes with {of}, which is not named")
+            raise BadInput(f"{option} needs {of}")
 
 
 def _audit_library(

@@ -77,7 +77,7 @@ def _approved_pieces(frame: Frame) -> Iterator[tuple[Atoms, Points]]:
 
 
 def conjunction(cells: Cells, condition: Condition) -> Atoms | None:
-    """A condition as one mask per feature, all of which hold; None where it is no conjunction, or can never hold."""
+    """A condition as one mask per feature, all of which hold; None where it is not a conjunction, or can never hold."""
     match condition:
         case Test(feature, _):
             mask = mask_of(cells, condition)

@@ -119,7 +119,7 @@ def _kind_in_both(old: Program, new: Program, name: str) -> Kind:
     kinds = {each.kind(each.features.index(name)): each for each in sides if asks(each, name)}
     if len(kinds) > 1:
         words = " and ".join(f"a {kind} in the {'old' if each is old else 'new'} one" for kind, each in kinds.items())
-        raise BadInput(f"{name!r} has two kinds, so these are no two versions of one program: it is {words}")
+        raise BadInput(f"{name!r} has two kinds, so these are not versions of one program: it is {words}")
     return next(iter(kinds), sides[0].kind(sides[0].features.index(name)))
 
 

@@ -85,7 +85,7 @@ def write_pack(folder: Path, program: Program, report: AuditReport, run: Mapping
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise BadInput(f"{folder}: is not an empty folder: name a new one for each evidence pack")
     if digest(program) != report.source:
-        raise BadInput("the audit is of another program than this one")
+        raise BadInput("the audit is of a different program")
     files = {
         PROGRAM: to_json(program).encode("utf-8"),
         AUDIT: _text(report.as_json()),

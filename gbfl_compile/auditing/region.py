@@ -197,7 +197,7 @@ def _with_others(frame: Frame, feature: int, mask: int) -> int:
 
 
 def _neighbours(cells: Cells, feature: int, mask: int, down: bool = False) -> Iterator[int]:
-    """The cells above (or below) those of a mask, one after another; the missing one is no neighbour."""
+    """The cells above (or below) those of a mask, one after another; the missing one is not a neighbour."""
     if down:
         cell = (mask & -mask).bit_length() - 2
         while cell >= 0:

@@ -170,7 +170,7 @@ def _environment() -> Any:
 
 
 def as_frame(batch: Any, names: Sequence[str]) -> Any:
-    """A batch of a file as a pandas table of these columns. Nothing between two commas of a CSV file is no text."""
+    """A batch of a file as a pandas table of these columns. An empty field of a CSV file is not a text."""
     import pandas as pd
 
     if hasattr(batch, "schema"):
@@ -220,7 +220,7 @@ def answer_frame(
     if predictor.book is not None or not predictor.kinds:
         return predictor.answer(matrix)
     if predictor.answer_rows is None:
-        raise BadInput(f"{predictor.target}: the artifact asks for words or dates and cannot be asked with them yet")
+        raise BadInput(f"{predictor.target}: the artifact takes words or dates and cannot be called with them yet")
     rows = [
         [decode_value(kind, value, texts) for kind, value, texts in zip(kinds, row, codes.texts, strict=True)]
         for row in matrix.tolist()

@@ -167,7 +167,7 @@ def emit(program: Program, name: str, options: Options) -> Artifact:
     imported = IMPORTED_FOR_KINDS if program.kinds else IMPORTED
     if name.lower() in imported:  # file systems may not distinguish Math.py from math.py
         raise BadInput(
-            f"the name {name!r} is that of a module which {name}{EXTENSION} imports: choose another with --name"
+            f"the name {name!r} is also the name of a module that {name}{EXTENSION} imports: choose another with --name"
         )
     source = digest(program)
     names = variable_names(program)

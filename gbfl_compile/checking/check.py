@@ -103,7 +103,7 @@ class ArtifactToRun:
 def _prove_folder(
     program: Program, folder: Path, name: str | None, budget_seconds: float, options: Options
 ) -> ArtifactToRun | TargetVerdict:
-    """The proof of the artifact in a folder, or the verdict on a folder that is no target's."""
+    """The proof of the artifact in a folder, or the verdict on a folder that is not a target's."""
     target = target_of_folder(folder.name)
     if target is None:
         return TargetVerdict(folder.name, "not run", f"{GENERATOR} has no target of this name")

@@ -130,8 +130,8 @@ def check(
 ) -> int:
     """Compare every artifact below OUT with its source: read back and proved, then run on rows chosen to expose errors.
 
-    Options that an artifact was emitted with have to be stated again: a column whose name differs from its feature
-    as in --set sql.column.age=AGE, columns that are doubles already as --set sql.types=double.
+    Repeat the options that an artifact was emitted with: --set sql.column.age=AGE for a column whose name differs from
+    its feature, --set sql.types=double for columns that already are doubles.
 
     Exit code: 0 every target is proved and was run, 1 different, 2 bad usage or input, 3 not proved or not run.
 

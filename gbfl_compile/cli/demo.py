@@ -29,7 +29,7 @@ COLUMN_TYPES = {
     **dict.fromkeys(("loan_id", "purpose", "employment", "housing", "default", "applied_on", "employed_since"), "TEXT"),
     "existing_customer": "BOOLEAN",
 }
-"""Of the columns in the database that are no numbers."""
+"""Of the columns in the database that are not numbers."""
 BUILD, VIEW = "build", "loan_decisions"
 VIEW_OPTIONS = {"form": "view", "table": "loans", "view": VIEW, "key": "loan_id", "outputs": "label"}
 LOANS, TABLE_SEED = 3000, 1

@@ -157,7 +157,7 @@ def diff(old: Path, new: Path, data: Path | None, budget: float, as_json: bool) 
 )
 @click.option("--triplets", type=FILE, help="The file that gbfl mine --triplets wrote: show the row's explanation.")
 @click.option("--sizes", type=FILE, metavar="MODEL.c", help="An emitted C file: build it and report its size.")
-@click.option("--examples", type=FILE, help="A table (CSV or Parquet) whose first 200 rows can be tried in the page.")
+@click.option("--examples", type=FILE, help="A table (CSV or Parquet) whose first 200 rows can be tried on the page.")
 @click.option("--static", is_flag=True, help="Leave out the interactive part and its script.")
 @as_json
 @quiet_option
@@ -167,7 +167,7 @@ def report(program: Path, out: Path, as_json: bool, **sections: Any) -> int:
     The artifacts in BUILD, a folder that `gbfl compile` wrote, are checked for it.
 
     It is one file that needs no network, readable on a phone, on paper and with a screen reader. In a browser it
-    answers back: change a value or a rule and see what the program says. The examples become part of the page.
+    is interactive: change a value or a rule and see what the program says. The examples are embedded in the page.
 
     Example: gbfl report loans.gbfl.json build -o report.html
     """

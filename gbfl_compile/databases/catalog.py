@@ -200,7 +200,7 @@ MEMBERS = {
     False: re.compile(r"""\s*'((?:[^']|'')*)'\s*(?:,|$)"""),
     True: re.compile(r"""\s*'((?:[^'\\]|''|\\[\\'])*)'\s*(?:= -?\d+)?\s*(?:,|$)"""),
 }
-"""One member of an enumeration as catalogs print it, where a backslash is no escape and where it is one."""
+"""One member of an enumeration as catalogs print it, where a backslash is not an escape and where it is one."""
 
 
 def enumeration(declared: str, escapes: bool) -> tuple[str, ...] | None:

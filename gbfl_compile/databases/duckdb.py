@@ -208,7 +208,7 @@ def stored_functions(database: Database, name: str) -> list[StoredFunction]:
             str(body),
             problem=None
             if kind == "macro" and not any(types or ())
-            else "it is no macro, or its parameters have types",
+            else "it is not a macro, or its parameters have types",
         )
         for schema, kind, parameters, types, body in rows
     ]

@@ -358,7 +358,7 @@ def stored_functions(database: Database, name: str) -> list[StoredFunction]:
         others = set(filter(None, str(modes or "").split(","))) - PLAIN_MODES
         problem = None
         if kind != "FUNCTION" or language != "SQL" or body is None:
-            problem = "it is no SQL function, or its text may not be seen by this user"
+            problem = "it is not a SQL function, or its text may not be seen by this user"
         elif others or not any("STRICT" in mode for mode in str(modes).split(",")):
             problem = f"it was made with the modes {modes}"
         listed = tuple((str(each), _without_width(str(type_))) for each, type_ in parameters)

@@ -280,7 +280,7 @@ def _plain_search_path(database: Database) -> str:
     """The session's search path. One that puts a schema before pg_catalog is refused.
 
     Whatever is asked of the catalog could be answered by something of a user's, and a type be printed as the built-in
-    one of its name. SHOW is no query: nothing can take its place.
+    one of its name. SHOW is not a query: nothing can take its place.
     """
     path = str(database.fetch("SHOW search_path")[0][0])
     names = [name.strip().strip('"') for name in path.split(",")]

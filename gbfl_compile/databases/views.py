@@ -29,7 +29,7 @@ class Query:
     names: tuple[str, ...]
     """What its columns are called, where the view says so apart from its query."""
     tables: tuple[Any, ...]
-    """The places where it names a table that is no CTE of its own."""
+    """The places where it names a table that is not a CTE of its own."""
     begins: int
     """Where in the definition the query begins, and just after its end."""
     ends: int

@@ -22,7 +22,7 @@ NOWHERE = (1.0, 1.0 + 2.0**-23)
 def narrow(program: Program) -> Program:
     """The program for float32 rows: every bound is a float32, every float32 row gets the answer it got before.
 
-    On a double that is no float32 the two may differ: it is a program of its own, with its own digest.
+    On a double that is not a float32 the two may differ: it is a program of its own, with its own digest.
     """
     return replace(program, clauses=tuple(_narrow_clause(clause) for clause in program.clauses))
 

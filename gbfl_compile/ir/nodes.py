@@ -38,7 +38,7 @@ TRUE = "true"
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """One feature lies between two bounds; `None` is no bound on that side.
+    """One feature lies between two bounds; `None` is not a bound on that side.
 
     What the miner makes is half-open, `lo <= x < hi` (closed="left"). A missing value (NaN, None,
     NULL) answers `if_missing`, here and nowhere else: above this atom logic has two values.

@@ -359,7 +359,7 @@ def reasons_in(table: Any, where: str) -> dict[int, str]:
 
 
 def answer_columns(prefix: str, classes: tuple[Label, ...]) -> list[str]:
-    """One column per class: `p_no`, `p_yes`; `p_0`, `p_1` where a label is no plain word or two share a column."""
+    """One column per class: `p_no`, `p_yes`; `p_0`, `p_1` where a label is not a plain word or two share a column."""
     texts = [label_text(label) for label in classes]
     plain = all(re.fullmatch(r"[A-Za-z0-9_]{1,40}", text) for text in texts)
     if not plain or len({text.casefold() for text in texts}) < len(texts):

@@ -124,7 +124,7 @@ def _check_arrays(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
         if arrays[name].dtype.kind not in allowed:
             raise BadInput(f"{path}: {name} is of type {arrays[name].dtype}, which triplets cannot have")
     if "columns" in arrays and (arrays["columns"].shape != () or arrays["columns"].dtype.kind != "U"):
-        raise BadInput(f"{path}: what it says of its columns is no text")
+        raise BadInput(f"{path}: what it says of its columns is not a text")
 
 
 def _check_values(path: Path, triplets: Triplets) -> None:

@@ -237,7 +237,7 @@ def _metric(x: Matrix, table: TableValues) -> Matrix:
 def default_black_box(x: Matrix, y: NDArray[Any], random_state: Any) -> Pipeline:
     """A small neural network; full-batch on small data, where stochastic steps are too few to converge."""
     if len(np.unique(y)) < 2:
-        raise BadInput("y has only one class: there is nothing to tell apart")
+        raise BadInput("y has only one class: there is nothing to distinguish")
     small = len(x) < 2000
     network = MLPClassifier(
         (40, 20),
@@ -249,7 +249,7 @@ def default_black_box(x: Matrix, y: NDArray[Any], random_state: Any) -> Pipeline
     )
     # one thread: the steps are small, and on a busy machine threads that wait for each other took 40 times as long
     with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"):
-        # stopping before convergence is no defect in a model that is only to be explained
+        # stopping before convergence is not a defect in a model that is only to be explained
         warnings.simplefilter("ignore", ConvergenceWarning)
         return make_pipeline(StandardScaler(), network).fit(x, y)
 

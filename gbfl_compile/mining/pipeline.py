@@ -137,7 +137,7 @@ def mine(
     table: a CSV, Parquet or Arrow file, a DataFrame, or with `database` (a URL) the name of a table there.
     train, black_box: train this kind on the table, or take a fitted model, a callable, a file or "module:callable".
     trust_pickle, trust_types: open a pickle, which runs its author's code; types to allow in a skops file.
-    drop, codes, immutable: columns that are no features; features whose values are codes; that no PN changes.
+    drop, codes, immutable: columns that are not features; features whose values are codes; that no PN changes.
     features, kinds: columns that are features, where not all others are; name -> kind, where another was inferred.
     na: texts that mean a missing value, in place of "?", "NA" and the like; empty and blank ones always do.
     missing: rows with a missing feature are learned from ("keep"), left out ("drop"), or refused ("refuse").

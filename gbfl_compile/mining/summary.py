@@ -131,7 +131,8 @@ def cost_text(mined: MiningResult) -> str:
     """What mining cost, in questions to the black box and in seconds."""
     counts = mined.program.metadata["mining"]["rows"]
     each = mined.queries / (counts["training"] + counts["test"])
-    return f"cost: the black box was queried with {mined.queries:,} rows, {each:,.0f} per row; {mined.seconds:.1f} s in all"
+    queries = f"the black box was queried with {mined.queries:,} rows, {each:,.0f} per row"
+    return f"cost: {queries}; {mined.seconds:.1f} s in all"
 
 
 def _first_figures(mined: MiningResult) -> Iterator[tuple[str, float | None, str]]:

@@ -126,7 +126,7 @@ def from_openml(name: str) -> Dataset:
             table = fetch_openml(data_id=number, as_frame=True, parser="auto", n_retries=1, delay=1.0)
     except Exception as error:  # offline, refused, cut short, another format: reported as it is
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise CannotRun(f"OpenML could not be asked for set {number}: {reason[:200]}") from None
+        raise CannotRun(f"OpenML could not be queried for set {number}: {reason[:200]}") from None
     return _dataset(name, table.data, table.target, f"OpenML set {number}")
 
 
@@ -202,7 +202,7 @@ BALANCED = ("credit_card",)
 """Sets drawn with equally many rows per class: the paper's accuracies on them lie below the majority's share."""
 FRESH = 100
 """Seed 0 uses random seed 100, and so on: the settings of our models were chosen on splits 0 to 6, and a split that
-helped to choose them is no test of them. The rows are the same, so this reduces the optimism but does not remove it."""
+helped to choose them does not test them. The rows are the same, so this reduces the optimism but does not remove it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,6 +272,6 @@ def network_of(dataset: Dataset, split: Split, seed: int) -> Pipeline:
         random_state=FRESH + seed,
     )
     with warnings.catch_warnings():
-        # stopping before convergence is no defect in a model that is only to be explained
+        # stopping before convergence is not a defect in a model that is only to be explained
         warnings.simplefilter("ignore", ConvergenceWarning)
         return make_pipeline(StandardScaler(), network).fit(split.x, split.y)

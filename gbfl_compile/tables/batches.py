@@ -121,7 +121,7 @@ def _parquet_batches(
             yield from _empty_batches(file.metadata.num_rows, count)
             return
         for batch in file.iter_batches(count, columns=list(columns), use_threads=threads):
-            batch.validate(full=True)  # text that is no text would fail where it is used, by another name
+            batch.validate(full=True)  # text that is not a text would fail where it is used, by another name
             yield batch
 
 

@@ -33,7 +33,7 @@ MARKS = (*MISSING, "?")
 """Texts that mean a missing value unless others are asked for; empty and blank ones always do."""
 
 MOST_TEXTS = 1000
-"""Different texts of a category: more of them are no kinds of anything."""
+"""Different texts of a category: more of them are not kinds of anything."""
 
 LONGEST_TEXT = 1000
 """Characters of a text."""
@@ -212,7 +212,7 @@ def _refuse_texts(by_text: Mapping[str, int], name: str, where: str) -> None:
         )
     for text in by_text:
         if "\0" in text or any(0xD800 <= ord(letter) <= 0xDFFF for letter in text):
-            raise BadInput(f"{where}: column {name!r} holds {text!r}, which is no text for a database: replace it")
+            raise BadInput(f"{where}: column {name!r} holds {text!r}, which is not a text for a database: replace it")
 
 
 def too_many_texts(name: str, count: int) -> str:
@@ -233,7 +233,7 @@ def _by_value(series: Any, name: str, where: str, places: NDArray[np.int64] | No
     try:
         codes, values = pd.factorize(series, use_na_sentinel=True)
     except TypeError:
-        raise BadInput(f"{where}: column {name!r} holds values that are no texts, numbers or dates") from None
+        raise BadInput(f"{where}: column {name!r} holds values that are not texts, numbers or dates") from None
     return _Column(name, where, codes, tuple(pd.Series(values).tolist()), places)
 
 

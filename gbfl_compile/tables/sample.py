@@ -59,11 +59,11 @@ class Rows:
     facts: tuple[ColumnFacts, ...] = ()
     """Of each feature."""
     unused: tuple[str, ...] = ()
-    """Notes about columns that are no features."""
+    """Notes about columns that are not features."""
     without_class: int = 0
     """Rows that were skipped because nobody knows their class."""
     keys: tuple[str, ...] = ()
-    """Columns that number or name the rows, and are no features."""
+    """Columns that number or name the rows, and are not features."""
 
     @property
     def is_plain(self) -> bool:
@@ -205,7 +205,7 @@ def _read(
     )
     if is_csv and words:
         frame, drawn = draw(words) if rows > most else (read_table(path, words), None)
-        for name in words:  # nothing between two commas is no text
+        for name in words:  # an empty field is not a text
             frame[name] = frame[name].where(frame[name] != "")
     return path.name, frame, drawn
 
@@ -325,7 +325,7 @@ def _classes(column: Any, target: str, where: str) -> NDArray[Any]:
     if not counts:
         raise BadInput(f"{where}: has columns and no rows")
     if len(counts) < 2:
-        raise BadInput(f"{where}: the target {target!r} has only one class: there is nothing to tell apart")
+        raise BadInput(f"{where}: the target {target!r} has only one class: there is nothing to distinguish")
     if odd := next((label for label in counts if isinstance(label, str) and "\0" in label), None):
         raise BadInput(f"{where}: the target {target!r} has a class {odd!r}, which holds a null character")
     return np.array(labels)
@@ -369,7 +369,9 @@ def _check_counts(y: NDArray[Any], where: str) -> None:
     labels, counts = np.unique(y, return_counts=True)
     if counts.min() < 2:
         rare = labels.tolist()[int(counts.argmin())]
-        raise BadInput(f"{where}: the class {rare!r} has one row, and one is to be held out: give more, or remove it")
+        raise BadInput(
+            f"{where}: the class {rare!r} has one row, and one must be held out: add rows of this class, or remove it"
+        )
 
 
 def keys_among(rows: Rows) -> tuple[str, ...]:

@@ -209,7 +209,7 @@ def test_the_mapping_is_printed_logged_and_in_the_json(tmp_path, capsys, monkeyp
     ("pairs", "reason"),
     [
         (["approve=1"], "say how it is deployed too"),
-        (["approve=1", "deny=1"], "is not of this class alone"),
+        (["approve=1", "deny=1"], "is used for another class too"),
         (["approve=1", "deny=no"], "classes mix"),
         (["approve=1", "deny=0", "maybe=2"], "where NAME is one of deny, approve"),
         (["approve=1", "approve=2", "deny=0"], "named twice"),

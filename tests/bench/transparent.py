@@ -47,7 +47,7 @@ FURTHER = {
     "CreditCard": ("AER", "card", ()),
     "penguins": ("palmerpenguins", "species", ()),
 }
-"""Name -> package of R, target, columns that are no features; a target of many numbers is cut at its median."""
+"""Name -> package of R, target, columns that are not features; a target of many numbers is cut at its median."""
 SCIKIT = ("iris", "wine", "diabetes_progression")
 TABLES = (*SOURCES, *SCIKIT, *FURTHER)
 AGAINST = "ours, 32 clauses"

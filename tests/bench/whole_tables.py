@@ -215,7 +215,7 @@ def original(data, target):
 
 
 def typed(texts):
-    """A column as a reader of CSV files types it; a text that means missing is no value of a number, a code like 007 no number."""
+    """A column as a reader of CSV files types it; a text that means missing is not a value of a number, a code like 007 no number."""
     values = [None if is_mark(text, MARKS) else text for text in texts]
     if all(value is None for value in values):
         return pa.array(values, pa.string())

@@ -50,7 +50,7 @@ def mutant(choose, target):
 
 
 def essence(target, files):
-    """The files without what is no slip at all: comments and blanks, a token in its own place."""
+    """The files without what is not a slip at all: comments and blanks, a token in its own place."""
     match target:
         case "python":
             return ast.dump(ast.parse(files["model.py"]))

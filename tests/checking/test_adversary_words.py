@@ -36,7 +36,7 @@ def edited(edits):
         (SECOND_ROW, SECOND_ROW.replace("0x4000", "0x4004")),  # 2.5 is neither code: the self-test fails
         (SECOND_ROW, SECOND_ROW.replace("0x4000", "0x4008")),  # 3 is the code of no text
         (THIRD_ROW, THIRD_ROW.replace("0x3ff0", "0x3ff8")),  # 1.5 is not true
-        (THIRD_ROW, THIRD_ROW.replace("0x4022", "0x4023")),  # 9.5 is no day
+        (THIRD_ROW, THIRD_ROW.replace("0x4022", "0x4023")),  # 9.5 is not a day
         (THIRD_ROW, THIRD_ROW.replace("0x4022", "0x7fe0")),  # nor is this
     ],
 )

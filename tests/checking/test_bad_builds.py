@@ -51,7 +51,7 @@ def decimals(pattern, parse, start="\n\n", ending=""):
 @PROGRAMS
 def test_fifteen_digits_are_not_enough(program):
     in_c = decimals(r"-?0x1[0-9a-f.]*p[+-]\d+", float.fromhex)
-    assert proved(program, "c", in_c).answer == "unread"  # 0.3 is no double: compilers may round it differently
+    assert proved(program, "c", in_c).answer == "unread"  # 0.3 is not a double: compilers may round it differently
     in_python = decimals(r"\b\d+\.\d{16,}\b", float)
     assert proved(program, "python", in_python).answer == "counterexample"
     in_sql = decimals(r"\b\d+\.\d{15,}e0\b", float, "\nWITH ", "e0")

@@ -273,8 +273,8 @@ BROKEN = {
     ),
     "None is a number": ("        return _math.nan\n", "        return 15.0\n"),
     "the reason names another class": ('"label": CLASSES[winner]', '"label": CLASSES[1 - winner]'),
-    "the leaf is no whole number": ('"leaf": leaf,', '"leaf": leaf + 0.5,'),
-    "the features are no tuple": ("FEATURES = (\n", "FEATURES = 5\n_X = (\n"),
+    "the leaf is not a whole number": ('"leaf": leaf,', '"leaf": leaf + 0.5,'),
+    "the features are not tuple": ("FEATURES = (\n", "FEATURES = 5\n_X = (\n"),
     "a label no JSON has": ('    "malignant",\n', "    frozenset([1]),\n"),
 }
 

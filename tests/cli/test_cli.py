@@ -108,7 +108,7 @@ def test_an_audit_passes_over_no_flag_in_silence(folder, capsys, flag):
     assert main(["compile", "p.json", "--to", "python", "-o", "build", "-q"]) == 0
     of, arguments = ALONE[flag]
     assert main(["audit", "p.json", "--file", "build/python/model.py", *arguments]) == 2
-    assert f"{flag} goes with {of}" in capsys.readouterr().err
+    assert f"{flag} needs {of}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".parquet"])

@@ -334,7 +334,7 @@ def test_an_interrupted_run_goes_on_and_ends_in_the_same_program(folder, capsys)
 
 @pytest.mark.parametrize("head", ["tree", "rules"])
 def test_rules_that_no_training_row_meets_are_reported(folder, capsys, head):
-    """Explanations lie where no row does: what they decided is no mistake, but whoever reads a rule should know."""
+    """Explanations lie where no row does: what they decided is not a mistake, but whoever reads a rule should know."""
     command = ["loans.csv", "--target", "default", "--head", head, "--train", "gbm", "--no-baselines"]
     _, program = mined(capsys, *command, "--triplets", "t.npz")
     held_out = {tuple(row) for row in load_triplets(folder / "t.npz").x.tolist()}

@@ -21,7 +21,7 @@ def read_artifact(target, files):
     except GbflError as refusal:
         return check_refusal(refusal)
     if not readings or not all(isinstance(reading, Reading) for reading in readings):
-        raise Finding(f"{target}: what was read is no reading")
+        raise Finding(f"{target}: what was read is not a reading")
     return "read"
 
 

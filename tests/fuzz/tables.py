@@ -29,7 +29,7 @@ def run_table(data):
         assert most_rows(path) + 1 >= len(table)  # a last line may have no end
         rows, drawn = drawn_rows(path, names[-1], 4, 0)
         assert len(rows) == len(drawn.places) <= 4
-    with contextlib.suppress(BadInput):  # text is no number, and the table is none the worse for it
+    with contextlib.suppress(BadInput):  # text is not a number, and the table is none the worse for it
         feature_matrix(table, tuple(str(name) for name in table.columns), "table")
     return "read"
 

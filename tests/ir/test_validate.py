@@ -97,7 +97,7 @@ ILLEGAL = {
         program(decision=Scorecard((0, 2**52), ((0, -(2**52)),))),
         "class 'yes': the points may add up past 2.53",
     ),
-    "an answer that is no class": (tree(Leaf((0.5, 0.5), answer=2)), "node 0: unknown class 2, there are 2"),
+    "an answer that is not a class": (tree(Leaf((0.5, 0.5), answer=2)), "node 0: unknown class 2, there are 2"),
     "an answer that is a bool": (tree(Leaf((0.5, 0.5), answer=True)), "unknown class True"),
     "an answer that says nothing": (tree(Leaf((0.5, 0.5), answer=0)), "node 0: answer 0 is the most probable class"),
     "bands of one class": (banded((Band(0, EVEN),)), "bands for 1 classes, there are 2"),

@@ -72,7 +72,7 @@ BENIGN = {
 
 
 REFUSED = ("nul", "surrogate")
-"""What no target can write is no name at all."""
+"""What no target can write is not a name at all."""
 
 
 @dataclass(frozen=True)

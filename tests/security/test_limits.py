@@ -1,6 +1,6 @@
 """Programs and tables past every limit: refused with a reason, at once, whatever the size of what they ask for.
 
-An alarm ends a test that would wait: seconds are no measure of anything here but of a loop without end.
+An alarm ends a test that would wait: seconds are not a measure of anything here but of a loop without end.
 """
 
 import json

@@ -76,7 +76,7 @@ class DeployedText:
 
 
 def take_apart(program: Program, text: str, columns: Mapping[str, int]) -> DeployedText:
-    """The text as tokens; comments are no tokens."""
+    """The text as tokens; comments are not tokens."""
     tokens, depth = [], 0
     for match in TOKEN.finditer(text):
         kind = match.lastgroup or "other"

@@ -169,7 +169,9 @@ def probability_columns(program: Program, classes: Sequence[Label] | None = None
     """The columns, one per class; `classes` are the approved names, where the labels are deployed otherwise."""
     names = tuple(f"p_{label}" for label in (program.classes if classes is None else classes))
     if taken := next((name for name in names if name in program.features), None):
-        raise BadInput(f"the program has a feature {taken!r}: its column is no probability, leave out --probabilities")
+        raise BadInput(
+            f"the program has a feature {taken!r}: its column is not a probability, leave out --probabilities"
+        )
     return names
 
 

@@ -39,7 +39,7 @@ class DriftCounts:
 
     rows: int
     labels: Counts
-    """One a class, and one more for labels that are no class."""
+    """One per class, and one more for labels that are not a class."""
     leaves: Counts
     """Of a tree."""
     scores: list[Counts]

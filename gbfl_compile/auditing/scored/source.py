@@ -71,7 +71,7 @@ def rows_of(batch: Batch, places: Any) -> Any:
 def choose_columns(
     features: Sequence[str], program: Program, label_column: str | None, columns: Mapping[str, str] | None
 ) -> ColumnChoice:
-    """The columns of these features. A mapping from what is no feature is a slip, and is named."""
+    """The columns of these features. A mapping from what is not a feature is a slip, and is named."""
     renamed = columns or {}
     if unknown := [name for name in renamed if name not in program.features]:
         raise BadInput(
@@ -271,7 +271,7 @@ def _label_codes(labels: tuple[Any, ...]) -> LabelCodes:
     """1, True and '1' keep codes of their own."""
     import numpy as np
 
-    if any(kind.__hash__ is None for kind in set(map(type, labels))):  # an array is no label of any program
+    if any(kind.__hash__ is None for kind in set(map(type, labels))):  # an array is not a label of any program
         labels = tuple(map(repr, labels))
     numbers: dict[tuple[type, Any], int] = {}
     codes = np.fromiter((numbers.setdefault((type(v), v), len(numbers)) for v in labels), np.int64, len(labels))

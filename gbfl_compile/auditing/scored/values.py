@@ -65,7 +65,7 @@ class RowEncoder:
     """Feature -> its texts in the order of their codes."""
 
     def kind(self, name: str) -> Kind:
-        """The kind of a column; what is no feature, such as a probability, is a number."""
+        """The kind of a column; what is not a feature, such as a probability, is a number."""
         features = self.program.features
         return self.program.kind(features.index(name)) if name in features else "number"
 
@@ -92,7 +92,7 @@ class RowEncoder:
         return pd.DataFrame(dict(zip(names, matrix.T, strict=True)), index=range(len(frame)), copy=False)
 
     def encode_fetched(self, columns: Mapping[str, tuple[Any, ...]], where: str, first: int) -> Any:
-        """The same for columns that a database gave: text is no number there, and an integer may be a moment."""
+        """The same for columns that a database gave: text is not a number there, and an integer may be a moment."""
         import pandas as pd
 
         kept, encoded = {}, {}

@@ -71,7 +71,7 @@ class ScorerReplies:
     problem: str | None = None
     """Why the scorer could not be called at all, or why the calls stopped."""
     crashed: bool = False
-    """Whether the scorer itself crashed while it answered; a hang is no crash."""
+    """Whether the scorer itself crashed while it answered; a hang is not a crash."""
     unstable: str | None = None
     """How it answered the same row differently when it was asked again."""
     again: str | None = None

@@ -72,9 +72,9 @@ class Scorer:
 def scorer_at(url: str, request: str = "rows", answer: str | None = None) -> Scorer:
     """The scorer at an address, the form of a request and where an answer has its labels."""
     if request not in REQUESTS:
-        raise BadInput(f"there is no form of request {request!r}: use {', '.join(REQUESTS)}")
+        raise BadInput(f"unknown request format {request!r}: use {', '.join(REQUESTS)}")
     if answer is not None and not all(answer.removesuffix("[]").split(".")):
-        raise BadInput(f"{answer!r} is no path: write labels, outputs.labels or predictions[].class")
+        raise BadInput(f"{answer!r} is not a path: write labels, outputs.labels or predictions[].class")
     try:
         parts = urlsplit(url)
         port, host = parts.port, parts.hostname
@@ -94,7 +94,7 @@ def scorer_at(url: str, request: str = "rows", answer: str | None = None) -> Sco
         headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode('ascii')}"
     elif token := os.environ.get(TOKEN):
         if not token.isascii() or not token.isprintable():
-            raise BadInput(f"{TOKEN} has a letter that no token has")
+            raise BadInput(f"{TOKEN} has a character that is not allowed in a token")
         headers["Authorization"] = f"Bearer {token}"
     shown = f"{parts.scheme}://{place}" + ("/…" if parts.path.strip("/") or parts.query else "")
     address = urlunsplit((parts.scheme, place, parts.path or "/", parts.query, ""))
@@ -205,7 +205,7 @@ def _answers(text: bytes, count: int, path: str | None) -> list[dict[str, Any]]:
         raise NotScored('its answer has no list "labels"')
     for key, values in lists.items():
         if not isinstance(values, list):
-            raise NotScored(f"its {key!r} are no list")
+            raise NotScored(f"its {key!r} are not a list")
         if len(values) != count:
             raise NotScored(f"it gave {len(values)} {key} for {count} rows")
     return [{KEYS[key]: values[row] for key, values in lists.items()} for row in range(count)]
@@ -223,5 +223,5 @@ def _values(form: Any, steps: list[str], path: str) -> Any:
     if not brackets:
         return _values(form, steps[1:], path)
     if not isinstance(form, list):
-        raise NotScored(f"its answer has nothing at {path!r}: {name!r} is no list")
+        raise NotScored(f"its answer has nothing at {path!r}: {name!r} is not a list")
     return [_values(item, steps[1:], path) for item in form]

@@ -190,7 +190,7 @@ def _codes(loaded: Any, name: str, texts: dict[str, list[str]]) -> dict[int, lis
     found: dict[int, list[float]] = {}
     for feature, listed in texts.items():
         contents = [bytes.fromhex(text) for text in listed]
-        # what follows a text is no part of it
+        # what follows a text is not part of it
         found[int(feature)] = [code(int(feature), ctypes.create_string_buffer(c + b"x"), len(c)) for c in contents]
     return found
 

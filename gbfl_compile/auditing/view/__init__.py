@@ -168,7 +168,7 @@ def _prove(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
 
 
 def view_readings(audit: ViewAudit) -> tuple[ReadArtifact, tuple[str, ...], Outputs]:
-    """What the view answers, its columns that are no answers of the program, and the (kind, column) of what was read.
+    """What the view answers, its columns that are not answers of the program, and the (kind, column) of what was read.
 
     The strict reader is asked first, and the general one where it refuses. They read the label and, as far as they
     can, probabilities, scores, leaf and reason. Leaf and reason are read only where a run has shown that they are ours.

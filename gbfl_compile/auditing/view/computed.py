@@ -131,7 +131,7 @@ def _is_double(tree: Any) -> bool:
 
 
 def computed_feature(feature: int, name: str, text: str, bases: Sequence[Base], dialect: str) -> ComputedFeature:
-    """What --column says a feature is, where that is no column; Unread where it is nothing that can be computed."""
+    """What --column says a feature is, where that is not a column; Unread where it is nothing that can be computed."""
     import sqlglot
 
     try:
@@ -185,7 +185,7 @@ NUMBER_TYPES = ("DOUBLE", "INT", "BIGINT", "SMALLINT", "DECIMAL")
 
 
 def _is_number(tree: Any, base: Base, dialect: str) -> bool:
-    """Whether an expression is a number of more than 32 bits, of which texts and float32 columns are no part."""
+    """Whether an expression is a number of more than 32 bits, of which texts and float32 columns are not part."""
     kind = type(tree).__name__
     if kind == "Column":
         column = _column(base, tree, dialect)

@@ -150,7 +150,7 @@ class Domains:
         return None if column is None or self.kind(feature) != "category" else column.members
 
     def member(self, feature: int, text: str) -> str:
-        """The member that represents a text; the text itself where the column is no enumeration."""
+        """The member that represents a text; the text itself where the column is not an enumeration."""
         members = self.members(feature)
         return text if members is None or text in members else members[0]
 
@@ -201,7 +201,7 @@ class Domains:
                 assert_never(reading.decision)
 
     def _with_members(self, reading: Reading) -> Reading:
-        """The reading with every text that is no member of an enumeration answered as its first member is."""
+        """The reading with every text that is not a member of an enumeration answered as its first member is."""
         if not any(self.members(feature) for feature in range(len(self.columns))):
             return reading
         own = Codebook(reading.book).with_texts([self.members(feature) or () for feature in range(len(self.columns))])

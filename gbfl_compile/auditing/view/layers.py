@@ -27,7 +27,7 @@ def known_tables(
 ) -> Callable[[str, str], KnownTable]:
     """What each name means to the reader; `features` is (table, column) -> feature.
 
-    Tables with texts are no constants where words are compared (`with_texts`): their columns have collations.
+    Tables with texts are not constants where words are compared (`with_texts`): their columns have collations.
     """
     known: dict[TableName, KnownTable] = {}
 
@@ -56,7 +56,7 @@ def _table_facts(
 
 
 def _rows(database: Database, base: Base, with_texts: bool) -> tuple[tuple[Any, ...], ...] | None:
-    """What a small table holds, with Unread in columns that are not read; None where it is no small table."""
+    """What a small table holds, with Unread in columns that are not read; None where it is not a small table."""
     if catalog_of(database).shows_each_its_own(database, base.name):
         return None
     listed = ", ".join(database.quote(column.name) for column in base.columns)

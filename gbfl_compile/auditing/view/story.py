@@ -140,14 +140,14 @@ def _rows_now(inputs: AuditInput, view: View, table: TableName, places: Places) 
         try:
             rows[:, feature] = [math.nan if value is None else float(value) for value in values]
         except (TypeError, ValueError):
-            raise Unread("a value of the table is no number") from None
+            raise Unread("a value of the table is not a number") from None
         is_nan[:, feature] = np.isnan(rows[:, feature]) & np.array([value is not None for value in values], dtype=bool)
     keys = tuple(each[-1] for each in raw[:MOST_ROWS]) if key is not None else ()
     return TableRows(table.name, key, keys, rows, is_nan, len(raw) <= MOST_ROWS)
 
 
 def _key(view: View, table: TableName, places: Places) -> str | None:
-    """A column of the table that the view passes on and that is no feature."""
+    """A column of the table that the view passes on and that is not a feature."""
     columns = view.layers.bases[table].columns if view.layers is not None and table in view.layers.bases else ()
     features = {place[1].name for place in places if place is not None}
     passed_on = set(view.columns or ())

@@ -76,7 +76,7 @@ class TableCopies:
     copies: tuple[TableCopy, ...]
     program: Program
     filling: FillIn | None = None
-    """How columns that are no features get their values, where features are computed from them."""
+    """How columns that are not features get their values, where features are computed from them."""
 
     def _kind(self, feature: int) -> Kind:
         return self.program.kind(feature)
@@ -155,7 +155,7 @@ class TableCopy:
     name: str = COPY
     staged: str = STAGED
     fillers: Mapping[str, str] = field(default_factory=dict)
-    """Values for columns that are no features, by their names in lower case."""
+    """Values for columns that are not features, by their names in lower case."""
     keys: frozenset[str] = frozenset()
     """Columns that get the row's number whatever their type, in lower case."""
     named: tuple[TableName, ...] = ()
@@ -235,7 +235,7 @@ class TableCopy:
         return template.format(value=value, type=column.declared)
 
     def _filler(self, column: Column) -> str | None:
-        """A value for a column that is no feature: the row's number, or what some row of the table has there."""
+        """A value for a column that is not a feature: the row's number, or what some row of the table has there."""
         row, catalog, key = self.database.quote(ROW), self.catalog, column.name.casefold()
         if key in self.fillers:
             return catalog.value.format(value=self.fillers[key], type=column.declared)

@@ -65,7 +65,7 @@ def encoding_of(name: str, features: tuple[str, ...], library: Any) -> Encoding 
         return None
     letters = [getattr(library, f"{name}_kind")(feature).decode("ascii") for feature in range(len(features))]
     if unknown := sorted(set(letters) - LETTERS.keys()):
-        raise BadInput(f"{name}_kind answers {unknown[0]!r}, which is no kind: emit it again")
+        raise BadInput(f"{name}_kind answers {unknown[0]!r}, which is not a kind: emit it again")
 
     def code(feature: int, text: bytes) -> float:
         return float(getattr(library, f"{name}_code")(feature, text, len(text)))

@@ -292,7 +292,7 @@ def emit(program: Program, name: str, options: Options) -> Artifact:
 def _refuse_labels(classes: tuple[Label, ...]) -> None:
     for label in classes:
         if type(label) is int and abs(label) > EXACT:
-            raise BadInput(f"target js: class {label} is no number in JavaScript, which has doubles: use texts")
+            raise BadInput(f"target js: class {label} is not a number in JavaScript, which has doubles: use texts")
 
 
 def _refuse_leads(program: Program) -> None:

@@ -44,7 +44,7 @@ def encode(graph: Graph, program: Program, feature: int, text: str, missing: str
 
     name = printable(program.features[feature])
     texts = codebook(program).texts[feature]
-    # an encoder without keys is no ONNX: where rules ask only whether a value is there, one key says what all others do
+    # ONNX has no encoder without keys: where rules only test for missing values, one key says what all others do
     keys, codes = (texts, range(1, len(texts) + 1)) if texts else (("",), range(1))
     code = add(
         graph,

@@ -62,7 +62,7 @@ class FinishedGraph:
 def build_graph(program: Program, interface: Interface, words: list[str]) -> FinishedGraph:
     """The graph of a program. For float32 give the narrowed program: thresholds are written as they are.
 
-    `words` are the texts of `reason_text`, one per leaf or rule; empty if it is no output.
+    `words` are the texts of `reason_text`, one per leaf or rule; empty if it is not an output.
     """
     import numpy as np
 

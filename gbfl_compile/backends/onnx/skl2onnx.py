@@ -154,7 +154,7 @@ def _columns(operator: Any, program: Program) -> list[Any]:
     widths = [source.type.shape[1] if len(source.type.shape) > 1 else None for source in sources]
     if len(sources) != len(program.features) or set(widths) != {1}:
         raise BadInput(
-            f"a pipeline whose rules ask for words or dates needs one input [None, 1] for each of "
+            f"a pipeline whose rules test words or dates needs one input [None, 1] for each of "
             f"{len(program.features)} features: name each column in initial_types"
         )
     if sorted(names) == sorted(program.features):

@@ -176,7 +176,7 @@ def _query(program: Program, chosen: Layout, source: str | None = None) -> list[
             assert_never(program.decision)
     widest = max(len(stage.items) + len(stage.carried) for stage in (rows, *stages)) + len(chosen.keys)
     if widest > dialect.columns:
-        raise BadInput(f"a stage of {widest} columns: {dialect.engine} takes {dialect.columns}, ask for fewer outputs")
+        raise BadInput(f"a stage of {widest} columns: {dialect.engine} takes {dialect.columns}, request fewer outputs")
     table = source or qualified_name(dialect, chosen.schema, chosen.table)
     return query_lines(dialect, (rows, *stages), chosen.keys, table)
 

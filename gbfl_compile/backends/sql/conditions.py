@@ -132,7 +132,7 @@ def whole_bounds(spelling: Spelling, interval: Interval, kind: Kind) -> tuple[in
         if not spelling.holds_every_date and not least < bound <= most:
             raise BadInput(
                 f"the bound {moment_text(kind, bound)} is not between {spelling.earliest} and {spelling.latest}, "
-                "which is what the engine holds for certain"
+                "the range that the engine is certain to hold"
             )
     return first, past
 

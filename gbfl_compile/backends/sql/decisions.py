@@ -265,7 +265,7 @@ def _band_lines(dialect: Dialect, card: Scorecard, index: int, lead: Lead) -> li
     classes = range(len(card.bias))
     size = sum(map(len, card.bands)) * (len(classes) - 1) * len(classes)
     if size > LARGEST_EXPRESSION:
-        raise BadInput(f"bands of {len(classes)} classes make {size} comparisons: ask for outputs=label,score")
+        raise BadInput(f"bands of {len(classes)} classes make {size} comparisons: use outputs=label,score")
     if all(isinstance(lead(0, other), int) for other in classes[1:]):  # the same lead on every row
         return [literal(dialect, card_probabilities(card, card.bias)[index])]
     lines = ["CASE"]

@@ -192,7 +192,7 @@ def run(dialect: Dialect, script: Script, database: Database, rows: Matrix) -> A
 
 
 def run_values(dialect: Dialect, script: Script, database: Database, rows: Sequence[Sequence[Value]]) -> Answers:
-    """The artifact's answers to rows of Python values; None is a NULL, as is NaN where it is no number."""
+    """The artifact's answers to rows of Python values; None is a NULL, as is NaN where it is not a number."""
     answers: list[tuple[Any, ...]] = []
     for block in blocks(dialect, script.kinds, rows) if len(rows) else ():
         answers += _both_ways(dialect, script, database, block.matrix, block.values)

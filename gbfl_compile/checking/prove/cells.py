@@ -107,7 +107,7 @@ def _cuts(values: Values, dtype: Dtype) -> Iterator[float]:
 def _ends(least: float, most: float, dtype: Dtype) -> tuple[float, float | None] | None:
     """The first number in a range and the first one past it (None: there is none); None where no number is in it."""
     if math.isnan(least) or math.isnan(most):
-        raise BadInput("a range from or to NaN: a missing value is no bound")
+        raise BadInput("a range from or to NaN: a missing value is not a bound")
     least, most = ends_of(Values(least, most, missing=False), dtype)
     if least > most:
         return None

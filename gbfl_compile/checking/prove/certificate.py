@@ -66,7 +66,7 @@ def certificate(
 ) -> str:
     """The certificate as JSON text, for the artifact in these files. A CannotRun says why there is none.
 
-    A BadInput says that the two differ, or are no trees of doubles.
+    A BadInput says that the two differ, or are not trees of doubles.
 
     A long rule list has no short one: it would need a box for each way past all of its rules.
     """

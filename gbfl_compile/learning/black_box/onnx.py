@@ -140,7 +140,7 @@ def _feeds(inputs: list[Any], path: Path, features: tuple[str, ...]) -> Callable
 
         return all_at_once
     if absent := [entry.name for entry in inputs if entry.name not in features]:
-        raise BadInput(f"{path}: has an input {absent[0]!r} that is no column of the data")
+        raise BadInput(f"{path}: has an input {absent[0]!r} that is not a column of the data")
     places = [(entry, features.index(entry.name)) for entry in inputs]
 
     def by_column(rows: Any) -> dict[str, Any]:

@@ -60,19 +60,19 @@ class _Boxes:
     strict: Bools
 
     def raise_lo(self, where: Bools, feature: int, bound: Matrix) -> None:
-        """Ask z >= bound as well; NaN is no bound."""
+        """Ask z >= bound as well; NaN is not a bound."""
         higher = where & (bound > self.lo[:, feature])
         self.lo[higher, feature] = bound[higher]
         self.strict[higher, feature] = False
 
     def raise_lo_strictly(self, where: Bools, feature: int, bound: Matrix) -> None:
-        """Ask z > bound as well; NaN is no bound."""
+        """Ask z > bound as well; NaN is not a bound."""
         higher = where & (bound >= self.lo[:, feature])
         self.lo[higher, feature] = bound[higher]
         self.strict[higher, feature] = True
 
     def lower_hi(self, where: Bools, feature: int, bound: Matrix) -> None:
-        """Ask z < bound as well; NaN is no bound."""
+        """Ask z < bound as well; NaN is not a bound."""
         lower = where & (bound < self.hi[:, feature])
         self.hi[lower, feature] = bound[lower]
 

@@ -235,7 +235,7 @@ def _pack(work: Work) -> Parcel:
         )
     except Exception as error:  # the model may hold anything: an open connection, a lock, a session
         raise CannotRun(
-            f"the black box cannot be sent to other processes, ask it with one job: {type(error).__name__}: {error}"
+            f"the black box cannot be sent to other processes, use one job: {type(error).__name__}: {error}"
         ) from None
     return np.frombuffer(content, dtype=np.uint8), hashlib.sha256(content).hexdigest()
 

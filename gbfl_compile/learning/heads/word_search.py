@@ -172,7 +172,7 @@ def _extensions(
             for k in range(n_classes):
                 gains += gain(over.pull[k], over.bend[k], float(totals[k]), settings.ridge)
             gains[(over.count < settings.min_points) | (over.count == n_points) | (over.own < grid.least_own)] = -1.0
-            if j in atoms:  # two ranges that have nothing but the missing in common are no range
+            if j in atoms:  # two ranges that share only the missing value are not a range
                 gains[members[:, :-1] @ np.frombuffer(atoms[j], dtype=np.uint8)[:-1] == 0] = -1.0
             best = int(gains.argmax()) if len(gains) else 0
             if len(gains) and gains[best] > 0:

@@ -161,7 +161,7 @@ def test_drift_can_fail_a_build(tmp_path, capsys):
 def test_options_without_what_they_belong_to_are_refused(tmp_path, capsys):
     save(PROGRAM, tmp_path / "approved.json")
     assert main(["audit", str(tmp_path / "approved.json"), "--call", "a:b", "--key", "id"]) == 2
-    assert "--key goes with --scored" in capsys.readouterr().err
+    assert "--key needs --scored" in capsys.readouterr().err
     path = written(tmp_path, keyed(3), ".csv")
     assert main(["audit", str(tmp_path / "approved.json"), "--scored", str(path), "--tolerance", "0.1"]) == 2
-    assert "--tolerance goes with --probabilities" in capsys.readouterr().err
+    assert "--tolerance needs --probabilities" in capsys.readouterr().err

@@ -88,7 +88,7 @@ def test_a_view_that_decides_a_row_otherwise_is_never_equal(form):
             database.execute(statement)
         database.execute(ROW)
         ((label,),) = database.fetch("SELECT label FROM v WHERE id = 9")
-        assert label != "yes", "it is no wrong program"
+        assert label != "yes", "it is not a wrong program"
         (found,) = audit(PROGRAM, database=database, view="v").verdicts
         assert found.verdict in ("different", "unread"), found
 
@@ -156,7 +156,7 @@ def test_a_row_that_comes_after_the_audit_is_not_decided_otherwise_by_a_view_tha
         (found,) = audit(PROGRAM, database=database, view="v").verdicts
         database.execute(ROW)
         ((label,),) = database.fetch("SELECT label FROM v WHERE id = 9")
-        assert label != "yes", "it is no wrong program"
+        assert label != "yes", "it is not a wrong program"
         assert found.verdict in ("different", "unread"), found
 
 

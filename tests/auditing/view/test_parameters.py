@@ -33,7 +33,7 @@ def test_a_parameter_whose_type_computes_otherwise_than_a_literal_is_not_read(fo
         database.execute(f"CREATE VIEW v AS SELECT id, {rule} AS label FROM loans CROSS JOIN limits p")
         (found,) = audit(PROGRAM, database=database, view="v").verdicts
         database.execute(ROW)
-        with suppress(CannotRun):  # an error is no answer either
+        with suppress(CannotRun):  # an error is not an answer either
             assert database.fetch("SELECT label FROM v") != [("yes",)]
         assert found.verdict in ("different", "unread"), found
 

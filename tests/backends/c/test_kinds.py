@@ -257,7 +257,7 @@ def test_float32_and_timestamps_do_not_go_together():
     with pytest.raises(BadInput, match=r"'seen' is a timestamp, and no float32 holds microseconds: use dtype=float64"):
         emit(TREE, "c", options={"dtype": "float32"})
     without = Program(FEATURES, TREE.classes, CLAUSES[:3], split(0, leaf(1.0, 0.0), leaf(0.0, 1.0)), kinds=KINDS)
-    emit(without, "c", options={"dtype": "float32"})  # a timestamp that no rule looks at is no obstacle
+    emit(without, "c", options={"dtype": "float32"})  # a timestamp that no rule looks at is not an obstacle
 
 
 def test_the_header_says_what_a_row_holds_and_names_classes_and_codes():

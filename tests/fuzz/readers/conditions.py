@@ -38,7 +38,7 @@ def _clause(choose, pool):
 
 
 def _strict(choose, pool):
-    """Words of the strict form in any order: most are no clause, and a few are."""
+    """Words of the strict form in any order: most are not a clause, and a few are."""
     parts = [_strict_atom(choose, pool) for _ in range(choose.randint(1, 4))]
     found = parts[0]
     sign = choose.choice(("AND", "OR"))

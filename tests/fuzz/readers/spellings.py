@@ -291,7 +291,7 @@ def meanings(literal):
 
 
 def _unescaped(inner, keep):
-    """Backslashes resolved; before a letter that is no escape, the backslash goes or stays."""
+    """Backslashes resolved; before a letter that is not an escape, the backslash goes or stays."""
     found, at = [], 0
     while at < len(inner):
         for letters, meaning in ESCAPES.items():

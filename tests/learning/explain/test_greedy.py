@@ -141,7 +141,7 @@ def test_a_tie_is_not_another_class():
 
 
 def test_kappa_0_does_not_stop_at_a_tie():
-    # at the base both classes have 1/2, which reaches a margin of 0 and is no class at all for the rows above it
+    # at the base both classes have 1/2, which reaches a margin of 0 and is not a class at all for the rows above it
     e = explain_greedily(
         as_black_box(lambda rows: (1 + np.sign(rows[:, 0])) / 2, LINE), LINE, domain_of(LINE), Greedy(kappa=0.0)
     )

@@ -152,7 +152,7 @@ def test_a_black_box_that_cannot_be_sent_is_asked_here_or_refused():
         with lock:
             return NETWORK.predict_proba(rows)
 
-    with pytest.raises(CannotRun, match="cannot be sent to other processes, ask it with one job: TypeError"):
+    with pytest.raises(CannotRun, match="cannot be sent to other processes, use one job: TypeError"):
         explain(model=locked, n_jobs=2)
     with joblib.parallel_config(backend="threading"):
         assert_same(explain(model=locked, n_jobs=2)[0], explain()[0])

@@ -254,7 +254,7 @@ def _table(engine: Engine, layout: TextLayout, feature: Callable[[int], Value] =
 def _without_header(text: str) -> str:
     """The text after the comment lines it begins with: they can be longer than the query."""
     start = 0
-    while text.startswith("-- ", start) and (end := text.find("\n", start)) >= 0:  # `--1` is no comment to MySQL
+    while text.startswith("-- ", start) and (end := text.find("\n", start)) >= 0:  # `--1` is not a comment to MySQL
         start = end + 1
     refuse_unclear_lines(text[:start])
     return text[start:]
@@ -281,7 +281,7 @@ def _refuse_other_columns(
             continue
         if name.startswith(UNNAMED) or name.casefold() == "label" or value != table(name):
             words = "without a name" if name.startswith(UNNAMED) else repr(name)
-            raise Unread(f"the column {words}, which is no answer its header names and no column of the table")
+            raise Unread(f"the column {words}, which is not an answer its header names and no column of the table")
 
 
 def _answers(engine: Engine, found: Sequence[Answer], layout: TextLayout) -> Answers:

@@ -97,7 +97,7 @@ def _is_answer(winner: Callable[[Value], int], end: Value) -> bool:
 
 
 def _is_choice(answers: Answers) -> bool:
-    """Whether points are only compared, and are no answer themselves."""
+    """Whether points are only compared, and are not answers themselves."""
     return not any(isinstance(end, Total) for value in (answers.label, *answers.probabilities) for end in ends(value))
 
 

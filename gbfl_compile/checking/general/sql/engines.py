@@ -68,7 +68,7 @@ class Engine:
     looks_up_bits: bool = False
     """Whether CASE x WHEN NULL finds a NULL, IN leaves a NULL of its list out, and 0.0 in a list is not -0.0."""
     executed_comments: bool = False
-    """Whether /*! … */ is no comment."""
+    """Whether /*! … */ is not a comment."""
     float_is_single: bool = False
     """Whether FLOAT, which sqlglot takes for a double in this dialect, has 32 bits."""
     distinct_takes_all: bool = False
@@ -193,10 +193,10 @@ def as_double(engine: Engine, value: int | float | Decimal) -> float:
         return value
     if isinstance(value, int):
         if abs(value) > 2**53:
-            raise Unread(f"{value} is no double: engines compare it in different ways")
+            raise Unread(f"{value} is not a double: engines compare it in different ways")
         return float(value)
     _, digits, exponent = value.as_tuple()
-    assert isinstance(exponent, int)  # noqa: S101 - NaN and infinities are no literals
+    assert isinstance(exponent, int)  # noqa: S101 - NaN and infinities are not literals
     significant = len("".join(map(str, digits)).strip("0")) or 1
     if significant > engine.most_digits or -exponent > engine.most_scale:
         raise Unread(f"{_short(str(value))} is a decimal: what double {engine.name} makes of it is not certain")

@@ -214,7 +214,7 @@ def _null_if(node: Any, scope: Scope) -> Value:
 
 
 def _width(value: Value) -> int:
-    """How wide the widest type of number is that a value can have; -1 where it is no number."""
+    """How wide the widest type of number is that a value can have; -1 where it is not a number."""
     return max((WIDTHS.index(each) for each in kinds_of(value) if each in WIDTHS), default=-1)
 
 

@@ -153,7 +153,7 @@ def _refuse_tests_after(engine: Engine, tokens: list[Any]) -> None:
     """Refuse `x ISNULL`, which sqlglot takes for a test everywhere; `isNull(x)` is a function."""
     for token, following in zip_longest(tokens, tokens[1:]):
         if token.text.upper() in ("ISNULL", "NOTNULL") and (following is None or following.text != "("):
-            raise Unread(f"{token.text} after a value, which is no test in {engine.name}: write IS NULL")
+            raise Unread(f"{token.text} after a value, which is not a test in {engine.name}: write IS NULL")
 
 
 def parse(parse: Callable[[], Any]) -> Any:
@@ -257,7 +257,7 @@ def refuse_words_of_the_engine(engine: Engine, tokens: Sequence[Any]) -> None:
         if token is None or token.text.upper() not in words or _is_text(token) or token.token_type.name == "IDENTIFIER":
             continue
         if before is None or before.text != ".":
-            raise Unread(f"{token.text} without quotes, which is no column to {engine.name}")
+            raise Unread(f"{token.text} without quotes, which is not a column to {engine.name}")
 
 
 def folded_name(engine: Engine, name: str, quoted: bool) -> str:

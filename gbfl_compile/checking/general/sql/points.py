@@ -117,7 +117,7 @@ def _by_terms(condition: Sign, then: Value, otherwise: Value, known: Known) -> V
 
 
 def without_dead_ends(value: Value, is_answer: Callable[[Value], bool]) -> Value:
-    """The value without ends that are no answers and that no row comes to, such as a CASE without ELSE may have."""
+    """The value without ends that are not answers and that no row comes to, such as a CASE without ELSE may have."""
     every = ends(value)
     good = next((end for end in every if is_answer(end)), None)
     if good is None or all(map(is_answer, every)) or signs(value):

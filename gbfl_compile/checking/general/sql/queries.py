@@ -210,7 +210,7 @@ def _asks(inner: Any, scope: Scope) -> bool:
 
 
 def _group_check(node: Any, reader: Reader) -> Callable[[Any], Unread | None]:
-    """Why an item of a SELECT that merges rows is no value of one row; None where it is."""
+    """Why an item of a SELECT that merges rows is not a value of one row; None where it is."""
     group = node.args.get("group")
     keys: set[str] = set()
     several = bool(node.args.get("joins"))

@@ -60,7 +60,7 @@ def _refuse_long_decimals(parts: Iterable[Value]) -> None:
             if not isinstance(end, Constant) or type(end.value) not in (int, Decimal):
                 continue
             _, digits, exponent = Decimal(end.value).as_tuple()  # type: ignore[arg-type]  # asked in the line above
-            assert isinstance(exponent, int)  # noqa: S101 - NaN and infinities are no literals
+            assert isinstance(exponent, int)  # noqa: S101 - NaN and infinities are not literals
             before, after = max(before, len(digits) + exponent), max(after, -exponent)
     if before + after > MOST_TOGETHER:
         raise Unread(f"a choice between decimals that need {before + after} digits together")

@@ -292,7 +292,7 @@ def describe(value: Value) -> str:
         case Moment(kind):
             return f"a {kind}"
         case Other(name):
-            return f"the column {name!r}, which is no feature,"
+            return f"the column {name!r}, which is not a feature,"
         case _:
             words = {"Truth": "a condition", "Pick": "a choice", "Total": "a sum of points"}
             words |= {"Fractions": "a sum of points", "Near": "a computed number"}

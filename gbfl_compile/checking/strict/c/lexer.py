@@ -1,7 +1,7 @@
 """C text as tokens, by a lexer of our own: every character is accounted for, and nothing has two meanings.
 
 Refused at once: characters beyond ASCII (a compiler that takes UTF-8 for another encoding may lose the end of a
-comment), trigraphs, digraphs, continued lines, comments within comments, and anything that is no token of C.
+comment), trigraphs, digraphs, continued lines, comments within comments, and anything that is not a token of C.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def read_js(files: Mapping[str, bytes]) -> tuple[Reading, ...]:
     (name,) = modules
     types = f"{name.removesuffix('.js')}.d.ts"
     for other in sorted(files.keys() - {name, types, "package.json"}):
-        raise Unread(f"{other}: is no file of such a module")
+        raise Unread(f"{other}: is not a file of such a module")
     if files.get("package.json", PACKAGE) != PACKAGE:
         raise Unread("package.json: is not the one of such a module")
     try:
@@ -206,7 +206,7 @@ class Module:
             cursor.expect("(")
             feature = cursor.text()
             if feature not in self.features or feature in (each for each, _ in used):
-                cursor.refuse(f"{feature!r} is no feature, or is read twice")
+                cursor.refuse(f"{feature!r} is not a feature, or is read twice")
             index = self.features.index(feature)
             kind: Kind = self.kinds[index] if self.kinds else "number"
             again = cursor.words[cursor.at - 1]

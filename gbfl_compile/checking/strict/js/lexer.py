@@ -2,7 +2,7 @@
 
 Refused at once: characters beyond ASCII (U+2028 ends a comment), control characters, a `<` that could begin a tag in a
 page, comments that tools obey, a line that ends after `return` or `throw` (a semicolon is inserted there), numbers of
-more digits than every engine must read exactly, and anything that is no token of the modules we emit.
+more digits than every engine must read exactly, and anything that is not a token of the modules we emit.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ RESERVED = frozenset(
         *("var", "void", "while", "with", "yield"),
     )
 )
-"""Words that are no names in a module."""
+"""Words that are not names in a module."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +131,14 @@ class Cursor:
         """A name that a parameter can have."""
         word = self.next()
         if not word[0].isalpha() or word in RESERVED:
-            self.refuse(f"{word[:60]} is no name")
+            self.refuse(f"{word[:60]} is not a name")
         return word
 
     def text(self) -> str:
         """A string, which has no half of a surrogate pair."""
         word = self.next()
         if word[0] != '"':
-            self.refuse(f"{word[:60]} is no string")
+            self.refuse(f"{word[:60]} is not a string")
         text = json.loads(word)
         if any("\ud800" <= letter <= "\udfff" for letter in text):
             self.refuse(f"{word[:60]} has half of a surrogate pair")
@@ -155,7 +155,7 @@ class Cursor:
         """A whole number from 0 on."""
         word = self.next()
         if not word.isdigit() or len(word) > MOST_DIGITS or int(word) > LARGEST_WHOLE:
-            self.refuse(f"{word[:60]} is no whole number")
+            self.refuse(f"{word[:60]} is not a whole number")
         return int(word)
 
     def whole(self) -> int:
@@ -172,10 +172,10 @@ class Cursor:
         word = self.next()
         digits = re.sub(r"e.*|\.", "", word).lstrip("0")
         if not word[0].isdigit() or len(digits) > MOST_DIGITS or len(word) > 2 * MOST_DIGITS:
-            self.refuse(f"{word[:60]} is no number of at most {MOST_DIGITS} digits")
+            self.refuse(f"{word[:60]} is not a number of at most {MOST_DIGITS} digits")
         number = float(word)
         if not math.isfinite(number) or (negative and number == 0):
-            self.refuse(f"{word[:60]} is no finite number")
+            self.refuse(f"{word[:60]} is not a finite number")
         return -number if negative else number
 
     def doubles(self) -> tuple[float, ...]:

@@ -121,7 +121,7 @@ def _unit(cursor: Cursor, scope: Scope) -> Condition:
         cursor.expect(". has (")
         parameter = scope.parameters.get(cursor.next())
         if parameter is None or parameter.kind != "category":
-            cursor.refuse(f"{word} is used on something that is no category")
+            cursor.refuse(f"{word} is used on something that is not a category")
         cursor.expect(")")
         return _is_one_of(parameter, scope, scope.sets[word], negated=False, if_missing=False)
     cursor.refuse(f"{word[:60]} is not known here")
@@ -130,7 +130,7 @@ def _unit(cursor: Cursor, scope: Scope) -> Condition:
 def _comparison(cursor: Cursor, name: str, scope: Scope) -> Condition:
     parameter, sign = scope.parameters[name], cursor.next()
     if sign not in SIGNS:
-        cursor.refuse(f"{sign[:60]} is no comparison")
+        cursor.refuse(f"{sign[:60]} is not a comparison")
     if parameter.kind not in ("category", "boolean"):
         if cursor.take(name):
             return compare_with_itself(parameter.index, SIGNS[sign])

@@ -49,7 +49,7 @@ def decimal(lexis: Lexis, text: str, negative: bool = False) -> Number | Numeric
     """A decimal literal. Without an exponent it is a DECIMAL in some engines, and rounded like one."""
     mantissa, _, exponent = text.lower().partition("e")
     if (not exponent or mantissa.endswith(".")) and lexis.numbers == "exponent":
-        raise Unread(f"the decimal {text} without an exponent, which is no double everywhere")
+        raise Unread(f"the decimal {text} without an exponent, which is not a double everywhere")
     digits = mantissa.replace(".", "").strip("0")
     if (len(digits) > MOST_DIGITS and lexis.numbers == "exponent") or len(text) > LONGEST:
         raise Unread(f"the literal {text[:40]}: more than {MOST_DIGITS} significant digits")
@@ -90,7 +90,7 @@ def whole_of_text(text: str) -> Whole:
 def exact(sign: str, left: Number, right: Number) -> Number:
     """A product or quotient of two literals where nothing is rounded: the same in every engine."""
     if not math.isfinite(left.value) or not math.isfinite(right.value) or (sign == "/" and right.value == 0.0):
-        raise Unread("arithmetic on what is no number")
+        raise Unread("arithmetic on what is not a number")
     one, other = Fraction(left.value), Fraction(right.value)
     exactly = one * other if sign == "*" else one / other
     try:

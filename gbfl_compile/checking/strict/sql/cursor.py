@@ -143,7 +143,7 @@ KEYWORDS = frozenset(
         current_time current_timestamp localtime localtimestamp rowid""",
     )
 )
-"""Words that are no names without quotes, or that mean something other than a column of that name."""
+"""Words that are not names without quotes, or that mean something other than a column of that name."""
 
 MOST_NESTED = 150
 """Expressions inside expressions: emitted artifacts go about twenty deep."""
@@ -187,7 +187,7 @@ class Catalog:
     after: Callable[[Cursor, Value | Asked], Value | Asked] | None = None
     """What may follow an operand: casts written `::type`."""
     keywords: frozenset[str] = frozenset()
-    """Words that are no names, even without quotes, in lower case."""
+    """Words that are not names, even without quotes, in lower case."""
     folds_names: bool = False
     """Whether an unquoted name may have capital letters and still be itself."""
     casts_moments: bool = False

@@ -254,7 +254,7 @@ def _word(at: Cursor) -> Value | Asked:
         return arithmetic.least_of([value_of(each) for each in arguments(at)])
     if word == "CONCAT" and not at.lexis.joins_by_bars:
         return join_all([value_of(each) for each in arguments(at)])
-    raise Unread(f"line {token.line}: the word {spelling!r}, which is no part of the strict form")
+    raise Unread(f"line {token.line}: the word {spelling!r}, which is not part of the strict form")
 
 
 def _not_nan(at: Cursor) -> Asked:

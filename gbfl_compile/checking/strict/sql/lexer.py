@@ -50,7 +50,7 @@ def _plain(quote: str, signs: tuple[str, ...]) -> re.Pattern[str]:
     """Layout, and then a token that nothing before or after it can change.
 
     Whatever this does not match (escapes, comments, a word right before a quote) is read letter by letter. A
-    carriage return ends a line comment in some engines and not in others, so it is no layout.
+    carriage return ends a line comment in some engines and not in others, so it is not a layout.
     """
     alternatives = "|".join(re.escape(sign) for sign in (*signs, *SIGNS))
     return re.compile(
@@ -143,7 +143,7 @@ def _token(text: str, at: int, line: int, lexis: Lexis, template: Template | Non
     if (word := _WORD.match(text, at)) is not None:
         _check_what_follows(text, word, line, lexis)
         return Token("word", word.group(), line, word.group().upper()), word.end()
-    raise Unread(f"line {line}: the character {letter!r}, which is no part of the strict form")
+    raise Unread(f"line {line}: the character {letter!r}, which is not part of the strict form")
 
 
 def _check_what_follows(text: str, word: re.Match[str], line: int, lexis: Lexis) -> None:

@@ -158,7 +158,7 @@ def both(left: Asked, right: Asked) -> Asked:
 def either(left: Asked, right: Asked) -> Asked:
     """OR."""
     if not isinstance(left, Logic) or not isinstance(right, Logic):
-        raise Unread("OR between what are no conditions on features")
+        raise Unread("OR between what are not conditions on features")
     found = _merge("any", left, right)
     points = sum(least == most for _, span in found.spans for least, most in span.numbers)
     if points > 1:  # ClickHouse and DataFusion make it an IN, which compares bits and misses -0.0

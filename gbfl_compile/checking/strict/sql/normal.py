@@ -184,7 +184,7 @@ def _map(leaf: Case, steps: Sequence[tuple[float, Constant]]) -> Case:
         if isinstance(found, Case):
             return _map(found, steps)
         if not isinstance(found, Whole):
-            raise Unread("a leaf that is no number")
+            raise Unread("a leaf that is not a number")
         number: float = found.value
         return steps[bisect.bisect_right(steps, number, key=lambda step: step[0])][1]
 
@@ -216,13 +216,13 @@ def _outcome(lexis: Lexis, expected: ExpectedText, answers: Answers, places: Seq
             case Whole(number):
                 leaf = number
             case _:
-                raise Unread("a leaf that is no number")
+                raise Unread("a leaf that is not a number")
     if answers.reason is not None:
         match rest.pop(0):
             case Text(found):
                 text = found
             case _:
-                raise Unread("a reason that is no text")
+                raise Unread("a reason that is not a text")
     assert not isinstance(label, tuple)  # noqa: S101 - nothing is left to ask
     return Outcome(class_of(lexis, expected.classes, label), shares or None, leaf, text=text)
 
@@ -231,4 +231,4 @@ def _probability(place: Place) -> float:
     match place:
         case Number(value) if math.isfinite(value):
             return value
-    raise Unread("a probability that is no double")
+    raise Unread("a probability that is not a double")

@@ -187,7 +187,7 @@ def _constants_by_lead(share: Value, ahead: Sequence[Sequence[Terms]]) -> list[d
 
 def _share(end: Value) -> float:
     if not isinstance(end, Number) or not math.isfinite(end.value):
-        raise Unread("a probability that is no double")
+        raise Unread("a probability that is not a double")
     return end.value
 
 
@@ -225,7 +225,7 @@ def _scale(shares: Sequence[Value], sums: Sequence[Points]) -> int | None:
     scales: set[int] = set()
     for index, share in enumerate(shares):
         if not isinstance(share, Share):
-            raise Unread(f"the probability of class {index} is no weight over a sum of weights")
+            raise Unread(f"the probability of class {index} is not a weight over a sum of weights")
         found = _against_itself(index, share, sums) if share.part is None else _of_weights(index, share, sums)
         scales.update(found)
     if len(scales) != 1:

@@ -1,7 +1,7 @@
 """What an expression of the strict form means. An expression is read straight into one of these, typed by its class.
 
-A stage's columns are such values, and the next stage reads them by name, so there is no syntax tree: what is no value
-of the strict form is refused where it is read. Conditions are numbers of a `Book`, which knows each of them once.
+A stage's columns are such values, and the next stage reads them by name, so there is no syntax tree: what is not a
+value of the strict form is refused where it is read. Conditions are numbers of a `Book`, which knows each of them once.
 """
 
 from __future__ import annotations

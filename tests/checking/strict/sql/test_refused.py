@@ -241,7 +241,7 @@ SCORED = {
     ),
     "the least": ('GREATEST("gbfl_points_0"', 'LEAST("gbfl_points_0"'),
     "another scale": (" * 0.5e0", " * 0.25e0"),
-    "a scale that is no power of two": (" * 0.5e0", " * 0.3e0"),
+    "a scale that is not a power of two": (" * 0.5e0", " * 0.3e0"),
     "EXP without a clamp": ("700.0e0), -700.0e0)", "709.0e0), -709.0e0)"),
     "a probability of another class": ('"gbfl_weight_0" / ', '"gbfl_weight_1" / '),
     "a weight left out": ('"gbfl_weight_0" + "gbfl_weight_1"', '"gbfl_weight_0" + "gbfl_weight_0"'),

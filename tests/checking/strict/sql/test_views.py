@@ -130,7 +130,7 @@ def test_views_of_random_programs_are_proved(database):
 
 
 def test_a_view_without_casts_on_other_columns_is_proved_only_where_the_catalog_shows_casts(database):
-    """`types=double` on a column that is no double: PostgreSQL casts it by itself and prints that, others do not."""
+    """`types=double` on a column that is not a double: PostgreSQL casts it by itself and prints that, others do not."""
     for kind in OTHERS[database.dialect]:
         try:
             found = list(definitions(database, SMALL, kind, {"outputs": "label", "types": "double"}))
