@@ -9,7 +9,7 @@ import math
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
@@ -74,6 +74,14 @@ class Column:
     def holds_texts(self) -> bool:
         """Whether its values are texts."""
         return self.type.kind == "text" or self.members is not None
+
+
+def column_named(columns: Sequence[Column], name: str, fold: bool) -> Column | None:
+    """The column of this name, as the engine compares names; with `fold` letters may differ in case."""
+    named = {column.name: column for column in reversed(columns)}
+    if name in named or not fold:
+        return named.get(name)
+    return next((column for column in columns if column.name.casefold() == name.casefold()), None)
 
 
 @dataclass(frozen=True, slots=True)

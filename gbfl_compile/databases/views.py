@@ -11,7 +11,7 @@ from typing import Any
 
 from gbfl_compile.databases import catalog_of, look_up_view
 from gbfl_compile.databases.base import Database
-from gbfl_compile.databases.catalog import Catalog, Column, StoredView, TableName
+from gbfl_compile.databases.catalog import Catalog, Column, StoredView, TableName, column_named
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.version import install_command
 
@@ -51,10 +51,7 @@ class Base:
 
     def column(self, name: str, fold: bool) -> Column | None:
         """The column of this name, as the engine compares names."""
-        named = {column.name: column for column in reversed(self.columns)}
-        if name in named or not fold:
-            return named.get(name)
-        return next((column for column in self.columns if column.name.casefold() == name.casefold()), None)
+        return column_named(self.columns, name, fold)
 
 
 @dataclass(frozen=True, slots=True)

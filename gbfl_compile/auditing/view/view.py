@@ -15,7 +15,7 @@ from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.view.layers import whole_text
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.databases.base import Database
-from gbfl_compile.databases.catalog import Catalog, Column, TableName
+from gbfl_compile.databases.catalog import Catalog, Column, TableName, column_named
 from gbfl_compile.databases.views import CatalogView, Layers, Query
 from gbfl_compile.ir.nodes import Interval, Program
 from gbfl_compile.ir.text import printable
@@ -53,10 +53,7 @@ class View:
 
     def column(self, name: str) -> Column | None:
         """The column of its table with this name, as the engine compares names."""
-        named = {column.name: column for column in reversed(self.table_columns)}
-        if name in named or not self.catalog.names_fold:
-            return named.get(name)
-        return next((column for column in self.table_columns if column.name.casefold() == name.casefold()), None)
+        return column_named(self.table_columns, name, self.catalog.names_fold)
 
     def has_column(self, name: str) -> bool:
         """Whether it answers with a column of this name."""

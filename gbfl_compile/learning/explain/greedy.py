@@ -15,16 +15,16 @@ from typing import TypeAlias
 import numpy as np
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.learning.black_box import BlackBox, Bools, Ints, Matrix, probabilities, rows_per_block
+from gbfl_compile.learning.black_box import BlackBox, Bools, Ints, Matrix, rows_per_block
 from gbfl_compile.learning.explain import Explanations, mixed
 from gbfl_compile.learning.explain.domain import Domain
 from gbfl_compile.learning.explain.search import (
     WINS,
     ExplainerSettings,
     Side,
+    ask,
     changes_allowed,
     explain_rows,
-    margins,
     nearest_allowed,
     pn_candidates,
     pp_values,
@@ -153,13 +153,6 @@ def _pp_candidates(x: Matrix, domain: Domain) -> Matrix:
     return np.where(values == domain.base, np.nan, values)[:, :, None]
 
 
-def _ask(search: _Search, points: Matrix, label: Ints) -> tuple[Matrix, Matrix, Ints]:
-    """The margin of the intended outcome at each point, the score that guides towards it, and the class there."""
-    answer = probabilities(search.black_box, points)
-    margin, score = margins(answer, label)
-    return search.sign * margin, search.sign * score, answer.argmax(axis=1)
-
-
 def _find(search: _Search) -> Side:
     point, margin, order = _grow(search)
     rows = np.flatnonzero(margin >= search.enough)
@@ -167,7 +160,7 @@ def _find(search: _Search) -> Side:
     _shrink(search, point, order, np.minimum(search.goal, margin), rows)
     winner = search.label.copy()
     if len(rows):
-        margin[rows], _, winner[rows] = _ask(search, point[rows], search.label[rows])
+        margin[rows], _, winner[rows] = ask(search, point[rows], search.label[rows])
     return Side(point, margin >= search.enough, margin, winner)
 
 
@@ -179,7 +172,7 @@ def _grow(search: _Search) -> tuple[Matrix, Matrix, Ints]:
     point = search.start.copy()
     rows, width = point.shape
     order = np.full((rows, search.limit), -1, dtype=np.int64)
-    margin, _, _ = _ask(search, point, search.label)
+    margin, _, _ = ask(search, point, search.label)
     known = np.full((rows, width), np.inf)
     active = margin < search.goal
     for step in range(search.limit):
@@ -218,7 +211,7 @@ def _best_change(
     reached = np.full(values.shape, -np.inf)
     scores = np.full(values.shape, -np.inf)
     if len(at):
-        reached[at, slot, option], scores[at, slot, option], _ = _ask(search, candidates, search.label[rows[at]])
+        reached[at, slot, option], scores[at, slot, option], _ = ask(search, candidates, search.label[rows[at]])
     known[rows[:, None], listed] = scores.max(axis=2)
     moves = np.abs(values - np.take_along_axis(search.start[rows], listed, axis=1)[:, :, None])
     moves /= widths(search.domain)[listed][:, :, None]
@@ -260,5 +253,5 @@ def _keeps(search: _Search, point: Matrix, rows: Ints, feature: Ints, value: Mat
         return np.zeros(0, dtype=bool)
     trial = point[rows]
     trial[np.arange(len(rows)), feature] = value
-    margin, _, _ = _ask(search, trial, search.label[rows])
+    margin, _, _ = ask(search, trial, search.label[rows])
     return margin >= goal[rows]

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.learning.black_box import BlackBox, Bools, Ints, Matrix, probabilities, rows_per_block
+from gbfl_compile.learning.black_box import BlackBox, Bools, Ints, Matrix, rows_per_block
 from gbfl_compile.learning.explain.domain import Domain
-from gbfl_compile.learning.explain.search import WINS, ExplainerSettings, Side, changes_allowed, margins
+from gbfl_compile.learning.explain.search import WINS, ExplainerSettings, Side, ask, changes_allowed
 from gbfl_compile.learning.explain.table_values import (
     TableValues,
     breaks_pairs,
@@ -137,19 +137,13 @@ def _pn_options(x: Matrix, domain: Domain, table: TableValues) -> tuple[Ints, Ma
     return np.array(feature, dtype=np.int64), np.array(value, dtype=np.float64), is_open
 
 
-def _ask(search: _Search, points: Matrix, label: Ints) -> tuple[Matrix, Matrix, Ints]:
-    answer = probabilities(search.black_box, points)
-    margin, score = margins(answer, label)
-    return search.sign * margin, search.sign * score, answer.argmax(axis=1)
-
-
 def _find(search: _Search) -> Side:
     point, margin, order = _grow(search)
     rows = np.flatnonzero(margin >= search.enough)
     _take_back(search, point, order, np.minimum(search.goal, margin), rows)
     winner = search.label.copy()
     if len(rows):
-        margin[rows], _, winner[rows] = _ask(search, point[rows], search.label[rows])
+        margin[rows], _, winner[rows] = ask(search, point[rows], search.label[rows])
     return Side(point, margin >= search.enough, margin, winner)
 
 
@@ -158,7 +152,7 @@ def _grow(search: _Search) -> tuple[Matrix, Matrix, Ints]:
     point = search.start.copy()
     rows, width = point.shape
     order = np.full((rows, search.limit), -1, dtype=np.int64)
-    margin, _, _ = _ask(search, point, search.label)
+    margin, _, _ = ask(search, point, search.label)
     known = np.full((rows, width), np.inf)
     active = margin < search.goal
     if len(search.feature) == 0:
@@ -216,7 +210,7 @@ def _best_change(
     place = np.full(shape, -1, dtype=np.int64)
     place[at, option] = np.arange(len(at))
     if len(at):
-        reached[at, option], scores[at, option], _ = _ask(search, candidates, search.label[rows[at]])
+        reached[at, option], scores[at, option], _ = ask(search, candidates, search.label[rows[at]])
     for j in np.unique(search.feature):
         top = scores[:, search.feature == j].max(axis=1)
         known[rows, j] = np.where(listed[:, j], top, known[rows, j])
@@ -279,5 +273,5 @@ def _keeps(search: _Search, point: Matrix, rows: Ints, feature: Ints, value: Mat
     trial = point[rows]
     trial[np.arange(len(rows)), feature] = value
     fine = ~breaks_pairs(search.table, trial) | breaks_pairs(search.table, search.x[rows])
-    margin, _, _ = _ask(search, trial, search.label[rows])
+    margin, _, _ = ask(search, trial, search.label[rows])
     return np.asarray((margin >= goal[rows]) & fine)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -117,6 +117,13 @@ def margins(answer: Matrix, label: Ints) -> tuple[Matrix, Matrix]:
     ratio = np.log(np.maximum(own, tiny)) - np.log(np.maximum(other, tiny))
     lost_tie = (difference == 0) & (others.argmax(axis=1) < label)
     return np.where(lost_tie, -tiny, difference), ratio
+
+
+def ask(search: Any, points: Matrix, label: Ints) -> tuple[Matrix, Matrix, Ints]:
+    """The margin of the intended outcome at each point, the score that guides towards it, and the class there."""
+    answer = probabilities(search.black_box, points)
+    margin, score = margins(answer, label)
+    return search.sign * margin, search.sign * score, answer.argmax(axis=1)
 
 
 def changes_allowed(limit: int | None, width: int) -> int:

@@ -6,9 +6,9 @@ feature is read off histograms of the residual over the cuts. A beam of partial 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -172,16 +172,31 @@ def promising_boxes(
 
     `pull` and `bend` are [points, classes]: which way each point pulls a weight, and how much it resists.
     """
-    best: dict[Box, float] = {}
-    parents: list[tuple[Box, Ints | None]] = [((), None)] if grid.n_bins > 1 else []
+    if grid.n_bins <= 1:
+        return {}
+    return beam_search(
+        lambda box, inside: _extensions(grid, box, inside, pull, bend, gain, settings),
+        lambda box: box_holds(grid, box),
+        settings,
+    )
+
+
+def beam_search(
+    extensions: Callable[[Any, Ints | None], Iterable[tuple[float, Any]]],
+    holds: Callable[[Any], Bools],
+    settings: SearchSettings,
+) -> dict[Any, float]:
+    """The conjunctions with the greatest gains, best first: the best of each length are extended."""
+    best: dict[Any, float] = {}
+    parents: list[tuple[Any, Ints | None]] = [((), None)]
     for _ in range(settings.max_atoms):
-        longer: dict[Box, float] = {}
+        longer: dict[Any, float] = {}
         for box, inside in parents:
-            for worth, narrower in _extensions(grid, box, inside, pull, bend, gain, settings):
+            for worth, narrower in extensions(box, inside):
                 longer.setdefault(narrower, worth)
         ranked = sorted(longer, key=lambda box: (-longer[box], box))
         best.update((box, longer[box]) for box in ranked[: settings.shortlist])
-        parents = [(box, np.flatnonzero(box_holds(grid, box))) for box in ranked[: settings.beam]]
+        parents = [(box, np.flatnonzero(holds(box))) for box in ranked[: settings.beam]]
     return {box: best[box] for box in sorted(best, key=lambda box: (-best[box], box))}
 
 

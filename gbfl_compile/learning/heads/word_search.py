@@ -21,7 +21,7 @@ from gbfl_compile.ir.nodes import TRUE, Atom, Clause, Interval
 from gbfl_compile.learning.black_box import Bools, Ints, Matrix
 from gbfl_compile.learning.explain import Explanations
 from gbfl_compile.learning.explain.table_values import differ
-from gbfl_compile.learning.heads.box_search import Gain, SearchSettings, cuts_of_feature
+from gbfl_compile.learning.heads.box_search import Gain, SearchSettings, beam_search, cuts_of_feature
 
 WordBox: TypeAlias = tuple[tuple[int, bytes], ...]
 """A conjunction, sorted by feature: one byte per bin, 1 where it is inside; the last is the missing value."""
@@ -241,17 +241,11 @@ def promising_word_boxes(
     grid: WordGrid, pull: Matrix, bend: Matrix, settings: SearchSettings, gain: Gain
 ) -> dict[WordBox, float]:
     """Conjunctions of every length with the greatest gains that a beam search finds, best first, and those gains."""
-    best: dict[WordBox, float] = {}
-    parents: list[tuple[WordBox, Ints | None]] = [((), None)]
-    for _ in range(settings.max_atoms):
-        longer: dict[WordBox, float] = {}
-        for box, inside in parents:
-            for worth, narrower in _extensions(grid, box, inside, pull, bend, gain, settings):
-                longer.setdefault(narrower, worth)
-        ranked = sorted(longer, key=lambda box: (-longer[box], box))
-        best.update((box, longer[box]) for box in ranked[: settings.shortlist])
-        parents = [(box, np.flatnonzero(word_box_holds(grid, box))) for box in ranked[: settings.beam]]
-    return {box: best[box] for box in sorted(best, key=lambda box: (-best[box], box))}
+    return beam_search(
+        lambda box, inside: _extensions(grid, box, inside, pull, bend, gain, settings),
+        lambda box: word_box_holds(grid, box),
+        settings,
+    )
 
 
 def word_clause_of(grid: WordGrid, box: WordBox) -> Clause:
