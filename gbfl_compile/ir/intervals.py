@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, assert_never
+from typing import TypeAlias, assert_never
 
 from gbfl_compile.ir.float32 import float32_at_or_above, float32_at_or_below
 from gbfl_compile.ir.kinds import LIMITS, Codebook
@@ -37,9 +37,6 @@ class Values:
 
 
 ANYTHING = Values()
-
-Dtype: TypeAlias = Literal["float64", "float32"]
-"""The numbers that a value can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,52 +93,6 @@ def above(value: float) -> float:
 def below(value: float) -> float:
     """The next double down."""
     return math.nextafter(value, -math.inf) + 0.0
-
-
-def ends_of(values: Values, dtype: Dtype) -> tuple[float, float]:
-    """The first and the last number of a type in a range; the last lies below the first where there is none."""
-    if dtype == "float32":
-        return float32_at_or_above(values.least), float32_at_or_below(values.most)
-    return values.least, values.most
-
-
-def after(value: float, dtype: Dtype) -> float:
-    """The next number of a type."""
-    return float32_at_or_above(above(value)) if dtype == "float32" else above(value)
-
-
-def before(value: float, dtype: Dtype) -> float:
-    """The number of a type before this one."""
-    return float32_at_or_below(below(value)) if dtype == "float32" else below(value)
-
-
-def representative(values: Values) -> float:
-    """An ordinary number from a range, NaN where only the missing value is in it."""
-    if not values.has_numbers:
-        return math.nan
-    least, most = values.least, values.most
-    if least == most:
-        return least
-    if math.isinf(least) and math.isinf(most):
-        return 0.0
-    if math.isinf(most):
-        middle = least + max(1.0, abs(least))
-    elif math.isinf(least):
-        middle = most - max(1.0, abs(most))
-    else:
-        middle = least / 2 + most / 2
-    return min(max(middle, least), most)
-
-
-def bounds_of(atom: Atom, book: Codebook) -> list[float]:
-    """The bounds of an interval, the codes of a set."""
-    match atom:
-        case Interval(_, lo, hi):
-            return [bound for bound in (lo, hi) if bound is not None]
-        case OneOf(feature, texts):
-            return [book.code(feature, text) for text in texts]
-        case _:
-            assert_never(atom)
 
 
 def both(a: Values, b: Values) -> Values:

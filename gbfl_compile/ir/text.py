@@ -8,7 +8,6 @@ the proof compares them; the digest, which is of answers alone, does not change 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, assert_never
@@ -356,12 +355,3 @@ def reasons_in(table: Any, where: str) -> dict[int, str]:
         if str(text).strip():
             texts[int(written)] = str(text).strip()
     return texts
-
-
-def answer_columns(prefix: str, classes: tuple[Label, ...]) -> list[str]:
-    """One column per class: `p_no`, `p_yes`; `p_0`, `p_1` where a label is not a plain word or two share a column."""
-    texts = [label_text(label) for label in classes]
-    plain = all(re.fullmatch(r"[A-Za-z0-9_]{1,40}", text) for text in texts)
-    if not plain or len({text.casefold() for text in texts}) < len(texts):
-        texts = [str(index) for index in range(len(classes))]
-    return [f"{prefix}_{text}" for text in texts]

@@ -70,21 +70,19 @@ def audit_found_view(inputs: AuditInput, found: CatalogView, what: str, label: s
     3. What only the general reader read, and nobody ran, is `not run`.
     4. A difference that the table's constraints rule out is not `different` but `unread`.
     5. Column types: `equal` needs the columns to compare as doubles do, or a run over their own types.
-    6. Functions, operators, types or casts that users added under built-in names: `equal` or `not run` becomes
-       `unread`.
+    6. Built-in functions, operators, types or casts that users redefined: `equal` or `not run` becomes `unread`.
     7. The view itself is queried: where it fails, `equal` becomes `not run`.
 
     No step turns another verdict into `equal`. A view that reads other views or several tables, or whose text leaves
     rows out, is read and run through its layers instead (`layered`).
     """
     view = view_of(found)
-    database, name = view.database, view.name
-    definition = view.definition.encode("utf-8")
-    fingerprint = hashlib.sha256(definition).hexdigest()
-    material = {"definition.sql": definition}
-    verdict = DeployedVerdict(what, "view", "not run", None, None, fingerprint, database.version, material=material)
+    version, definition = view.database.version, view.definition.encode("utf-8")
+    fingerprint, material = hashlib.sha256(definition).hexdigest(), {"definition.sql": definition}
+    verdict = DeployedVerdict(what, "view", "not run", None, None, fingerprint, version, material=material)
     if view.materialized:
-        reason = f"it is a materialized view and answers from stored rows: compare them with --scored {printable(name)}"
+        rows = f"compare them with --scored {printable(view.name)}"
+        reason = f"it is a materialized view and answers from stored rows: {rows}"
         return replace(verdict, verdict="unread", reason=reason)
     if view.query is not None and (view.views_below or view.table is None or not inputs.holds_nan):
         return _through_layers(inputs, view, label, verdict)
@@ -99,8 +97,9 @@ def audit_found_view(inputs: AuditInput, found: CatalogView, what: str, label: s
         if layered.verdict == "different" or (is_open and (layered.verdict != "unread" or layered.execution)):
             return layered
         if is_open:
-            ran = {each: getattr(verdict, each) for each in ("execution", "executed", "not_executed")}
-            return replace(layered, **ran)
+            return replace(
+                layered, **{each: getattr(verdict, each) for each in ("execution", "executed", "not_executed")}
+            )
     return verdict
 
 

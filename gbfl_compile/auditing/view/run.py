@@ -25,6 +25,7 @@ from gbfl_compile.auditing.view.table_copy import (
 )
 from gbfl_compile.auditing.view.view import View, feature_columns, other_inputs, query_over, stored_answer
 from gbfl_compile.backends.sql.engines import DIALECTS
+from gbfl_compile.backends.sql.options import answer_columns
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.run import PROBABILITY_BOUND, Execution
 from gbfl_compile.databases.base import Missing
@@ -32,7 +33,7 @@ from gbfl_compile.databases.catalog import Column
 from gbfl_compile.ir.batch import Answers, Matrix, evaluate_many
 from gbfl_compile.ir.kinds import Codebook
 from gbfl_compile.ir.nodes import Label, Program, Tree, leaf_numbers
-from gbfl_compile.ir.text import answer_columns, leaf_reasons, printable, rule_reasons
+from gbfl_compile.ir.text import leaf_reasons, printable, rule_reasons
 
 Outputs = Sequence[tuple[str, str]]
 """(kind, column): label, probabilities, score, leaf or reason."""

@@ -14,8 +14,8 @@ from gbfl_compile.backends.sql.conditions import refuse_kinds
 from gbfl_compile.backends.sql.dialect import Dialect, Form
 from gbfl_compile.backends.sql.text import identifier
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.nodes import Atom, OneOf, Program, Scorecard
-from gbfl_compile.ir.text import answer_columns
+from gbfl_compile.ir.nodes import Atom, Label, OneOf, Program, Scorecard
+from gbfl_compile.ir.text import label_text
 
 Kind: TypeAlias = Literal["label", "probabilities", "score", "leaf", "reason"]
 
@@ -213,3 +213,12 @@ def _outputs(
     if len({output.name for output in outputs}) < len(outputs):
         raise BadInput(f"target sql:{dialect.name}: outputs names one of {', '.join(kinds)} twice")
     return tuple(outputs)
+
+
+def answer_columns(prefix: str, classes: tuple[Label, ...]) -> list[str]:
+    """One column per class: `p_no`, `p_yes`; `p_0`, `p_1` where a label is not a plain word or two share a column."""
+    texts = [label_text(label) for label in classes]
+    plain = all(re.fullmatch(r"[A-Za-z0-9_]{1,40}", text) for text in texts)
+    if not plain or len({text.casefold() for text in texts}) < len(texts):
+        texts = [str(index) for index in range(len(classes))]
+    return [f"{prefix}_{text}" for text in texts]

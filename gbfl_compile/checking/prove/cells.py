@@ -31,14 +31,16 @@ from gbfl_compile.checking.reading.nodes import (
     Test,
 )
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.float32 import float32_at_or_below
-from gbfl_compile.ir.intervals import Dtype, Values, after, before, ends_of, representative
+from gbfl_compile.ir.float32 import float32_at_or_above, float32_at_or_below
+from gbfl_compile.ir.intervals import Values, above, below
 
 Box: TypeAlias = Mapping[int, int]
 """Feature -> the mask of cells its value may be in; a feature that is not there may have any value."""
 
 Atoms: TypeAlias = tuple[tuple[int, int], ...]
 """(feature, mask) pairs that all hold, in order of features; `()` is true."""
+
+Dtype: TypeAlias = Literal["float64", "float32"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,23 @@ def mask_of(cells: Cells, test: Test) -> int:
     return mask
 
 
+def ends_of(values: Values, dtype: Dtype) -> tuple[float, float]:
+    """The first and the last number of a kind in a range; the last lies below the first where there is none."""
+    if dtype == "float32":
+        return float32_at_or_above(values.least), float32_at_or_below(values.most)
+    return values.least, values.most
+
+
+def after(value: float, dtype: Dtype) -> float:
+    """The next number of a kind."""
+    return float32_at_or_above(above(value)) if dtype == "float32" else above(value)
+
+
+def before(value: float, dtype: Dtype) -> float:
+    """The number of a kind before this one."""
+    return float32_at_or_below(below(value)) if dtype == "float32" else below(value)
+
+
 def join(a: Atoms, b: Atoms) -> Atoms | None:
     """Both hold, or None where no value can do that."""
     masks = dict(a)
@@ -167,6 +186,24 @@ def cell_at(cells: Cells, feature: int, value: float) -> int:
     if math.isnan(value):
         return cells.missing(feature)
     return 1 << bisect_right(cells.starts[feature], value)
+
+
+def representative(values: Values) -> float:
+    """An ordinary number from a range, NaN where only the missing value is in it."""
+    if not values.has_numbers:
+        return math.nan
+    least, most = values.least, values.most
+    if least == most:
+        return least
+    if math.isinf(least) and math.isinf(most):
+        return 0.0
+    if math.isinf(most):
+        middle = least + max(1.0, abs(least))
+    elif math.isinf(least):
+        middle = most - max(1.0, abs(most))
+    else:
+        middle = least / 2 + most / 2
+    return min(max(middle, least), most)
 
 
 INT64_SAFE = 2**62

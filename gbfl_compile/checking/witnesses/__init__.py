@@ -21,13 +21,12 @@ from typing import assert_never
 
 import numpy as np
 
-from gbfl_compile.checking.prove.cells import cells_of
+from gbfl_compile.checking.prove.cells import Dtype, after, before, cells_of
 from gbfl_compile.checking.reading.nodes import Reading
 from gbfl_compile.checking.witnesses.rule_set import rule_set_rows
-from gbfl_compile.checking.witnesses.search import cells_around, tree_rows, values_of_rows
+from gbfl_compile.checking.witnesses.search import bounds_of, cells_around, tree_rows, values_of_rows
 from gbfl_compile.ir.batch import Matrix, recode_rows
 from gbfl_compile.ir.float32 import LARGEST, float32_at_or_below, narrow
-from gbfl_compile.ir.intervals import Dtype, after, before, bounds_of
 from gbfl_compile.ir.kinds import DAY, EARLIEST, LATEST, Codebook, codebook
 from gbfl_compile.ir.nodes import Kind, Leaf, Program, Scorecard, Tree
 

@@ -12,8 +12,9 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from typing import assert_never
 
-from gbfl_compile.checking.prove.cells import Atoms, Cells, cell_at, value_in
+from gbfl_compile.checking.prove.cells import Atoms, Cells, Dtype, after, before, cell_at, ends_of, value_in
 from gbfl_compile.checking.prove.findings import OutOfTime, Steps
 from gbfl_compile.checking.prove.solve import (
     Graph,
@@ -30,9 +31,9 @@ from gbfl_compile.checking.prove.solve import (
 from gbfl_compile.checking.prove.trees import find_difference_within
 from gbfl_compile.checking.reading.from_program import as_reading
 from gbfl_compile.checking.reading.nodes import StepDecision
-from gbfl_compile.ir.intervals import Dtype, after, before, bounds_of, ends_of, values_of
+from gbfl_compile.ir.intervals import values_of
 from gbfl_compile.ir.kinds import Codebook, codebook
-from gbfl_compile.ir.nodes import Atom, Leaf, OneOf, Program, Split, Tree, paths
+from gbfl_compile.ir.nodes import Atom, Interval, Leaf, OneOf, Program, Split, Tree, paths
 
 STEPS_TO_GET_THERE = 2_000
 STEPS_TO_SHOW = 100
@@ -88,6 +89,17 @@ def cells_around(program: Program, dtype: Dtype = "float64") -> Cells:
             for bound in bounds_of(atom, book):
                 starts[atom.feature].update((down(bound), bound, up(bound), up(up(bound))))
     return Cells(tuple(tuple(sorted(bounds - {-math.inf})) for bounds in starts), dtype)
+
+
+def bounds_of(atom: Atom, book: Codebook) -> list[float]:
+    """The bounds of an interval, the codes of a set."""
+    match atom:
+        case Interval(_, lo, hi):
+            return [bound for bound in (lo, hi) if bound is not None]
+        case OneOf(feature, texts):
+            return [book.code(feature, text) for text in texts]
+        case _:
+            assert_never(atom)
 
 
 def turning_cells(cells: Cells, atom: Atom, book: Codebook) -> Iterator[tuple[int, ...]]:
