@@ -1,7 +1,7 @@
 """An append-only audit log: JSON lines, each with the hash of the line before, so that tampering shows.
 
 Beside LOG is LOG.end, a small file with the number of lines and the hash of the last one. `verify` finds a line that
-was changed, removed, put in or moved, and lines that were cut off at the end. What it cannot see is a log and its .end
+was changed, removed, inserted or moved, and lines that were cut off at the end. What it cannot see is a log and its .end
 replaced together, as no secret goes into a hash: that shows once the hash of a line is kept elsewhere and given as
 `expect`.
 """
@@ -205,7 +205,7 @@ def _line_problem(line: bytes, number: int, before: str) -> tuple[str | None, st
     if rewritten != line or own != _hash(form):
         return "it was changed", "", None
     if form.get("before") != before or form.get("number") != number:
-        return "it does not follow the line before: a line was removed, put in or moved here", "", None
+        return "it does not follow the line before: a line was removed, inserted or moved here", "", None
     return None, own, form.get("form")
 
 

@@ -126,7 +126,7 @@ def read_artifact(
     readers = _readers_of(target, files)
     if labels is not None and target.startswith("sql:"):
         readers = _sql_readers(target.removeprefix("sql:"), labels)
-    not_strict = f"no database of {target} was ever run: its SQL is read as documented"
+    not_strict = f"no {target} database was ever run: its SQL is read as documented"
     if readers.strict is not None:
         strict = readers.strict
         try:

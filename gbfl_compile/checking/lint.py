@@ -330,7 +330,7 @@ def as_text(program: Program, oddities: Sequence[Oddity]) -> str:
     lines = []
     unused = [oddity.where.removeprefix("feature ") for oddity in oddities if oddity.kind == "feature never used"]
     if len(unused) > 1:
-        lines.append(f"features never used: {', '.join(unused)}: no clause asks them")
+        lines.append(f"features never used: {', '.join(unused)}: no clause tests them")
     for oddity in oddities:
         if len(unused) > 1 and oddity.kind == "feature never used":
             continue

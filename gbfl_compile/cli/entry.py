@@ -180,7 +180,7 @@ def _run_command(arguments: list[str] | None) -> int:
             return NOBODY_READS
         if "_GBFL_COMPLETE" in os.environ:  # or click has answered a shell that completes a command
             return int(ended.code or 0)
-        click.echo("gbfl: something that was run asked to exit, nothing was decided", err=True)
+        click.echo("gbfl: code that was run tried to exit, nothing was decided", err=True)
         return COULD_NOT_RUN
     except click.Abort:  # a stop, or the end of the input where an answer was wanted
         raise

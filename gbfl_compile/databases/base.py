@@ -175,7 +175,9 @@ def quote_name(naming: Naming, name: str) -> str:
     if "\0" in name or any("\ud800" <= letter <= "\udfff" for letter in name):
         raise BadInput(f"{where} has a character that no database holds: rename it")
     if len(name.encode()) > naming.longest:
-        raise BadInput(f"{where} is longer than the {naming.longest} bytes {naming.engine} keeps of a name: rename it")
+        raise BadInput(
+            f"{where} is longer than {naming.longest} bytes, the most that {naming.engine} allows: rename it"
+        )
     if naming.basic_plane and (name.endswith(" ") or any(letter > "\uffff" for letter in name)):
         raise BadInput(f"{where} ends in a space or has a character past U+FFFF, which {naming.engine} refuses")
     return SPELLINGS[naming.style](name)
@@ -252,7 +254,7 @@ def open_by_sqlalchemy(url: str, dialect: str) -> Database:
 def over_any_connection(dialect: str, connection: Any, commits: bool = False) -> Database:
     """A database over a connection of an unknown driver; with `commits`, each statement is committed."""
     naming = NAMINGS[dialect]
-    version = f"{naming.engine} (version not asked)"
+    version = f"{naming.engine} (version unknown)"
 
     def execute(statement: str) -> None:
         with engine_errors(version), closing(connection.cursor()) as cursor:

@@ -370,7 +370,7 @@ def stored_functions(database: Database, name: str) -> list[StoredFunction]:
         elif special or len(names or ()) != len(types):
             problem = "it has parameters without names, with defaults or of other modes, or gives several rows"
         elif settings:
-            problem = f"it has settings of its own: {', '.join(settings)}"
+            problem = f"it has its own settings: {', '.join(settings)}"
         parameters = tuple(zip(map(str, names or ()), map(str, types), strict=False))
         body, form = str(source), "block" if language == "plpgsql" else "query"
         if standard is not None:

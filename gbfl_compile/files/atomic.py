@@ -91,7 +91,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     """
     path = path.resolve() if path.is_symlink() else path
     if path.exists() and not path.is_file() and not path.is_dir():
-        raise BadInput(f"{path}: is neither a file nor a new name, nothing is put in its place")
+        raise BadInput(f"{path}: is neither a file nor a new name, and is not replaced")
     with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():

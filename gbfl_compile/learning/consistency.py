@@ -118,7 +118,7 @@ def _check_arrays(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
     for name in ARRAYS[1:]:
         shape = shapes.get(name, (rows,))
         if arrays[name].shape != shape:
-            raise BadInput(f"{path}: {name} has shape {arrays[name].shape} where x asks for {shape}")
+            raise BadInput(f"{path}: {name} has shape {arrays[name].shape} where x needs {shape}")
     kinds = {"x": "fiu", "pp": "fiu", "pn": "fiu", "has_pp": "b", "has_pn": "b", "label": "iubUf", "features": "U"}
     for name, allowed in kinds.items():
         if arrays[name].dtype.kind not in allowed:

@@ -216,9 +216,13 @@ def take_table(model: Any, table: EncodedTable, X: Any, y: Any) -> tuple[Matrix,
     """Set the classifier's domain and black box from a table; its rows and classes."""
     for name in ("base", "bounds"):
         if getattr(model, name) is not None:
-            raise BadInput(f"{name}=: is for tables of numbers without gaps: here the table itself says what is usual")
+            raise BadInput(
+                f"{name}=: is for tables of numbers without missing values: here the table itself says what is usual"
+            )
     if model.search:
-        raise BadInput("search=True is for tables of numbers without gaps: leave it out where there are words")
+        raise BadInput(
+            "search=True is for tables of numbers without missing values: leave it out where there are words"
+        )
     columns, x = table.columns, table.x
     if np.isinf(x).any():
         raise BadInput(f"feature {columns.features[int(np.isinf(x).any(axis=0).argmax())]}: infinity cannot be learned")

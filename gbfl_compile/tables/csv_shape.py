@@ -73,7 +73,7 @@ def number_hint(value: object) -> str:
 def category_hint(texts: Collection[str]) -> str:
     """What to write where nearly all texts of a category are numbers or dates in another form; nothing elsewhere."""
     if any(PADDED.fullmatch(text) for text in texts):
-        return "numbers that begin with a zero are taken for codes"
+        return "numbers that begin with a zero are treated as codes"
     for pattern, advice in (
         (DATE_IN_OTHER_WORDS, "write dates as 2024-03-01 to have them compared as dates"),
         (NUMBER_IN_OTHER_WORDS, "write numbers with a point, and nothing between thousands, to have them compared"),

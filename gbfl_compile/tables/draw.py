@@ -214,7 +214,7 @@ def _columns(database: Database, table: str) -> list[str]:
         )
     columns = database.fetch(query)
     if not columns:
-        raise BadInput(f"the database has no table {table!r}, or lets you see no column of it")
+        raise BadInput(f"the database has no table {table!r}, or does not let you see its columns")
     if len({row[1:] for row in columns}) > 1:
         raise BadInput(f"there is a table {table!r} in several schemas: write schema.table")
     return [str(row[0]) for row in columns]
@@ -271,7 +271,7 @@ def used_columns(
         if choice.is_asked_for(fact.name):
             kept.append(place)
         elif fact.missing == len(x):
-            notes.append(f"column {fact.name!r} holds nothing and is left out")
+            notes.append(f"column {fact.name!r} is empty and is left out")
         elif fact.kind == "category" and len(fact.texts) == len(x) - fact.missing >= MANY_ROWS:
             keys += [] if fact.missing else [fact.name]
             notes.append(

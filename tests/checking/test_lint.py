@@ -123,7 +123,7 @@ def test_findings_are_told_with_the_clauses_they_name():
     names = ("clause 2", "x", "y")
     program = Program(names, (0, 1), clauses, Scorecard((0, 0), ((0, 1), (0, 2), (0, 3)), 0))
     lines = as_text(program, lint(program, np.array([[0.0, 0.0, 0.0], [3.0, 0.0, 0.0]]))).split("\n")
-    assert "features never used: 'x', 'y': no clause asks them" in lines
+    assert "features never used: 'x', 'y': no clause tests them" in lines
     at = lines.index("clause without data: clause 2: none of 2 rows holds it")
     assert lines[at + 1] == "    clause 2: clause 2 >= 9"
     assert not lines[at + 2].startswith("    row")

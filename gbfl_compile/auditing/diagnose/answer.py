@@ -132,7 +132,7 @@ def _in_order(nodes: Sequence[Leaf | Split]) -> tuple[Leaf | Split, ...]:
 
 
 def _side(case: Case, clause: int) -> str:
-    return f"asks clause {clause}: {clause_text(case.program, case.program.clauses[clause])}"
+    return f"tests clause {clause}: {clause_text(case.program, case.program.clauses[clause])}"
 
 
 def _split_slip(case: Case, place: int, answers: Bits, cost: int, change: Change, other: int | None) -> Iterator[Slip]:

@@ -281,7 +281,7 @@ def _absent(program: Program) -> list[str]:
     """What the metadata lacks, in words."""
     lacking = []
     if feature_histograms(program) is None:
-        lacking.append("features: the metadata has no training.histograms, or not one a feature")
+        lacking.append("features: the metadata has no training.histograms, or not one per feature")
     if _counts_at(program, "label_counts", len(program.classes)) is None:
         lacking.append("labels: the metadata has no mining.label_counts")
     if isinstance(program.decision, Tree):

@@ -73,7 +73,7 @@ class ScorerReplies:
     crashed: bool = False
     """Whether the scorer itself crashed while it answered; a hang is not a crash."""
     unstable: str | None = None
-    """How it answered the same row differently when it was asked again."""
+    """How it answered the same row differently when it was called again."""
     again: str | None = None
     """How it was asked again."""
 
@@ -107,7 +107,7 @@ def audit_callable(
             f"{what!r}: a scorer is named module:function, or by a URL http://host/path or https://host/path"
         )
     inputs = witness_input(program, data=data, book=book, constants=artifact_constants(_source_files(what)))
-    engine = f"Python {platform.python_version()}, in a process of its own"
+    engine = f"Python {platform.python_version()}, in a separate process"
     return _verdict(inputs, _ask_python(inputs, what, seconds, form), what, engine)
 
 
@@ -224,7 +224,7 @@ def _ask_again(
             answers = ask(scorer, inputs.program.features, [rows[row] for row in chosen], deadline) if chosen else []
         except NotScored as error:
             if error.whole:
-                return "problem", f"{error} when it was asked again"
+                return "problem", f"{error} when it was called again"
             return "unstable", f"witness {chosen[0] + 1} was answered before, but not {batch.words}: {error}"
         words = _otherwise(replies, batch, chosen, answers)
         return None if words is None else ("unstable", words)
@@ -282,7 +282,7 @@ def _otherwise(
     """The first row that was answered otherwise than before."""
     for row, form in zip(rows, answers, strict=True):
         if replies.answers[row] != form:
-            return f"witness {row + 1} gets a different answer when it is asked again, {batch.words}"
+            return f"witness {row + 1} gets a different answer when it is sent again, {batch.words}"
     return None
 
 
@@ -323,7 +323,7 @@ def _again_words(replies: ScorerReplies) -> str | None:
     if replies.again is None:
         return None
     outcome = "different answers" if replies.unstable else "the same answers"
-    return f"asked again ({replies.again}): {outcome}"
+    return f"called again ({replies.again}): {outcome}"
 
 
 def reply_label(replies: ScorerReplies, row: int) -> Any:

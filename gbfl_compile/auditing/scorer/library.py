@@ -133,7 +133,7 @@ FLUSHES = "it makes every process that loads it take the smallest numbers for ze
 
 SPOILED = "it has spoiled the file of its answers"
 
-ENGINE = "in a process of its own, by ctypes"
+ENGINE = "in a separate process, by ctypes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +279,7 @@ def _reasons(inputs: WitnessInput, run: Run, ran: Bits, first: Mapping[str, Any]
         yield first_reason(first)
     changed = np.flatnonzero(ran & (run.again != NO_ANSWER) & (run.again != run.deployed.classes))
     if len(changed):
-        yield f"witness {changed[0] + 1} is answered differently the second time: it keeps state"
+        yield f"witness {changed[0] + 1} gets a different answer the second time: the library keeps state"
     for function, wrong in run.functions.items():
         if wrong is not None and first is None:  # else they only say it again, and `compared` lists them
             yield f"{function}: {wrong}"

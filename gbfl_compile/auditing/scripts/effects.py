@@ -53,7 +53,7 @@ def refuse_typed_columns(target: Any) -> None:
             continue
         kinds = [part.args.get("kind") for part in each.args.get("constraints") or ()]
         if each.args.get("kind") is not None or not all(isinstance(k, exp.CommentColumnConstraint) for k in kinds):
-            raise Unread(f"{each.name} is kept with a type or a policy of its own")
+            raise Unread(f"{each.name} is stored with its own type or policy")
 
 
 def refuse_kept_objects(statements: Sequence[Statement]) -> None:
@@ -65,10 +65,10 @@ def refuse_kept_objects(statements: Sequence[Statement]) -> None:
         if each.kind == "Drop" and each.tree.this is not None:
             dropped.add(str(each.tree.this.name).casefold())
         if each.kind == "Alter" and any(column.args.get("exists") for column in each.tree.find_all(exp.ColumnDef)):
-            raise Unread("ADD COLUMN IF NOT EXISTS, which keeps a column that is there already")
+            raise Unread("ADD COLUMN IF NOT EXISTS, which keeps an existing column")
         is_made = each.kind == "Create" and (each.tree.expression is not None or each.target not in ("VIEW", "TABLE"))
         if is_made and each.tree.args.get("exists") and each.target_name() not in dropped:
-            raise Unread("IF NOT EXISTS, which keeps what is there already: drop it first")
+            raise Unread("IF NOT EXISTS, which keeps what already exists: drop it first")
 
 
 def refuse_open_transaction(statements: Sequence[Statement]) -> None:

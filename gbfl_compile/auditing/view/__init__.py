@@ -161,7 +161,9 @@ def _prove(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
     prover = prove_on_columns(columns, artifact.readings, audit.inputs.program.kinds) if columns else None
     verdict = compare_readings(verdict, audit.inputs, artifact, prover)
     if verdict.verdict == "different" and any(column is not None and column.generated for column in columns):
-        reason = "its text differs from the program, but whether a computed column ever holds such a value is not known"
+        reason = (
+            "its text differs from the program, but it is not known whether a computed column ever holds such a value"
+        )
         verdict = replace(verdict, verdict="unread", reason=reason)
     return replace(verdict, compared_columns=tuple(dict.fromkeys(name for _, name in outputs)), other_columns=others)
 
@@ -295,12 +297,6 @@ def _use_run(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
     return with_inferred_slip(audit.inputs, audit.view, audit.label, with_first_difference(audit.inputs, verdict))
 
 
-def _require_run(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
-    """Step 3."""
-    del audit
-    return weaker_without_run(verdict)
-
-
 def _not_run(verdict: DeployedVerdict, why: str) -> DeployedVerdict:
     """A view that its database did not run is not called equal, whatever was proved of its text."""
     verdict = replace(verdict, not_executed=why)
@@ -395,10 +391,10 @@ def _query_itself(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict
 STEPS: tuple[Callable[[ViewAudit, DeployedVerdict], DeployedVerdict], ...] = (
     _prove,
     _use_run,
-    _require_run,
+    lambda _, verdict: weaker_without_run(verdict),
     _respect_constraints,
     _check_types,
     _refuse_own_names,
     _query_itself,
 )
-"""In this order; see `audit_view`."""
+"""In this order; see `audit_found_view`."""

@@ -205,7 +205,9 @@ def run_view(inputs: AuditInput, view: View, outputs: Outputs, are_answers: bool
         used = ", ".join(map(printable, others[:5]))
         words = f"the view's query on {own_rows:,} of its table's own rows, as it also uses {used}"
     if own.unreadable:
-        words += f"; {own.unreadable:,} more of its rows hold a value that the program does not take, and were not run"
+        words += (
+            f"; {own.unreadable:,} more of its rows have a value that the program does not accept, and were not run"
+        )
     if tally.different:
         words += f"; answers come back in no order, so at least {tally.different} are different"
     execution = Execution(view.database.version, tally.rows, tally.different, tally.first)

@@ -86,7 +86,7 @@ def layout(dialect: Dialect, program: Program, name: str, options: Options, reas
     created = "" if form in ("select", "expression") else view
     for option, text in (*tables, ("view", created), *(("key", key) for key in keys)):
         if text.casefold().startswith(RESERVED) and text != ROW:
-            raise BadInput(f"{where}: {option}={text!r}: names that begin with {RESERVED} are taken, choose another")
+            raise BadInput(f"{where}: {option}={text!r}: names that begin with {RESERVED} are reserved, choose another")
     _refuse_substituted(dialect, program, (*mapped.values(), *keys, view, *(text for _, text in tables), *reasons))
     used = sorted({atom.feature for atom in _atoms(program)})
     columns = {f: mapped.get(program.features[f], program.features[f]) for f in used}

@@ -244,7 +244,7 @@ def way_to(steps: Sequence[Step], last: int, clauses: int) -> tuple[tuple[int, b
             raise Unread(f"step {last} is not there")
         before, clause, holds = steps[last]
         if before >= last or not 0 <= clause < clauses:
-            raise Unread(f"step {last} leads on to step {before} and asks clause {clause}")
+            raise Unread(f"step {last} leads to step {before} and tests clause {clause}")
         way.append((clause, holds))
         last = before
     return tuple(reversed(way))

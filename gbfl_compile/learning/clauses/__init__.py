@@ -192,7 +192,7 @@ def clause_bits(clauses: Sequence[Clause], x: Matrix) -> Bits:
     """Whether each clause holds on each row; NaN is missing and answers `if_missing`."""
     widest = max((atom.feature for clause in clauses for atom in clause.atoms), default=-1)
     if widest >= x.shape[1]:
-        raise BadInput(f"a clause asks for feature {widest} and the rows have {x.shape[1]}")
+        raise BadInput(f"a clause tests feature {widest} and the rows have {x.shape[1]}")
     words = np.zeros((len(clauses), _word_count(len(x))), dtype=np.uint64)
     for begin in range(0, len(x), BLOCK_ROWS):
         block = np.ascontiguousarray(x[begin : begin + BLOCK_ROWS].T)

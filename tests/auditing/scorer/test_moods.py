@@ -54,6 +54,6 @@ def test_how_a_scorer_was_asked_is_stated(tmp_path, monkeypatch):
     answered = audit_callable(PROGRAM, "moods:right")
     assert (answered.verdict, answered.is_proved) == ("equal", False)
     assert answered.compared == (
-        "labels, none different; asked again (40 rows alone, 140 in batches of 7, all backwards, all shuffled, "
+        "labels, none different; called again (40 rows alone, 140 in batches of 7, all backwards, all shuffled, "
         "and some twice in one batch, one call at a time): the same answers"
     )

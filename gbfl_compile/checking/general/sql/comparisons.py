@@ -263,7 +263,7 @@ def _quantify(node: Any, left: Any, sign: Comparison, array: Any, is_any: bool, 
     for item in items:
         refuse_other_equality(node, item, scope)
     if "text" in kinds_together(scope.engine, items) and kinds_of(value) != {"text"}:
-        refuse(node, "texts in an array: the array has a type of its own, and they are cast to it")
+        refuse(node, "texts in an array: the array has its own type, and they are cast to it")
     items = [as_together(scope.engine, item, kinds_together(scope.engine, items)) for item in items]
     parts = [comparison_of(scope.engine, value, sign, item) for item in items]
     refuse_bits(node, [part.true for part in parts], scope)

@@ -184,7 +184,7 @@ def _quotient(engine: Engine, a: Number, b: Number, wide: bool) -> Value:
             raise Unread(f"a division of whole numbers, which {engine.name} may or may not truncate")
         return Constant((abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1), wide)
     if engine.name != "postgres":
-        raise Unread(f"a division of decimals: how many digits {engine.name} keeps is not certain")
+        raise Unread(f"a division of decimals: it is not certain how many digits {engine.name} keeps")
     exact = Fraction(a) / Fraction(b)
     return _about(exact, exact)
 
@@ -205,7 +205,9 @@ def _nearly(engine: Engine, sign: str, a: Value, b: Value) -> Value:
     if sign == "/" and whole:
         raise Unread("a division of numbers that may be whole: engines differ in whether they truncate the quotient")
     if sign == "/" and not double and engine.name not in LONG_QUOTIENTS:
-        raise Unread(f"a division of numbers that may be decimals: how many digits {engine.name} keeps is not certain")
+        raise Unread(
+            f"a division of numbers that may be decimals: it is not certain how many digits {engine.name} keeps"
+        )
     if sign == "*" and not double and engine.parsed_as == "mysql" and not (_is_whole(left) or _is_whole(right)):
         raise Unread(f"a product of what was rounded, which {engine.name} compares by the digits of its factors")
     acts: Mapping[str, Callable[[Fraction, Fraction], Fraction]] = {

@@ -231,7 +231,7 @@ def _lateral(
         if is_outer and inner.holds() is not TRUE:
             refuse(place, "a query for each row that is NULL where it finds nothing")
         if join is not None and _met(join.args.get("on"), frame, reader, known) != (TRUE, False):
-            refuse(join, "a query for each row with a condition of its own")
+            refuse(join, "a query per row with its own condition")
         for branch in inner.branches:
             holds = both((frame.holds, branch.holds))
             made.append(replace(frame, holds=holds, sources=(*frame.sources, (name, branch.columns, None))))

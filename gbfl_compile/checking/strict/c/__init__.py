@@ -139,7 +139,7 @@ def _model_name(files: Mapping[str, bytes]) -> str:
     if len(names) != 1 or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", names[0], re.ASCII):
         raise Unread(f"{len(names)} .c files: an artifact is NAME.c, NAME.h and gbfl.h")
     if names[0].lower() in TAKEN:
-        raise Unread(f"{names[0]}.h could be taken for another header")
+        raise Unread(f"{names[0]}.h could be mistaken for another header")
     for needed in (f"{names[0]}.h", "gbfl.h"):
         if needed not in files:
             raise Unread(f"{needed} is not there, and {names[0]}.c includes it")

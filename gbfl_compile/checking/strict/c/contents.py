@@ -135,7 +135,7 @@ def check_uses(contents: Contents, decision: StepDecision | PointDecision) -> No
     """Refuse a model that asks a feature which it says it does not use."""
     used = {feature for feature, flag in enumerate(contents["feature_used"]) if flag}
     if unused := asked_features(_conditions(decision)) - used:
-        raise Unread(f"feature {min(unused)} is asked, and the model says that it is not used")
+        raise Unread(f"feature {min(unused)} is tested, and the model says that it is not used")
 
 
 def check_rows(contents: Contents) -> None:

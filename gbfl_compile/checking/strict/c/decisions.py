@@ -113,7 +113,7 @@ def _answer(kind: str, contents: Contents) -> Value:
         if isinstance(node, int):
             return node
         if node not in values:
-            raise Unread(f"{kind}_block asks {node} before it is there")
+            raise Unread(f"{kind}_block uses {node} before it exists")
         return values[node]
 
     for step in contents[f"{kind}_steps"]:
@@ -166,7 +166,7 @@ def _one_row(contents: Contents) -> PointDecision:
             raise Unread(f"held[{word}] |= {each['bit']:#x}: not the bit of a rule of its own")
         held[number] = each["holds"]
     if len(held) != clauses:
-        raise Unread(f"{len(held)} of {clauses} rules are asked")
+        raise Unread(f"{len(held)} of {clauses} rules are tested")
     if contents["point_rows"] != max(1, clauses):
         raise Unread(f"points for {contents['point_rows']} rules, there are {clauses}")
     check_shape(contents, "rule_points", "point_rows", "classes")

@@ -184,7 +184,7 @@ def _condition(
     index = fields["nodes_featureids"][i]
     columns = matrix.features if isinstance(matrix, Matrix) else matrix.columns
     if mode not in MODES or not 0 <= index < len(columns) or split != split:
-        raise Unread(f"{place(node)}: tree node {i} asks something that is not understood")
+        raise Unread(f"{place(node)}: tree node {i} has a test that is not understood")
     tracks = fields["nodes_missing_value_tracks_true"][i]
     if tracks not in (0, 1):
         raise Unread(f"{place(node)}: tree node {i} sends missing values nowhere")
