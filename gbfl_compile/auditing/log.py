@@ -1,9 +1,9 @@
 """An append-only audit log: JSON lines, each with the hash of the line before, so that tampering shows.
 
 Beside LOG is LOG.end, a small file with the number of lines and the hash of the last one. `verify` finds a line that
-was changed, removed, inserted or moved, and lines that were cut off at the end. What it cannot see is a log and its .end
-replaced together, as no secret goes into a hash: that shows once the hash of a line is kept elsewhere and given as
-`expect`.
+was changed, removed, inserted or moved, and lines that were cut off at the end. What it cannot see is a log
+and its .end replaced together, as no secret goes into a hash: that shows once the hash of a line is kept elsewhere and
+given as `expect`.
 """
 
 from __future__ import annotations

@@ -298,7 +298,7 @@ def test_an_artifact_that_gives_the_label_alone_is_checked_by_it(tmp_path):
 @pytest.mark.parametrize("name", ["gbfl_rows", "GBFL_points"])
 def test_a_name_of_our_own_stages_is_refused(option, name):
     for dialect in DIALECTS:
-        with pytest.raises(BadInput, match=rf"{option}='{name}': names that begin with gbfl_ are taken"):
+        with pytest.raises(BadInput, match=rf"{option}='{name}': names that begin with gbfl_ are reserved"):
             text_of(TREE, dialect, form="view", **{option: name})
 
 
