@@ -93,7 +93,7 @@ def test_what_cannot_be_mined_is_refused_by_name(what):
 
 
 @pytest.mark.parametrize("table", [7, [[1.0, 2.0]], None])
-def test_what_is_no_table_is_not_mined(table):
+def test_what_is_not_a_table_is_not_mined(table):
     with pytest.raises(BadInput, match="a table is a file or a DataFrame"):
         mine(table, **MINED)
 
@@ -112,7 +112,7 @@ NO_PROGRAM = {
 
 
 @pytest.mark.parametrize("verb", NO_PROGRAM)
-def test_what_is_no_program_is_refused_by_every_verb(verb):
+def test_what_is_not_a_program_is_refused_by_every_verb(verb):
     with pytest.raises(BadInput, match="a program is a Program or the path of its file, not int"):
         NO_PROGRAM[verb]()
 

@@ -94,7 +94,7 @@ def test_another_threshold_shows_whatever_the_labels(database, labels):
     ("deployed", "stated"),
     [(DIGITS, NUMBERS), (NUMBERS, DIGITS), (NUMBERS, TRUTHS), (TRUTHS, NUMBERS), (DIGITS, TRUTHS), (TRUTHS, DIGITS)],
 )
-def test_text_numbers_and_truth_values_are_told_apart_where_the_engine_does(database, deployed, stated):
+def test_text_numbers_and_truth_values_are_distinguished_where_the_engine_does(database, deployed, stated):
     hand_written(database, deployed)
     (found,) = audit(APPROVED, database=database, view="scores", classes=stated).verdicts
     if database.dialect == "sqlite" and DIGITS not in (deployed, stated):  # its TRUE is 1, which the reader leaves open

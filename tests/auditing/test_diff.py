@@ -126,7 +126,7 @@ def test_loosened_and_tightened_are_true_of_every_row(drawn):
 LEAVES = (leaf(0.0, 1.0), leaf(1.0, 0.0))
 
 
-def test_clauses_added_and_removed_are_told_with_their_points():
+def test_clauses_added_and_removed_are_reported_with_their_points():
     points = CARD.decision.points
     fewer = replace(CARD, clauses=CARD.clauses[:3], decision=replace(CARD.decision, points=points[:3]))
     (gone,) = difference(CARD, fewer).changes
@@ -136,7 +136,7 @@ def test_clauses_added_and_removed_are_told_with_their_points():
     assert (come.kind, come.where) == ("added", "clause 3 of the new version")
 
 
-def test_points_bias_and_leaves_that_changed_are_told():
+def test_points_bias_and_leaves_that_changed_are_reported():
     by_name = {name: other for name, other, _ in (*TAMPERED_TREES, *TAMPERED_CARDS)}
     assert [c.where for c in difference(CARD, by_name["points off by one"]).changes] == ["points of clause 1"]
     assert [c.where for c in difference(CARD, by_name["another start"]).changes] == ["to start with"]
@@ -161,7 +161,7 @@ def test_a_version_may_have_a_feature_more_or_less(tmp_path, capsys, monkeypatch
     assert f"{moved} of 500 rows of the data get another class" in capsys.readouterr().out
 
 
-def test_a_rule_set_of_a_hundred_clauses_is_compared_and_told_on_one_screen():
+def test_a_rule_set_of_a_hundred_clauses_is_compared_and_reported_on_one_screen():
     choose = np.random.default_rng(0)
     cuts = np.sort(choose.normal(size=12))
     clauses = []

@@ -105,7 +105,7 @@ def test_a_folder_that_holds_something_is_refused(pack, tmp_path, capsys):
     assert verify_pack(pack).problem is None
 
 
-def test_something_that_is_no_pack_is_refused_by_name(tmp_path, capsys):
+def test_something_that_is_not_a_pack_is_refused_by_name(tmp_path, capsys):
     (tmp_path / "manifest.json").write_text("[]")
     assert verify_pack(tmp_path).problem == "manifest.json is not the manifest of an evidence pack"
     assert main(["audit-evidence", "verify", str(tmp_path / "nowhere")]) == 2
@@ -143,7 +143,7 @@ def test_a_different_deployment_has_its_pack_too(tmp_path):
     assert not (tmp_path / "pack" / "certificates").exists()
 
 
-def test_every_one_of_several_c_files_is_held_against_the_fingerprint():
+def test_every_one_of_several_c_files_is_compared_with_the_fingerprint():
     files = {"model.c": b"int a;", "part.c": b"int b;"}
     assert fingerprint_of({"model.c": b"int a;"}) == hashlib.sha256(b"int a;").hexdigest()
     for name in files:

@@ -136,7 +136,7 @@ def test_the_report_says_it_in_text_and_in_json(tmp_path):
     assert form["audited"][0]["digest_matches"] is False
 
 
-def test_what_is_no_artifact_is_refused(tmp_path):
+def test_what_is_not_an_artifact_is_refused(tmp_path):
     (tmp_path / "m.txt").write_text("hello")
     with pytest.raises(BadInput, match=r"\.py, \.c, \.js, \.onnx or \.sql"):
         audit_file(AuditInput(TREE), tmp_path / "m.txt")

@@ -131,7 +131,7 @@ def test_a_missing_or_changed_end_file_is_found(log):
     assert verify(log) is None
 
 
-def test_a_log_cut_to_one_line_is_not_taken_for_an_interrupted_first_audit(log):
+def test_a_log_cut_to_one_line_is_not_mistaken_for_an_interrupted_first_audit(log):
     log.write_bytes(lines(log)[0])
     end_of(log).unlink()
     assert verify(log) is not None
@@ -286,7 +286,7 @@ def test_where_the_end_file_cannot_be_written_the_log_is_as_it_was(log):
     assert verify(log) is None
 
 
-def test_what_is_no_file_is_refused(tmp_path):
+def test_what_is_not_a_file_is_refused(tmp_path):
     with pytest.raises(BadInput, match="cannot be written"):
         append(tmp_path, REPORT)
     os.mkfifo(tmp_path / "pipe")

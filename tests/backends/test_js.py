@@ -223,7 +223,7 @@ def test_a_feature_that_the_row_does_not_have_is_an_error_unless_no_rule_asks_fo
 
 
 @pytest.mark.parametrize("name", ["__proto__", "constructor", "toString", "hasOwnProperty", "valueOf"])
-def test_what_an_object_inherits_is_no_value_of_a_row(name):
+def test_what_an_object_inherits_is_not_a_value_of_a_row(name):
     program = Program((name,), ("no", "yes"), (Clause((Interval(0, 1.0),)),), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)))
     assert score("score({})", program) == f'TypeError: there is no feature "{name}"'
     assert score(f"score(JSON.parse('{{\"{name}\": 2}}')).label", program) == "yes"
@@ -257,12 +257,12 @@ def test_no_name_can_end_a_script_or_a_line(text):
         assert b"\r" not in content
 
 
-def test_labels_that_are_no_doubles_are_refused():
+def test_labels_that_are_not_doubles_are_refused():
     with pytest.raises(BadInput, match="use texts"):
         emit(Program(("x",), (0, 2**53 + 1), (), leaf(1.0, 0.0)), "js")
 
 
-def test_leads_that_are_no_doubles_are_refused_and_the_largest_one_is_told_from_its_neighbours():
+def test_leads_that_are_not_doubles_are_refused_and_the_largest_one_is_distinguished_from_its_neighbours():
     """One class has 2^53 - 4 points less to start with: the lead goes past 2^53, where doubles are two apart."""
 
     def banded(least):

@@ -187,7 +187,7 @@ def test_a_thousand_rules_compile(nested):
         assert made["explain"]([value])["leaf"] == evaluate(program, [value]).leaf
 
 
-def test_a_name_that_is_no_module_is_refused():
+def test_a_name_that_is_not_a_module_is_refused():
     for name in ("../x", "a/b", "a.b", "class", "1a", "", "a b", "x" * 65, "ä"):
         with pytest.raises(BadInput, match="the name"):
             emit(TREE, "python", name)

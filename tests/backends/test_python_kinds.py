@@ -104,7 +104,7 @@ ONE_TEXT = Program(
         ("contract == several", "unread"),  # never true
     ],
 )
-def test_a_text_that_has_a_name_is_no_set_of_texts(question, answer):
+def test_a_text_that_has_a_name_is_not_a_set_of_texts(question, answer):
     text = emit(ONE_TEXT, "python").files["model.py"].decode()
     old = "    if contract == 'two year':"
     assert old in text

@@ -255,7 +255,7 @@ def test_a_real_number_put_into_a_counter():
 
 
 @pytest.mark.parametrize("link", ["model", "__pycache__"])
-def test_a_link_to_a_folder_is_no_place_to_hide(link, tmp_path):
+def test_a_link_to_a_folder_is_not_a_place_to_hide(link, tmp_path):
     """Python would import the package rather than the module, and the compiled module rather than its source."""
     folder, elsewhere = tmp_path / "python", tmp_path / "elsewhere"
     folder.mkdir()

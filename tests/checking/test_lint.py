@@ -118,7 +118,7 @@ def test_nothing_odd_is_said_so_and_the_json_is_json():
     assert "row: 'a'=" in as_text(odd, found)
 
 
-def test_findings_are_told_with_the_clauses_they_name():
+def test_findings_are_reported_with_the_clauses_they_name():
     clauses = (Clause((Interval(0, 1.0),)), Clause((Interval(0, 2.0),)), Clause((Interval(0, 9.0),)))
     names = ("clause 2", "x", "y")
     program = Program(names, (0, 1), clauses, Scorecard((0, 0), ((0, 1), (0, 2), (0, 3)), 0))

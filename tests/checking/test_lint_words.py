@@ -66,7 +66,7 @@ PROGRAM = Program(
 )
 
 
-def test_findings_are_told_in_words():
+def test_findings_are_reported_in_words():
     card = Program(PROGRAM.features, PROGRAM.classes, PROGRAM.clauses, Scorecard((0, 0), ((0, 1),) * 3), kinds=KINDS)
     text = as_text(card, lint(card))
     assert "implied clause: clause 1: where it holds, clause 0 holds too" in text

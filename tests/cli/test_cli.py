@@ -32,13 +32,13 @@ def test_show_prints_the_rules(folder, capsys):
     assert digest(PROGRAM) in out
 
 
-def test_a_name_is_never_taken_for_markup(folder, capsys):
+def test_a_name_is_never_mistaken_for_markup(folder, capsys):
     (folder / "p.json").write_text(to_json(replace(PROGRAM, features=("[red]age[/red]", "[/]"))))
     assert main(["show", "p.json"]) == 0
     assert "18 <= [red]age[/red] < 65 AND [/] >= 0.1" in capsys.readouterr().out
 
 
-def test_a_name_is_never_taken_for_a_picture(folder, capsys):
+def test_a_name_is_never_mistaken_for_a_picture(folder, capsys):
     (folder / "p.json").write_text(to_json(replace(PROGRAM, features=("a:snowflake:b", "the income"))))
     assert main(["show", "p.json"]) == 0
     assert "18 <= a:snowflake:b < 65" in capsys.readouterr().out
@@ -104,7 +104,7 @@ ALONE = {
 
 
 @pytest.mark.parametrize("flag", ALONE)
-def test_an_audit_passes_over_no_flag_in_silence(folder, capsys, flag):
+def test_an_audit_ignores_no_flag_silently(folder, capsys, flag):
     assert main(["compile", "p.json", "--to", "python", "-o", "build", "-q"]) == 0
     of, arguments = ALONE[flag]
     assert main(["audit", "p.json", "--file", "build/python/model.py", *arguments]) == 2
@@ -337,7 +337,7 @@ def test_a_defect_of_ours_does_not_look_like_a_verdict(folder, capsys, monkeypat
     assert "defect" in capsys.readouterr().err
 
 
-def test_ctrl_c_is_no_verdict_either(folder, capsys, monkeypatch):
+def test_ctrl_c_is_not_a_verdict_either(folder, capsys, monkeypatch):
     import gbfl_compile.cli.start
 
     def interrupt():

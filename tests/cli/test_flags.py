@@ -206,7 +206,7 @@ def test_what_is_read_is_never_written_over(tmp_path, monkeypatch, capsys, comma
     assert {path: path.read_bytes() for path in before} == before
 
 
-def test_a_reader_that_has_seen_enough_is_no_defect():
+def test_a_reader_that_has_seen_enough_is_not_a_defect():
     command = [sys.executable, "-m", "gbfl_compile", "doctor"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         process.stdout.close()

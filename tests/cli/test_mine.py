@@ -50,7 +50,7 @@ def test_a_program_is_mined_and_says_how_good_it_is(folder, capsys):
     assert sorted(path.name for path in folder.iterdir()) == ["loans.csv", "model.gbfl.json", "t.npz"]
 
 
-def test_mining_says_how_many_rows_the_black_box_was_asked_about(folder):
+def test_mining_says_how_many_rows_the_black_box_was_queried_with(folder):
     blocks = []
 
     def black_box(rows):
@@ -218,7 +218,7 @@ def test_only_its_own_chunks_are_removed(folder, capsys):
     assert [path.name for path in (folder / "model.gbfl.json.parts").iterdir()] == ["letter"]
 
 
-def test_explained_rows_of_another_run_neither_block_this_one_nor_are_taken_for_its_own(folder, capsys):
+def test_explained_rows_of_another_run_neither_block_this_one_nor_are_mistaken_for_its_own(folder, capsys):
     seeds = {}
     for seed in ("1", "0", "1"):
         *_, program = mined(capsys, "loans.csv", *SMALL, "--train", "mlp", "--checkpoint", "kept", "--seed", seed)
@@ -355,7 +355,7 @@ def test_rules_that_no_training_row_meets_are_reported(folder, capsys, head):
         assert re.search(rf"^{(numbers or ['0'])[0]}: ", capsys.readouterr().out, re.M)
 
 
-def test_plain_trees_stand_beside_the_rules_unless_they_are_not_wanted(folder, capsys):
+def test_plain_trees_are_beside_the_rules_unless_they_are_not_wanted(folder, capsys):
     """Their figures are those of trees fitted here, on the rows and explanations that the rules had."""
     _, program = mined(capsys, "loans.csv", *SMALL, "--train", "gbm", "--triplets", "t.npz", "--seed", "4")
     triplets, rows = load_triplets(folder / "t.npz"), table()

@@ -162,7 +162,7 @@ def test_every_targets_folder_is_known_as_one():
     assert all(TARGET_FOLDER.fullmatch(folder_name(target)) for target in BACKENDS)
 
 
-def test_a_broken_program_is_not_taken_for_another_file(folder, capsys):
+def test_a_broken_program_is_not_mistaken_for_another_file(folder, capsys):
     Path("broken.json").write_text(to_json(PROGRAM).replace("0.5", "0.6"))
     assert "hex 0x1.0000000000000p-1 is 0.5" in refusal(capsys, "show", "broken.json")
     Path("half.json").write_text(to_json(PROGRAM)[:-30])

@@ -193,7 +193,7 @@ def test_a_session_in_latin1_is_as_good_as_any_where_all_texts_are_ascii(fresh, 
 @pytest.mark.parametrize(
     "spelling", ["_ucs2 x'{ucs2}'", "_utf16 x'{ucs2}'", "_latin1 x'{latin1}'", "_binary x'{latin1}'"]
 )
-def test_a_text_with_a_character_set_of_its_own_is_not_taken_for_what_the_catalog_prints(fresh, spelling):
+def test_a_text_with_a_character_set_of_its_own_is_not_mistaken_for_what_the_catalog_prints(fresh, spelling):
     """MariaDB's catalog prints _ucs2 x'0061' as 'a'. The bytes that are compared are two, and no word is equal."""
     if fresh.dialect != "mariadb":
         pytest.skip("only MariaDB has texts with character sets")

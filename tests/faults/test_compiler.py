@@ -74,7 +74,7 @@ def test_a_compiler_that_does_not_work_is_named_and_nothing_is_called_different(
     assert list((folder / "cache").iterdir()) == []
 
 
-def test_a_compiler_that_hangs_when_asked_for_its_name_is_no_compiler(folder):
+def test_a_compiler_that_hangs_when_asked_for_its_name_is_not_a_compiler(folder):
     path = folder / "mycc"
     path.write_text("#!/bin/sh\nsleep 1000 & wait\n")
     path.chmod(0o755)
@@ -103,7 +103,7 @@ def test_a_source_that_does_not_compile_is_still_the_sources_fault(folder):
     assert "the scorer does not compile" in ran.stderr
 
 
-def test_a_time_limit_that_is_no_number_is_refused(folder):
+def test_a_time_limit_that_is_not_a_number_is_refused(folder):
     environment = surroundings(folder, GBFL_COMPILER_SECONDS="soon")
     ran = gbfl(folder, "score", "build/c", "d.csv", "-o", "s.csv", environment=environment)
     assert ran.returncode == 2

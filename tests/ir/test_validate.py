@@ -154,7 +154,7 @@ def test_a_rule_list_of_thousands_of_rules_is_legal():
     assert validate(tree(*nodes, LEAF))
 
 
-def test_preorder_refuses_what_is_no_tree():
+def test_preorder_refuses_what_is_not_a_tree():
     with pytest.raises(ValueError, match="reached twice"):
         preorder([Split(0, 1, 1), LEAF])
 

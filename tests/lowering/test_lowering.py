@@ -105,7 +105,7 @@ def test_a_classifier_that_is_not_fitted_is_refused():
         lower(GBFLClassifier(head="tree"))
 
 
-def test_what_is_no_rule_model_is_refused_by_name():
+def test_what_is_not_a_rule_model_is_refused_by_name():
     with pytest.raises(BadInput, match="LogisticRegression cannot be lowered"):
         lower(LogisticRegression())
 

@@ -67,7 +67,7 @@ def test_the_folded_threshold_splits_random_doubles_as_scikit_learn_does():
         assert ((values <= border) == (as_float32(values) <= np.float64(threshold))).all()
 
 
-def test_a_threshold_that_is_no_number_is_refused():
+def test_a_threshold_that_is_not_a_number_is_refused():
     with pytest.raises(BadInput, match="NaN"):
         folded_threshold(np.nan)
 

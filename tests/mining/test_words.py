@@ -278,7 +278,7 @@ def test_a_file_without_a_header_is_refused(tmp_path):
         mine(tmp_path / "t.csv", "<=50K", train="gbm", note=quiet)
 
 
-def test_a_pipeline_is_asked_with_the_table_it_was_trained_on():
+def test_a_pipeline_is_called_with_the_table_it_was_trained_on():
     table = loans(300)[["job", "house", "late", "default"]]
     words = ColumnTransformer([("words", OneHotEncoder(), ["job", "house"])], remainder="passthrough")
     pipeline = make_pipeline(words, LogisticRegression()).fit(table[["job", "house", "late"]], table.default == "yes")

@@ -118,7 +118,7 @@ def test_a_question_implied_by_the_path_is_not_asked():
     assert decide_by_path(made).decision == split(0, A, C)
 
 
-def test_a_question_contradicted_by_the_path_is_not_asked():
+def test_a_question_contradicted_by_the_path_is_dropped():
     made = program(split(0, split(1, A, B), C), (x(5.0),), (x(None, 3.0),))
     assert decide_by_path(made).decision == split(0, B, C)
 

@@ -111,6 +111,6 @@ def test_hostile_values_and_names_are_quoted_or_refused(target, tmp_path, monkey
 
 
 @pytest.mark.parametrize("kind", ["nul", "surrogate", "long"])
-def test_what_no_target_can_write_is_no_value(kind):
+def test_what_no_target_can_write_is_not_a_value(kind):
     with pytest.raises(BadInput):
         program_of([("word", HOSTILE[kind])])

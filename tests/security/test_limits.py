@@ -83,7 +83,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("kind", TEXTS)
-def test_what_is_no_program_is_refused_with_the_reason(kind):
+def test_what_is_not_a_program_is_refused_with_the_reason(kind):
     text, reason = TEXTS[kind]
     with pytest.raises(BadInput, match=reason) as refusal:
         from_json(text)
@@ -168,7 +168,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize("kind", TABLES)
-def test_what_is_no_table_is_refused_with_the_reason(kind, tmp_path):
+def test_what_is_not_a_table_is_refused_with_the_reason(kind, tmp_path):
     content, reason = TABLES[kind]
     (tmp_path / "table.csv").write_bytes(content)
     with pytest.raises(BadInput, match=reason) as refusal:

@@ -164,7 +164,7 @@ def test_a_file_too_large_is_refused_before_it_is_read(place):
         load_artifact(folder)
 
 
-def test_a_hidden_file_is_no_second_artifact(place):
+def test_a_hidden_file_is_not_a_second_artifact(place):
     """Copies from a Mac leave ._model.py behind."""
     write_artifact(emit(PROGRAM, "python"), place / "out")
     folder = place / "out" / "python"

@@ -167,7 +167,7 @@ def test_a_parquet_table_of_a_billion_equal_numbers_is_refused(tmp_path, monkeyp
     assert len(read_table(path)) == 3_000_000, "a weakened reader takes it all in"
 
 
-def test_ordinary_data_is_no_bomb(tmp_path):
+def test_ordinary_data_is_not_a_bomb(tmp_path):
     """Equal rows, packed as small as they get."""
     path = tmp_path / "table.csv.gz"
     path.write_bytes(gzip.compress(b"a,b\n" + b"0.5,1\n" * 300_000))

@@ -107,7 +107,7 @@ def test_a_line_for_a_spreadsheet_is_reported(tmp_path, first):
 
 
 @pytest.mark.parametrize("rows", [[], ["--rows", "50"]])
-def test_a_column_without_a_name_is_no_feature(folder, capsys, rows):
+def test_a_column_without_a_name_is_not_a_feature(folder, capsys, rows):
     """pandas would call it `Unnamed: 0`, and a table that is scored has no column of that name."""
     lines = "".join(f"{n},{n % 7},{n % 3},{n % 2}\n" for n in range(60))
     (folder / "t.csv").write_text(f",a,b,class\n{lines}")

@@ -116,7 +116,7 @@ def test_changes_change_the_class_and_single_ones_are_all_found(program_and_rows
 
 @settings(max_examples=60, deadline=None)
 @given(word_programs_with_rows(rows=2))
-def test_the_account_is_told_in_words_and_as_json(program_and_rows):
+def test_the_account_is_reported_in_words_and_as_json(program_and_rows):
     program, rows = program_and_rows
     for row in rows:
         one = account(program, row)

@@ -61,7 +61,7 @@ def test_the_right_place_is_named_in_nine_of_ten_tamperings(cases, kind, rows):
 
 
 @pytest.mark.parametrize("kind", BY_LABELS)
-def test_what_is_told_really_gives_the_answers_that_were_heard(kind):
+def test_what_is_reported_really_gives_the_answers_that_were_heard(kind):
     approved, cases = BY_EVERYTHING[kind]
     rows = rows_with_boundaries(approved)
     for name, program, _ in cases:

@@ -223,7 +223,7 @@ def test_scored_tables(dialect, kind):
         database.close()
 
 
-def test_an_explanation_is_held_against_every_row_of_the_table(tmp_path, monkeypatch):
+def test_an_explanation_is_compared_with_every_row_of_the_table(tmp_path, monkeypatch):
     """The first rows would let another bound pass; one row far down the table rules it out."""
     monkeypatch.setattr(scored_explained, "ROWS_KEPT", 20)
     approved, cases = BY_LABELS["tree"]
@@ -236,7 +236,7 @@ def test_an_explanation_is_held_against_every_row_of_the_table(tmp_path, monkeyp
     assert "income >= 60000 " in change.text()
 
 
-def test_a_slip_with_a_wrong_row_far_down_beside_it_is_told_with_that_number(tmp_path, monkeypatch):
+def test_a_slip_with_a_wrong_row_far_down_beside_it_is_reported_with_that_number(tmp_path, monkeypatch):
     monkeypatch.setattr(scored_explained, "ROWS_KEPT", 100)
     approved, cases = BY_LABELS["tree"]
     tampered = next(program for name, program, _ in cases if name == "another number")

@@ -103,7 +103,7 @@ def test_every_program_is_equal_to_what_it_scored_and_each_flip_is_found(tmp_pat
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_a_missing_label_and_one_that_is_no_class_are_different(tmp_path, ending):
+def test_a_missing_label_and_one_that_is_not_a_class_are_different(tmp_path, ending):
     frame = many(100)
     frame.loc[3, "label"], frame.loc[7, "label"] = None, "maybe"
     found = audit_scored(PROGRAM, written(tmp_path, frame, ending))

@@ -85,7 +85,7 @@ def test_a_constant_feature_that_moves_is_seen(tmp_path):
     assert found["outside_share"] == 1.0
 
 
-def test_missing_values_and_values_out_of_range_are_told(tmp_path):
+def test_missing_values_and_values_out_of_range_are_reported(tmp_path):
     program = trained(TREE, normal(1000, 0))
     rows = normal(1000, 0)
     rows[:500, 0], rows[500:600, 0], rows[600:700, 1] = np.nan, 99.0, np.inf
@@ -96,7 +96,7 @@ def test_missing_values_and_values_out_of_range_are_told(tmp_path):
     assert found["b"]["missing_share"] > 0.1, "an infinite value is in no bin, as in training"
 
 
-def test_labels_that_are_no_class_are_counted(tmp_path):
+def test_labels_that_are_not_a_class_are_counted(tmp_path):
     program = trained(TREE, normal(100, 0))
     path = scored(tmp_path, program, normal(100, 0))
     path.write_text(path.read_text().replace("no\n", "nein\n"))

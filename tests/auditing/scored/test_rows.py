@@ -91,7 +91,7 @@ def test_a_table_of_a_database_has_keys_too(database):
     assert (verdict.verdict, verdict.keys["duplicated"], verdict.keys["rows_of_duplicated"]) == ("different", 1, 60)
 
 
-def test_a_key_that_is_no_column_is_refused(tmp_path):
+def test_a_key_that_is_not_a_column_is_refused(tmp_path):
     with pytest.raises(BadInput, match=r"'number' for --key"):
         audit_scored(PROGRAM, written(tmp_path, keyed(5), ".csv"), options=ScoredOptions(keys=("number",)))
 

@@ -76,7 +76,7 @@ def test_every_slip_is_found_and_nearly_every_one_named(ending, tmp_path):
         ("a missing value does not pass", "not smoker"),
     ],
 )
-def test_the_condition_is_told_as_it_is_deployed(slip, text, tmp_path):
+def test_the_condition_is_reported_as_it_is_deployed(slip, text, tmp_path):
     path, _ = written(tmp_path, with_slip(slip), CHURN_ROWS, ".parquet")
     assert text in audit_scored(CHURN, path).changes[0].text()
 
@@ -88,7 +88,7 @@ def test_swapped_sets_are_different(tmp_path):
 
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("text", LOOKALIKES)
-def test_a_text_that_looks_like_a_listed_one_is_told_from_it(text, ending, tmp_path):
+def test_a_text_that_looks_like_a_listed_one_is_distinguished_from_it(text, ending, tmp_path):
     rows = [[5000.0, each, True, dt.date(2024, 3, 1)] for each in LOOKALIKES]
     path, rows = written(tmp_path, CHURN, rows, ending)
     place = LOOKALIKES.index(text)

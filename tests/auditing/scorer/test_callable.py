@@ -302,7 +302,7 @@ def test_a_server_that_is_not_there_is_not_run():
     assert "cannot be reached" in found.reason
 
 
-def test_credentials_are_used_and_never_told(server):
+def test_credentials_are_used_and_never_shown(server):
     found = audit_callable(PROGRAM, f"http://me:p%40ss@{server}/secret?token=hidden")
     assert found.verdict == "equal"
     assert found.what == f"http://{server}/…"
@@ -317,7 +317,7 @@ def test_credentials_are_used_and_never_told(server):
 
 
 @pytest.mark.parametrize("form", OWN_FORMS)
-def test_a_service_with_a_form_of_its_own_is_asked_in_it(server, form):
+def test_a_service_with_a_form_of_its_own_is_called_in_it(server, form):
     answered = audit_callable(PROGRAM, f"http://{server}/{form}", request=form, answer="predictions[].class")
     assert (answered.verdict, answered.reason) == ("equal", None)
     elsewhere = audit_callable(PROGRAM, f"http://{server}/{form}", request=form, answer="predictions[].label")

@@ -158,7 +158,7 @@ FLUSHES = (
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="sets an x86 register")
-def test_flush_to_zero_stays_in_the_other_process_and_is_told(tmp_path):
+def test_flush_to_zero_stays_in_the_other_process_and_is_reported(tmp_path):
     found = audit_library(TREE, build(tmp_path, FLUSHES + RIGHT.replace("BEGIN", "")), "model")
     assert "flush to zero" in found.arithmetic
     assert found.verdict == "different", "5e-324 is a cut of this program, and is zero there"
@@ -191,14 +191,14 @@ def test_the_library_does_not_see_what_stands_in_the_environment(tmp_path, monke
     assert audit_library(TREE, build(tmp_path, text), "model").verdict == "equal"
 
 
-def test_other_names_are_told(tmp_path):
+def test_other_names_are_reported(tmp_path):
     library, _ = emitted(tmp_path, Program(("age", "wealth"), TREE.classes, TREE.clauses, TREE.decision))
     found = audit_library(TREE, library, "model")
     assert found.verdict == "different"
     assert "number 1 is 'wealth', not 'income'" in found.reason
 
 
-def test_what_is_no_library_or_lacks_the_function_is_not_run(tmp_path):
+def test_what_is_not_a_library_or_lacks_the_function_is_not_run(tmp_path):
     (tmp_path / "text.so").write_text("not a library")
     found = audit_library(TREE, tmp_path / "text.so", "model")
     assert (found.verdict, found.reason[:20]) == ("not run", "it cannot be loaded:")
@@ -219,7 +219,7 @@ def test_a_library_with_the_bytes_of_a_proved_source_is_proved(tmp_path):
     assert found.verdict == "equal"
 
 
-def test_a_library_that_stands_beside_its_source_does_not_keep_it_from_being_read(tmp_path):
+def test_a_library_that_is_beside_its_source_does_not_keep_it_from_being_read(tmp_path):
     library, source = emitted(tmp_path, TREE)
     beside = source.parent / "libmodel.so.1"
     beside.write_bytes(library.read_bytes())
@@ -263,7 +263,7 @@ def test_a_library_of_a_source_that_was_tampered_with_is_different(tmp_path):
     assert "proved" not in found.source_proof
 
 
-def test_a_source_that_is_no_c_file_is_refused(tmp_path):
+def test_a_source_that_is_not_a_c_file_is_refused(tmp_path):
     with pytest.raises(BadInput, match=r"name the \.c file"):
         audit_library(TREE, build(tmp_path, RIGHT.replace("BEGIN", "")), "model", tmp_path / "absent.c")
 

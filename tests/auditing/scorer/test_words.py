@@ -93,7 +93,7 @@ def test_a_careless_python_scorer_is_found_by_a_row_that_shows_it(here, what):
     json.dumps(found.execution.first, allow_nan=False)
 
 
-def test_the_slip_of_a_scorer_is_told(here):
+def test_the_slip_of_a_scorer_is_reported(here):
     text = audit_callable(CHURN, "churn_scorer:a_day_late").changes[0].text()
     assert "opened < 2024-03-01" in text
     assert "2024-03-02" in text or "<=" in text
@@ -149,7 +149,7 @@ def serving(scorer):
 
 
 @pytest.mark.parametrize("what", ["right", *CARELESS])
-def test_a_service_is_asked_with_texts_booleans_and_dates(here, what):
+def test_a_service_is_called_with_texts_booleans_and_dates(here, what):
     import churn_scorer
 
     with serving(getattr(churn_scorer, what)) as url:
@@ -230,7 +230,7 @@ int model_predict(const double *x) {
 
 
 @pytest.mark.parametrize(("look", "verdict"), [("strncmp", "equal"), ("strncasecmp", "different")])
-def test_a_library_written_by_hand_is_asked_by_its_own_codes(look, verdict, tmp_path):
+def test_a_library_written_by_hand_is_called_by_its_own_codes(look, verdict, tmp_path):
     if shutil.which("cc") is None:
         pytest.skip("no C compiler")
     (tmp_path / "hand.c").write_text(FOLDING)

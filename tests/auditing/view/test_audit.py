@@ -72,7 +72,7 @@ def test_a_view_that_is_not_there_is_named(tmp_path, capsys, monkeypatch):
     assert "is not looked up" in capsys.readouterr().err
 
 
-def test_a_password_is_never_told(tmp_path, capsys, monkeypatch):
+def test_a_password_is_never_shown(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     save(TREE, tmp_path / "approved.json")
     address = "postgresql://someone:very-secret@127.0.0.1:9/none"
@@ -188,7 +188,7 @@ def owned(database):
     database.execute("DROP VIEW made")
 
 
-def test_columns_that_nobody_looked_at_are_named(owned):
+def test_columns_that_nobody_examined_are_named(owned):
     hand_made(owned, TREE, "CREATE VIEW made AS SELECT {chosen}, 1 + 1 AS fee, 'x' AS note FROM ({query}) q")
     found = audit_view(AuditInput(TREE), owned, "made", "view made")
     assert (found.verdict, found.proof.answer, found.execution.different) == ("equal", "read as equal", 0)
@@ -213,7 +213,7 @@ def test_a_view_that_names_its_columns_apart_is_read_and_run(owned):
     assert found.not_executed is None
 
 
-def test_labels_may_stand_in_a_column_of_another_name(owned):
+def test_labels_may_be_in_a_column_of_another_name(owned):
     hand_made(owned, TREE, "CREATE VIEW made AS SELECT q.label AS decision FROM ({query}) q")
     unread = audit_view(AuditInput(TREE), owned, "made", "view made")
     assert unread.verdict == "unread"
@@ -224,7 +224,7 @@ def test_labels_may_stand_in_a_column_of_another_name(owned):
 
 
 @pytest.mark.parametrize("kind", ["DECIMAL(18, 4)", "BIGINT"])
-def test_a_column_that_is_no_double_is_told(database, kind):
+def test_a_column_that_is_not_a_double_is_reported(database, kind):
     database.execute("DROP TABLE IF EXISTS data")
     database.execute(f"CREATE TABLE data (income {kind}, age DOUBLE PRECISION, debt DOUBLE PRECISION, years INTEGER)")
     make_view(database, TREE, view="typed")

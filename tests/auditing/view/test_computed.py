@@ -110,7 +110,7 @@ def test_a_feature_that_cannot_be_solved_for_is_run_on_the_tables_own_rows_alone
         ("upper('a')", "not those of one table"),
     ],
 )
-def test_an_expression_that_is_no_function_of_a_row_is_refused_by_name(expression, words):
+def test_an_expression_that_is_not_a_function_of_a_row_is_refused_by_name(expression, words):
     found = verdict("duckdb", f"SELECT id, {RULE.format('pct / 100.0')} FROM loans", {"debt": expression})
     assert found.verdict in ("unread", "different")
     assert words in found.reason

@@ -168,7 +168,7 @@ LOW = Program(
 @pytest.mark.parametrize(
     ("kind", "label", "verdict"), [("Float64", "yes", "unread"), ("Nullable(Float64)", "no", "equal")]
 )
-def test_what_an_outer_join_of_clickhouse_leaves_at_0_is_not_taken_for_missing(kind, label, verdict):
+def test_what_an_outer_join_of_clickhouse_leaves_at_0_is_not_mistaken_for_missing(kind, label, verdict):
     if reason := availability("clickhouse"):
         pytest.skip(reason)
     with closing(scratch("clickhouse")) as database:
@@ -214,7 +214,7 @@ def test_a_column_of_sqlite_in_which_a_text_stays_a_text_has_to_be_cast(type_):
         assert database.fetch("SELECT v.label, w.label FROM v JOIN w USING (id) WHERE id = 9") == [("yes", "no")]
 
 
-def test_a_feature_that_the_time_zone_of_a_session_changes_is_not_taken_for_one_of_the_row():
+def test_a_feature_that_the_time_zone_of_a_session_changes_is_not_mistaken_for_one_of_the_row():
     if reason := availability("postgres"):
         pytest.skip(reason)
     with closing(scratch("postgres")) as database:

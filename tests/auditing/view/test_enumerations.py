@@ -82,7 +82,7 @@ def test_an_emitted_view_is_proved_and_a_slip_found(database):
         assert found.execution.different > 0
 
 
-def test_what_is_no_member_is_not_used_against_a_view(database):
+def test_what_is_not_a_member_is_not_used_against_a_view(database):
     make_words(database)
     approved = program_listing(["1", "q)"])
     deployed = Program(

@@ -37,7 +37,7 @@ def test_a_generated_column_with_a_slip_is_different(database, rule):
     assert audit_view(AuditInput(TREE), database, "loans", "the table loans").verdict == "different"
 
 
-def test_a_table_that_computes_nothing_is_no_view(database):
+def test_a_table_that_computes_nothing_is_not_a_view(database):
     database.execute("CREATE TABLE loans (id INTEGER, label VARCHAR(20))")
     with pytest.raises(BadInput, match="no view 'loans', and no table with columns that it computes"):
         audit_view(AuditInput(TREE), database, "loans", "the table loans")

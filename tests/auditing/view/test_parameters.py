@@ -49,7 +49,7 @@ def test_parameters_are_read_beside_columns_that_are_not():
         assert found.verdict == "equal", found
 
 
-def test_rows_that_each_user_sees_others_of_are_no_parameters():
+def test_rows_that_each_user_sees_others_of_are_not_parameters():
     if reason := availability("postgres"):
         pytest.skip(reason)
     with closing(scratch("postgres")) as database:

@@ -146,7 +146,7 @@ def test_a_macro_in_place_of_a_built_in_function_is_never_equal(how):
     database.close()
 
 
-def test_a_type_of_ones_own_that_is_called_double_is_not_taken_for_one():
+def test_a_type_of_the_users_that_is_called_double_is_not_mistaken_for_one():
     database = opened("postgres")
     database.execute('CREATE DOMAIN "double" AS real')
     deploy(database, TREE)
@@ -180,7 +180,7 @@ BREAKS = [
 
 
 @pytest.mark.parametrize(("engine", "statement", "words"), BREAKS)
-def test_a_view_that_is_broken_where_it_stands_was_not_run(engine, statement, words, tmp_path, capsys, monkeypatch):
+def test_a_view_that_is_broken_where_it_is_was_not_run(engine, statement, words, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     save(TREE, tmp_path / "approved.json")
     opening = sqlite3.connect if engine == "sqlite" else pytest.importorskip("duckdb").connect

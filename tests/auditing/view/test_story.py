@@ -97,7 +97,7 @@ def test_two_slips_are_mended_by_no_single_edit_and_the_report_says_so(database)
     assert any("no single edit" in line for line in verdict_lines(found, ""))
 
 
-def test_an_edit_that_only_drops_the_rows_in_question_is_no_mend(database):
+def test_an_edit_that_only_drops_the_rows_in_question_is_not_a_mend(database):
     query = (
         "SELECT id, 'approve' AS label FROM applications WHERE income > 30000 UNION ALL "
         "SELECT id, 'decline' AS label FROM applications WHERE income <= 30000 OR income IS NULL"
@@ -145,7 +145,7 @@ def test_the_clause_whose_and_became_or_is_named(lender):
     assert not any("rows of loans" in line for line in lines), "the table is empty"
 
 
-def test_points_are_told_with_the_clause_that_gives_them_and_where_the_text_has_them(lender):
+def test_points_are_reported_with_the_clause_that_gives_them_and_where_the_text_has_them(lender):
     rule = (
         "CASE WHEN CASE WHEN late >= 2 THEN 2 ELSE 0 END + CASE WHEN debt >= 0.45 AND income < 40000 THEN 2 ELSE 0 END "
         "+ CASE WHEN late >= 1 AND income < 60000 THEN 1 ELSE 0 END >= 3 THEN 'refuse' ELSE 'approve' END"

@@ -243,7 +243,7 @@ def test_a_view_that_never_ends_on_a_witness_is_stopped():
 
 @pytest.mark.parametrize("layer", [True, False], ids=["in a layer", "at once"])
 @pytest.mark.parametrize("first", ["loans", "main.loans"])
-def test_two_tables_of_one_name_are_not_taken_for_one(first, layer):
+def test_two_tables_of_one_name_are_not_mistaken_for_one(first, layer):
     """The age is taken from a copy in another schema, in which everybody is five years older."""
     database = opened("duckdb")
     database.execute("CREATE TABLE loans (id INTEGER, age DOUBLE)")
@@ -266,7 +266,7 @@ def test_two_tables_of_one_name_are_not_taken_for_one(first, layer):
 
 @pytest.mark.parametrize("types", ["any", "double"])
 @pytest.mark.parametrize(("declared", "verdict"), [("REAL", "equal"), ("DOUBLE", "equal"), ("", "not equal")])
-def test_texts_among_the_numbers_of_sqlite_are_no_numbers(types, declared, verdict):
+def test_texts_among_the_numbers_of_sqlite_are_not_numbers(types, declared, verdict):
     """SQLite keeps a text in a REAL column, and without a CAST it is above every number."""
     database = opened("sqlite")
     database.execute(f"CREATE TABLE loans (id INTEGER, age {declared})")

@@ -150,7 +150,7 @@ def test_whole_numbers_flags_and_objects_are_numbers(made):
         (pd.DataFrame({f"f{i}": ["x"] for i in range(5)}), "column 'f[0-4]'"),
     ],
 )
-def test_what_is_no_table_of_numbers_is_a_typed_error(made, table, message):
+def test_what_is_not_a_table_of_numbers_is_a_typed_error(made, table, message):
     for scorer in made.values():
         with pytest.raises(BadInput, match=message):
             scorer.score(table)

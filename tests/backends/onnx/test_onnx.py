@@ -341,7 +341,7 @@ def test_the_same_program_gives_the_same_bytes():
     assert list(emit(TREE, "onnx", artifact_name("iris")).files) == ["iris.onnx"]
 
 
-def test_what_is_no_model_of_ours_is_refused(tmp_path):
+def test_what_is_not_a_model_of_ours_is_refused(tmp_path):
     with pytest.raises(BadInput, match="No such file"):
         open_model(tmp_path / "none.onnx")
     (tmp_path / "bad.onnx").write_bytes(b"not a model")

@@ -201,12 +201,12 @@ def test_values_of_another_kind_are_refused_by_name(row, reason):
         loaded(emit(TREE, "onnx").files).answer_rows([row])
 
 
-def test_a_matrix_of_numbers_is_no_row_of_texts():
+def test_a_matrix_of_numbers_is_not_a_row_of_texts():
     with pytest.raises(BadInput, match="takes texts"):
         loaded(emit(TREE, "onnx").files).answer(np.zeros((1, 5)))
 
 
-def test_no_rows_are_no_answers():
+def test_no_rows_are_not_answers():
     for files in variants(TREE):
         assert loaded(files).answer_rows([]).labels.tolist() == []
 

@@ -220,7 +220,7 @@ def test_the_header_carries_digest_features_and_rules(tmp_path):
     assert "-- IF 18 <= age < 65 AND income >= 100000 THEN yes (0.75)" in path.read_text()
 
 
-def test_a_file_that_is_no_artifact_is_refused(tmp_path):
+def test_a_file_that_is_not_an_artifact_is_refused(tmp_path):
     path = tmp_path / "model.sql"
     for text, reason in (("SELECT 1", "has no line"), ("-- gbfl [1]\nSELECT 1", "cannot be read")):
         path.write_text(text)

@@ -318,7 +318,7 @@ def test_a_certificate_of_nested_boxes_without_end_is_refused_before_it_fills_th
 
 
 @pytest.mark.parametrize("text", ["", "[]", "1", "{", "[" * 100_000, '{"program": 1}', '{"boxes": [[]]}'])
-def test_what_is_no_certificate_is_refused_on_one_line(text, tmp_path):
+def test_what_is_not_a_certificate_is_refused_on_one_line(text, tmp_path):
     (tmp_path / "program.json").write_text(to_json(PROGRAM))
     (tmp_path / "certificate.json").write_text(text)
     command = [sys.executable, certificate_verifier.__file__, "program.json", "certificate.json"]

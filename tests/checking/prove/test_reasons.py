@@ -30,7 +30,7 @@ def test_another_story_is_seen_where_every_answer_is_right(program, target, opti
 
 
 @pytest.mark.parametrize("target", ["python", "c", "onnx"])
-def test_the_rules_of_a_rule_set_are_told_as_they_are(target):
+def test_the_rules_of_a_rule_set_are_reported_as_they_are(target):
     options = {"reason": "yes"} if target == "onnx" else {}
     readings = read(target, emit(CARD, target, "model", options).files)
     findings = [prove_reasons(CARD, reading) for reading in readings]

@@ -26,7 +26,7 @@ def test_texts_move_with_their_feature():
     assert prove(ONE, align(as_reading(SWAPPED), ONE.features, ONE.classes)).answer == "counterexample"
 
 
-def test_a_feature_that_is_never_mentioned_is_no_category():
+def test_a_feature_that_is_never_mentioned_is_not_a_category():
     wider = replace(ONE, features=("a", "b", "c"), kinds=("category",) * 3)
     with pytest.raises(BadInput, match="its features are not the program's"):
         prove(wider, align(as_reading(ONE), wider.features, wider.classes))

@@ -49,7 +49,7 @@ def test_queries_are_the_rows_asked_and_blocks_are_large():
     assert box.queries == sum(sizes)
 
 
-def test_a_model_fitted_on_a_frame_is_asked_with_its_own_columns_and_no_warning():
+def test_a_model_fitted_on_a_frame_is_called_with_its_own_columns_and_no_warning():
     frame = pd.DataFrame(ROWS, columns=["a", "b", "c"])
     model = make_pipeline(StandardScaler(), LogisticRegression()).fit(frame[["c", "a", "b"]], LABELS)
     with warnings.catch_warnings():

@@ -151,7 +151,7 @@ def without_gaps(rows=300):
     return table.assign(income=table.income.fillna(20000.0)), y
 
 
-def test_an_onnx_graph_of_texts_and_numbers_is_asked_with_both(tmp_path):
+def test_an_onnx_graph_of_texts_and_numbers_is_called_with_both(tmp_path):
     table, y = without_gaps()
     words = ColumnTransformer([("words", OneHotEncoder(), WORDS), ("numbers", "passthrough", NUMBERS)])
     model = make_pipeline(words, LogisticRegression(max_iter=2000)).fit(table, y)

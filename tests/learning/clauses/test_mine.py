@@ -97,7 +97,7 @@ def test_resolution_6_without_a_grid_point_to_reach_from_the_bound_is_left_out()
     assert only(mined([120.0], [100.0], skip=0)) == (Interval(0, 100.0, None),)
 
 
-def test_resolution_7_a_reach_beyond_the_grid_is_no_bound_and_neither_is_its_end():
+def test_resolution_7_a_reach_beyond_the_grid_is_not_a_bound_and_neither_is_its_end():
     assert only(mined([75.0], [72.0], skip=3)) == (Interval(0, 70.0, None),)
     assert only(mined([75.0], [72.0], skip=2)) == (Interval(0, 70.0, None),)
     assert only(mined([25.0], [28.0], skip=2)) == (Interval(0, None, 30.0),)

@@ -62,7 +62,7 @@ def test_bounds_and_a_median_move_to_values_of_the_kind():
     assert (domain.lower[2], domain.upper[2]) == (1.0, 9.0)
 
 
-def test_whole_columns_are_taken_for_integers_only_when_asked():
+def test_whole_columns_become_integers_only_on_request():
     x = np.array([[0.0, 1.5], [1.0, 2.0]])
     assert infer_kinds(x) == ("integer", "float")
     assert domain_of(x).kinds == ()

@@ -37,7 +37,7 @@ def test_every_head_finds_a_plain_rule_exactly(head, seed, trained):
     assert len(f"{income.lo:.10g}".strip("0").replace(".", "")) <= 4, "it reads well"
 
 
-def test_one_rule_is_not_taken_for_a_model_that_needs_more():
+def test_one_rule_is_not_mistaken_for_a_model_that_needs_more():
     rng = np.random.default_rng(0)
     x = rng.random((400, 2))
     xor = GBFLClassifier(lambda rows: np.where((rows[:, 0] > 0.5) != (rows[:, 1] > 0.5), 0.9, 0.1), head="tree").fit(x)

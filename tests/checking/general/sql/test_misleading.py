@@ -141,7 +141,7 @@ def test_line_ends_of_windows_are_read():
 
 
 @pytest.mark.parametrize("label", ["a\rb", "a\u2028b", "a\fb", "größe"])
-def test_a_label_may_hold_what_may_not_stand_outside_quotes(label):
+def test_a_label_may_hold_what_may_not_be_outside_quotes(label):
     program = asking(labels=("no", label))
     assert prove_artifact(program, "sql:duckdb", emitted(program, "duckdb")).answer in ("proved", "read as equal")
 
@@ -162,7 +162,7 @@ def test_postgres_is_not_asked_what_case_a_foreign_letter_gets():
     assert_refused(program, "postgres", header + changed(query, '"é"', "É", 1))
 
 
-def test_bytes_of_another_character_set_are_not_taken_for_letters():
+def test_bytes_of_another_character_set_are_not_mistaken_for_letters():
     program = asking(labels=("no", "größe"))
     text = text_of(program, "mariadb")
     header, query = taken_apart(text)

@@ -96,7 +96,7 @@ def test_a_stage_is_not_named_before_it_is_defined(dialect):
 
 
 @pytest.mark.parametrize("dialect", ["duckdb", "spark", "postgres"])
-def test_an_alias_within_lateral_is_not_taken_for_the_column_outside(dialect):
+def test_an_alias_within_lateral_is_not_mistaken_for_the_column_outside(dialect):
     assert_unread(
         "SELECT s.label FROM data CROSS JOIN LATERAL (SELECT CASE WHEN data.age = 12345 THEN 0 ELSE data.age END AS age,"
         f" {LABEL}) s",

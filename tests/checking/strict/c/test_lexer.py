@@ -112,7 +112,7 @@ def test_tokens_are_the_longest_that_c_knows():
         *('"a\nb"', "a @ b", "// a /* b\nc\n// */", "///* b\nc\n// */", "//* a /* b */"),
     ],
 )
-def test_what_is_no_token_or_two_is_refused(text):
+def test_what_is_not_a_token_or_two_is_refused(text):
     with pytest.raises(Unread, match="line "):
         tokens(text.encode())
 

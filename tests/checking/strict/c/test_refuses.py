@@ -86,7 +86,7 @@ IF_18 = "(x[0] >= 0x1.2p+4)"
         f"{'(' * 60}{IF_18}{')' * 60}",
     ],
 )
-def test_conditions_that_are_no_rules(spelled):
+def test_conditions_that_are_not_rules(spelled):
     assert verdict(TREE, edited(files_of(TREE), IF_18, spelled)) == "unread"
 
 
@@ -205,7 +205,7 @@ def test_headers_that_are_not_the_known_one(old, new):
         read_strict_c(edited(files_of(TREE), old, new, "model.h"))
 
 
-def test_a_header_is_told_from_another():
+def test_a_header_is_distinguished_from_another():
     files = files_of(TREE)
     assert is_model_header("model", files["model.h"])
     assert is_model_header("model", files_of(CARD, batch="no", dtype="float32")["model.h"])
@@ -264,7 +264,7 @@ def test_points_that_do_not_fit_in_64_bits():
         read_strict_c(edited(files, "{ 0, 3 }", "{ 0, INT64_C(9223372036854775807) }"))
 
 
-def test_reasons_of_other_clauses_are_told():
+def test_reasons_of_other_clauses_are_reported():
     program = with_reasons(TREE, {0: "because of age", 1: "because of income"})
     files = files_of(program)
     assert verdict(program, files) == "proved"

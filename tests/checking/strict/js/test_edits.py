@@ -159,7 +159,7 @@ def test_harmless_edits_are_proved(program):
         assert prove_artifact(program, "js", {**files, "model.js": changed.encode()}).answer == "proved"
 
 
-def test_other_reasons_are_told():
+def test_other_reasons_are_reported():
     program = with_reasons(TREE, {0: "Too young"})
     text = emit(program, "js").files["model.js"].decode()
     for old, new in (

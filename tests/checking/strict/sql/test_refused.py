@@ -35,7 +35,7 @@ def is_refused(dialect, old, new, program=SMALL, **options):
 
 
 @pytest.mark.parametrize("dialect", RUN)
-def test_a_text_joined_with_null_is_no_test(dialect):
+def test_a_text_joined_with_null_is_not_a_test(dialect):
     quote = QUOTE.get(dialect, '"')
     column = f"{quote}age{quote}"
     hidden = f"('a' || CASE WHEN {column} = 12345e0 THEN NULL ELSE 'b' END) IS NOT NULL AND {comparison(dialect)}"

@@ -138,7 +138,7 @@ def test_a_column_that_is_not_converted_exactly_is_not_read(dialect, edit):
 
 
 @pytest.mark.parametrize("dialect", RUN)
-def test_a_word_is_no_number_and_a_number_no_word(dialect):
+def test_a_word_is_not_a_number_nor_a_number_a_word(dialect):
     """Codes of texts are numbers inside: no text may compare them as such."""
     text = body_of(text_of(ASKED, dialect, outputs="label"))
     numbers = Program(ASKED.features, ASKED.classes, ASKED.clauses[:0], leaf(1.0, 0.0, 0.0, 0.0, 0.0))
