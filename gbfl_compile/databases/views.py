@@ -11,7 +11,7 @@ from typing import Any
 
 from gbfl_compile.databases import catalog_of, look_up_view
 from gbfl_compile.databases.base import Database
-from gbfl_compile.databases.catalog import Catalog, Column, StoredView, TableName, column_named
+from gbfl_compile.databases.catalog import Catalog, Column, TableName, column_named
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.version import install_command
 
@@ -73,12 +73,18 @@ class Layers:
 
 @dataclass(frozen=True, slots=True)
 class CatalogView:
-    """A view with everything that its catalog says about it."""
+    """A view of a database. What could not be found out is None, with the reason beside it."""
 
     database: Database
-    name: str
-    stored: StoredView
     catalog: Catalog
+    name: str
+    definition: str
+    statement: str | None
+    """The whole CREATE VIEW, where the catalog has it apart from the definition."""
+    materialized: bool
+    literals_in_utf8: bool
+    columns: tuple[str, ...] | None
+    """What it answers with, or None where the database could not say: a table or column that it reads is gone."""
     query: Query | None
     problem: str | None
     """Why there is no query: the parser does not understand the text, or is not installed."""
@@ -90,7 +96,7 @@ class CatalogView:
     views_below: tuple[str, ...]
     """Those of the names it selects from that are views themselves."""
     layers: Layers | None
-    """The views and tables below it; None where there is no query."""
+    """The views and tables below it."""
 
 
 def read_catalog(database: Database, name: str) -> CatalogView:
@@ -107,7 +113,11 @@ def read_catalog(database: Database, name: str) -> CatalogView:
     layers = None if query is None else read_layers(database, query)
     if layers is not None and stored.conversion is not None:
         layers = replace(layers, problem=stored.conversion)
-    return CatalogView(database, name, stored, catalog, query, problem, reads, table, known, views, layers)
+    return CatalogView(
+        *(database, catalog, name, stored.definition, stored.statement, stored.materialized, stored.literals_in_utf8),
+        *(stored.columns, query, problem, reads, table, known, views),
+        layers,
+    )
 
 
 def read_layers(database: Database, top: Query) -> Layers:

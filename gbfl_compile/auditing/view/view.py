@@ -1,4 +1,4 @@
-"""A view, read from the catalog and parsed once: its text, its columns, and the table it reads.
+"""A view as its catalog has it, parsed once: what its text uses, passes on and stores, and its query over copies.
 
 The text stays as the database gave it. A parser that writes it again could write something else: `"double"` may be a
 type of the user's own, and `DOUBLE` never is.
@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.view.layers import whole_text
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.databases.base import Database
-from gbfl_compile.databases.catalog import Catalog, Column, TableName, column_named
-from gbfl_compile.databases.views import CatalogView, Layers, Query
+from gbfl_compile.databases.catalog import Column, TableName, column_named
+from gbfl_compile.databases.views import CatalogView, Query
 from gbfl_compile.ir.nodes import Interval, Program
 from gbfl_compile.ir.text import printable
 
@@ -25,31 +25,8 @@ AS_DOUBLES = {"postgres": "CAST({} AS DOUBLE PRECISION)", "mariadb": "CAST({} AS
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """A view of a database. What could not be found out is None, with the reason beside it."""
-
-    database: Database
-    catalog: Catalog
-    name: str
-    definition: str
-    statement: str | None
-    """The whole CREATE VIEW, where the catalog has it apart from the definition."""
-    materialized: bool
-    literals_in_utf8: bool
-    columns: tuple[str, ...] | None
-    """What it answers with, or None where the database could not say: a table or column that it reads is gone."""
-    query: Query | None
-    problem: str | None
-    """Why there is no query: the parser does not understand the text, or is not installed."""
-    reads: tuple[TableName, ...]
-    """Every name it selects from, its own CTEs included: a table may be called the same."""
-    table: TableName | None
-    """The one table it reads, or None where it reads several."""
-    table_columns: tuple[Column, ...]
-    views_below: tuple[str, ...]
-    """Those of the names it selects from that are views themselves."""
-    layers: Layers | None
-    """The views and tables below it."""
+class View(CatalogView):
+    """A view of a database, as an audit asks about it."""
 
     def column(self, name: str) -> Column | None:
         """The column of its table with this name, as the engine compares names."""
@@ -69,12 +46,7 @@ class View:
 
 def view_of(found: CatalogView) -> View:
     """The view that a catalog has."""
-    stored = found.stored
-    return View(
-        *(found.database, found.catalog, found.name, stored.definition, stored.statement, stored.materialized),
-        *(stored.literals_in_utf8, stored.columns, found.query, found.problem, found.reads, found.table),
-        *(found.table_columns, found.views_below, found.layers),
-    )
+    return View(**{each.name: getattr(found, each.name) for each in fields(found)})
 
 
 def other_inputs(view: View, features: Sequence[str]) -> list[str]:
