@@ -208,7 +208,7 @@ def test_the_mapping_is_printed_logged_and_in_the_json(tmp_path, capsys, monkeyp
 @pytest.mark.parametrize(
     ("pairs", "reason"),
     [
-        (["approve=1"], "say how it is deployed too"),
+        (["approve=1"], "name its deployed label too"),
         (["approve=1", "deny=1"], "is used for another class too"),
         (["approve=1", "deny=no"], "classes mix"),
         (["approve=1", "deny=0", "maybe=2"], "where NAME is one of deny, approve"),

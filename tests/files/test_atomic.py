@@ -72,5 +72,5 @@ def test_a_link_is_followed_and_a_pipe_is_left_alone(tmp_path):
     assert (tmp_path / "link.txt").is_symlink()
     assert (tmp_path / "real.txt").read_bytes() == b"new"
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(BadInput, match="nothing is put in its place"):
+    with pytest.raises(BadInput, match="and is not replaced"):
         write_whole(tmp_path / "pipe", b"")

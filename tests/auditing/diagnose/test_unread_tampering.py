@@ -111,7 +111,7 @@ def test_python_scorers_that_tell_labels_alone(kind, tmp_path, monkeypatch):
 
     same = audit(approved)
     assert same.verdict == "equal"
-    assert same.compared.startswith("labels, none different; asked again ")
+    assert same.compared.startswith("labels, none different; called again ")
     assert_found_and_named(cases, approved, audit)
 
 

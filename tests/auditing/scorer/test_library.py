@@ -129,7 +129,7 @@ MISBEHAVES = {
     "raises a signal": ("#include <signal.h>", f"{CALLED} if (calls == 4) {{ raise(SIGKILL); }}", "different", "it crashed (SIGKILL) on witness 4"),
     "eats the stack": ("static int deep(volatile int n) { volatile char room[4096]; room[0] = (char)n; return deep(n + 1) + room[0]; }", f"{CALLED} if (calls == 6) {{ return deep(0); }}", "different", "it crashed (SIGSEGV) on witness 6"),
     "crashes when it is let go": ("__attribute__((destructor)) static void d(void) { *(volatile int *)8 = 1; }", "", "different", "it crashed (SIGSEGV) while it gave its names"),
-    "remembers": ("", f"{CALLED} if (calls > {len(witnesses(TREE))}) {{ return 1; }}", "different", "it keeps state"),
+    "remembers": ("", f"{CALLED} if (calls > {len(witnesses(TREE))}) {{ return 1; }}", "different", "the library keeps state"),
 }  # fmt: skip
 
 
