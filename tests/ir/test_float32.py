@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.ir.float32 import LARGEST, float32_at_or_above, float32_at_or_below, narrow, narrow_interval
+from gbfl_compile.ir.intervals import LARGEST_FLOAT32, float32_at_or_above, float32_at_or_below, narrow, narrow_interval
 from gbfl_compile.ir.nodes import Interval
 from gbfl_compile.ir.validate import validate
 from tests.programs import programs
@@ -16,7 +16,7 @@ from tests.programs import programs
 
 def float32_pool(program, feature):
     """Each cut as the float32s around it, and the extremes of float32."""
-    values = [0.0, -0.0, math.inf, -math.inf, math.nan, LARGEST, -LARGEST, 1e-45, -1e-45, 1.0]
+    values = [0.0, -0.0, math.inf, -math.inf, math.nan, LARGEST_FLOAT32, -LARGEST_FLOAT32, 1e-45, -1e-45, 1.0]
     for clause in program.clauses:
         for atom in clause.atoms:
             if atom.feature == feature:
@@ -72,9 +72,9 @@ def test_a_bound_moves_to_the_next_float32(value):
     ("atom", "narrowed"),
     [
         (Interval(0, 0.5, 2.0), Interval(0, 0.5, 2.0)),
-        (Interval(0, 1e300), Interval(0, LARGEST, None, "neither")),
-        (Interval(0, None, -1e300, "right"), Interval(0, None, -LARGEST, "neither")),
-        (Interval(0, -1e300, None, "neither"), Interval(0, -LARGEST, None, "left")),
+        (Interval(0, 1e300), Interval(0, LARGEST_FLOAT32, None, "neither")),
+        (Interval(0, None, -1e300, "right"), Interval(0, None, -LARGEST_FLOAT32, "neither")),
+        (Interval(0, -1e300, None, "neither"), Interval(0, -LARGEST_FLOAT32, None, "left")),
         (Interval(0, None, 1e-300), Interval(0, None, float(np.float32(1e-45)))),
         (Interval(0, -1e-300), Interval(0, 0.0)),
     ],

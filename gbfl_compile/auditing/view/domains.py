@@ -29,8 +29,7 @@ from gbfl_compile.databases.catalog import Column
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.float32 import float32_at_or_above
-from gbfl_compile.ir.intervals import Texts, Values, above, below, code_values, values_of
+from gbfl_compile.ir.intervals import Texts, Values, above, below, code_values, float32_at_or_above, values_of
 from gbfl_compile.ir.kinds import Codebook, Value, codebook, decode_rows, plain_value, read_value
 from gbfl_compile.ir.nodes import Atom, Clause, Interval, Kind, OneOf, Program
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, assert_never
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.float32 import narrow_interval
+from gbfl_compile.ir.intervals import narrow_interval
 from gbfl_compile.ir.kinds import codebook
 from gbfl_compile.ir.nodes import Atom, Interval, OneOf, Program
 

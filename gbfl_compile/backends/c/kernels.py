@@ -32,8 +32,7 @@ from gbfl_compile.backends.c.expressions import (
     used_features,
 )
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.float32 import float32_at_or_above
-from gbfl_compile.ir.intervals import above
+from gbfl_compile.ir.intervals import above, float32_at_or_above
 from gbfl_compile.ir.nodes import Interval, Leaf, Program, Scorecard, Split, Tree, leaf_numbers
 
 WORDS = 4

@@ -10,7 +10,7 @@ Where features have kinds, the inputs are those of `inputs`: numbers, dates as d
 booleans as 1 and 0 in one matrix, categories as texts beside truth values that say which are missing; the metadata
 `gbfl.columns` names the columns of each input. Texts are encoded inside the graph.
 
-Options: dtype=float64|float32 (float32 is a program with other thresholds, see ir.float32), inputs=tensor|columns,
+Options: dtype=float64|float32 (float32 is a program with other thresholds, see ir.intervals), inputs=tensor|columns,
 reason=no|yes, lowering=auto|logic|tree (a tree needs ONNX Runtime 1.21; logic ran in 1.18 and newer).
 """
 
@@ -112,7 +112,7 @@ def model_of(program: Program, interface: Interface, name: str) -> Any:
         raise CannotRun(f"writing ONNX models needs onnx: {install_command('onnx')}") from None
     compared = program
     if interface.dtype == "float32":
-        from gbfl_compile.ir.float32 import narrow
+        from gbfl_compile.ir.intervals import narrow
 
         compared = narrow(program)
     written = build_graph(compared, interface, _words(program) if interface.reason else [])

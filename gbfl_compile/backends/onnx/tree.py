@@ -225,7 +225,7 @@ def _bounds(graph: Graph, nodes: Nodes) -> Any:
     """The bounds in the graph's type. For a float32 x, `x <= bound` is `x <= the float32 at or below bound`."""
     import numpy as np
 
-    from gbfl_compile.ir.float32 import float32_at_or_below
+    from gbfl_compile.ir.intervals import float32_at_or_below
 
     bounds = nodes.bound if graph.dtype == "float64" else [float32_at_or_below(bound) for bound in nodes.bound]
     return np.array(bounds, dtype=numbers(graph))

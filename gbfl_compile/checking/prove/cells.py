@@ -31,8 +31,7 @@ from gbfl_compile.checking.reading.nodes import (
     Test,
 )
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.float32 import float32_at_or_above, float32_at_or_below
-from gbfl_compile.ir.intervals import Values, above, below
+from gbfl_compile.ir.intervals import Values, above, below, float32_at_or_above, float32_at_or_below
 
 Box: TypeAlias = Mapping[int, int]
 """Feature -> the mask of cells its value may be in; a feature that is not there may have any value."""

@@ -26,7 +26,7 @@ from gbfl_compile.checking.reading.nodes import Reading
 from gbfl_compile.checking.witnesses.rule_set import rule_set_rows
 from gbfl_compile.checking.witnesses.search import bounds_of, cells_around, tree_rows, values_of_rows
 from gbfl_compile.ir.batch import Matrix, recode_rows
-from gbfl_compile.ir.float32 import LARGEST, float32_at_or_below, narrow
+from gbfl_compile.ir.intervals import LARGEST_FLOAT32, float32_at_or_below, narrow
 from gbfl_compile.ir.kinds import DAY, EARLIEST, LATEST, Codebook, codebook
 from gbfl_compile.ir.nodes import Kind, Leaf, Program, Scorecard, Tree
 
@@ -120,7 +120,7 @@ PAYLOAD_NAN = float(struct.unpack("<d", struct.pack("<Q", 0x7FFC_0000_0000_07A2)
 NANS = (math.nan, NEGATIVE_NAN, PAYLOAD_NAN)
 
 EXTREMES = (0.0, -0.0, 5e-324, -5e-324, 1.7976931348623157e308, -1.7976931348623157e308, math.inf, -math.inf, *NANS)
-FLOAT32_EXTREMES = (0.0, -0.0, 2.0**-149, -(2.0**-149), LARGEST, -LARGEST, math.inf, -math.inf, *NANS)
+FLOAT32_EXTREMES = (0.0, -0.0, 2.0**-149, -(2.0**-149), LARGEST_FLOAT32, -LARGEST_FLOAT32, math.inf, -math.inf, *NANS)
 """The zeros, the smallest denormals, the largest numbers, the infinities and every kind of NaN."""
 
 MIXTURES = 500

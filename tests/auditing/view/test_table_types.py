@@ -281,7 +281,7 @@ def test_texts_among_the_numbers_of_sqlite_are_not_numbers(types, declared, verd
     database.close()
     if verdict == "equal" or types == "any":
         assert (found.verdict, found.execution.different) == ("equal", 0), found.reason
-        assert f"{len(texts)} more of its rows hold a value that the program does not accept" in found.executed
+        assert f"{len(texts)} more of its rows have a value that the program does not accept" in found.executed
     else:
         assert found.verdict in ("different", "unread"), "the text '50' is above every number"
         assert not found.execution.different or found.verdict == "different"

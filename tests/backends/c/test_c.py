@@ -17,7 +17,7 @@ from gbfl_compile.checking.witnesses import value_pools, witnesses
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.evaluate import atom_holds, evaluate
-from gbfl_compile.ir.float32 import float32_at_or_above
+from gbfl_compile.ir.intervals import float32_at_or_above
 from gbfl_compile.ir.json import digest
 from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree, leaf, split
 from gbfl_compile.ir.validate import validate

@@ -17,7 +17,7 @@ from gbfl_compile.checking.witnesses import witnesses
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.float32 import narrow
+from gbfl_compile.ir.intervals import narrow
 from gbfl_compile.ir.nodes import TRUE, Clause, Interval, OneOf, Program, Scorecard
 from gbfl_compile.learning.baselines import StandardTree
 from gbfl_compile.learning.classifier import GBFLClassifier

@@ -13,8 +13,7 @@ from gbfl_compile.checking.prove.findings import Counterexample, NoDecision, Pro
 from gbfl_compile.checking.reading.from_program import align, as_reading
 from gbfl_compile.checking.reading.nodes import Outcome, StepDecision
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.float32 import narrow
-from gbfl_compile.ir.intervals import Values, above, below
+from gbfl_compile.ir.intervals import Values, above, below, narrow
 from gbfl_compile.ir.nodes import Clause, Interval, Leaf, Program, Scorecard, Split, Tree
 from tests.checking.prove.brute_force import seen_by_brute_force
 from tests.checking.respelling import as_tree, mutated, random_program, respelled

@@ -11,7 +11,7 @@ from gbfl_compile.checking.prove.findings import Counterexample, ProvedEqual
 from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.checking.reading.from_program import as_reading
 from gbfl_compile.ir.evaluate import evaluate
-from gbfl_compile.ir.float32 import narrow
+from gbfl_compile.ir.intervals import narrow
 from tests.checking.prove.second_opinion import programs_differ, rows_that_differ
 from tests.checking.prove.test_kinds import pairs
 from tests.checking.respelling import mutated, random_program, respelled
