@@ -90,7 +90,9 @@ def refit(columns: NDArray[np.float32], weights: Matrix, rows: HasTargets, ridge
 
     def loss_and_slope(flat: Matrix) -> tuple[float, Matrix]:
         w = flat.reshape(weights.shape)
-        loss, gradient, _ = loss_of((columns @ w.astype(np.float32)).astype(np.float64), rows)
+        with np.errstate(invalid="ignore", over="ignore"):  # a step that is far too long is rejected by its loss
+            scores = (columns @ w.astype(np.float32)).astype(np.float64)
+        loss, gradient, _ = loss_of(scores, rows)
         slope = (columns.T @ gradient.astype(np.float32)).astype(np.float64) + penalty * w
         return loss + 0.5 * float((penalty * w * w).sum()), slope.ravel()
 
