@@ -350,7 +350,7 @@ def test_a_service_that_answers_by_the_order_of_rows_or_hangs_later_is_not_equal
 
 @pytest.mark.parametrize(("request_form", "path"), [("soap", None), ("rows", "a..b"), ("rows", "")])
 def test_a_form_or_path_that_does_not_exist_is_refused(request_form, path):
-    with pytest.raises(BadInput, match=r"form of request|no path"):
+    with pytest.raises(BadInput, match=r"request format|not a path"):
         scorer_at("http://127.0.0.1/", request_form, path)
 
 
