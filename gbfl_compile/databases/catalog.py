@@ -143,6 +143,8 @@ class Catalog:
     """Whether the name may mean several tables or views, one for this session and another for the next."""
     shows_each_its_own: Callable[[Database, TableName], bool] = lambda database, table: False
     """Whether a table shows other rows to other users."""
+    zones: str | None = None
+    """A query for the time zones that moments of a type without one may be taken in, where there is any."""
     names_fold: bool = True
     """Whether `Age` and `age` are one column."""
     staging: str = "CREATE TEMPORARY TABLE {name} AS {query}"

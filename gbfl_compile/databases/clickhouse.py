@@ -231,6 +231,7 @@ CATALOG = Catalog(
     is_view,
     table_columns,
     copy_table,
+    zones="SELECT serverTimezone(), timezone()",
     names_fold=False,
     staging="CREATE TEMPORARY TABLE {name} ENGINE = Memory AS {query}",
     empty="TRUNCATE TABLE {name}",

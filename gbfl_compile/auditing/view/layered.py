@@ -24,6 +24,7 @@ from gbfl_compile.auditing.view.table_copy import COPY, REFUSED, STAGED, TableCo
 from gbfl_compile.auditing.view.view import View, without_exact_casts
 from gbfl_compile.checking.artifact import ReadArtifact
 from gbfl_compile.checking.general.sql import DeployedText, TextLayout, read_deployed
+from gbfl_compile.checking.general.sql.words import UTC
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.databases.catalog import Column
 from gbfl_compile.databases.views import Layers, parse_query
@@ -118,6 +119,10 @@ def _with_assumptions(
     if text.uses.words and view.database.dialect == "duckdb":
         listed = ", ".join(map(printable, text.uses.words))
         assumed.append(f"that no session sets default_collation, by which {listed} would be compared")
+    if text.uses.zoneless:
+        listed = ", ".join(map(printable, text.uses.zoneless))
+        words = f"that no server and no session has a time zone other than UTC, by which texts beside {listed} would be"
+        assumed.append(f"{words} read")
     assumed += _loose_columns(program, view.database.dialect, places)
     return replace(verdict, proof_assumes="; ".join(assumed)) if assumed and verdict.verdict == "equal" else verdict
 
@@ -235,7 +240,7 @@ def _read(inputs: AuditInput, view: View, label: str, layers: Layers, places: Pl
         layout = TextLayout(program.features, program.classes, (), tuple(outputs), tables=tables, approved=program)
         known = view.literals_in_utf8 and layers.literals_in_utf8
         layout = replace(layout, expressions=stated, functions=functions, types=types, known_texts=known)
-        layout = replace(layout, kinds=program.kinds, exact=exact)
+        layout = replace(layout, kinds=program.kinds, exact=exact, zone=_zone(view))
         return read_deployed(definition, dialect, layout), outputs
 
     chosen = [("label", label)]
@@ -248,6 +253,14 @@ def _read(inputs: AuditInput, view: View, label: str, layers: Layers, places: Pl
         except Unread:
             continue  # not read, but run on the witnesses
     return result
+
+
+def _zone(view: View) -> str:
+    """The time zone of moments whose type names none: UTC only where server and session agree on it."""
+    if view.catalog.zones is None:
+        return "a zone that is not known"
+    zones = [str(zone) for zone in view.database.fetch(view.catalog.zones)[0]]
+    return next((zone for zone in zones if zone.casefold() not in UTC), zones[0])
 
 
 def _integers(layers: Layers) -> dict[str, Column]:

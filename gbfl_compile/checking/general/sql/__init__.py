@@ -100,7 +100,7 @@ class DeployedText:
 
 def read_deployed(text: str, dialect: str, layout: TextLayout) -> DeployedText:
     """A view or query as it is deployed: it may read other views, join tables, and leave rows out."""
-    engine = replace(ENGINES[dialect], known_texts=layout.known_texts)
+    engine = replace(ENGINES[dialect], known_texts=layout.known_texts, zone=layout.zone)
     _check_for_sqlglot()
     try:
         return _read_once(engine, text, layout, constants=True)
@@ -193,7 +193,7 @@ def _readings(
     engine: Engine, text: str, stated: TextLayout | None, labels: tuple[Label, ...] | None
 ) -> tuple[Reading, ...]:
     layout = layout_in_header(text) if stated is None else stated
-    engine = replace(engine, known_texts=layout.known_texts)
+    engine = replace(engine, known_texts=layout.known_texts, zone=layout.zone)
     if labels is not None:
         layout = replace(layout, classes=labels)
     if layout.form not in (None, "select", "view", "table"):

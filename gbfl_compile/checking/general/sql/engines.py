@@ -61,6 +61,8 @@ class Engine:
     """Whether two texts are equal only when they are the same."""
     known_texts: bool = True
     """Whether the text that is read shows the bytes of its texts: see `TextLayout.known_texts`."""
+    zone: str = "a zone that is not known"
+    """The time zone of moments whose type names none: see `TextLayout.zone`."""
     null_is_not_nan: bool = False
     """Whether isnan(NULL) is false; elsewhere it is NULL."""
     nullable_casts: bool = False

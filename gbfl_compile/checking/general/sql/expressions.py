@@ -286,8 +286,8 @@ def _call(node: Any, scope: Scope) -> Value:
         return call_value(node, known, parts, scope)
     if scope.engine.name != "clickhouse":
         refuse(node, f"the function {name} is not understood")
-    if name in ("toString", "toBool", "toDate", "toDate32") and len(parts) == 1:
-        word = word_call(scope.engine, name, expression(parts[0], scope))
+    if name in ("toString", "toBool", "toDate", "toDate32", "toDateTime", "toDateTime64") and parts:
+        word = word_call(scope.engine, name, *(expression(part, scope) for part in parts))
         return word if word is not None else refuse(node, f"the function {name} of something other than a word")
     match name, len(parts):
         case "caseWithExpression", size if size >= 4 and not size % 2:

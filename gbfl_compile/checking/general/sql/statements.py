@@ -163,6 +163,8 @@ class TextLayout:
     """The words whose columns take texts for equal only when they are the same."""
     known_texts: bool = True
     """Whether the texts in it have the bytes of UTF-8; where not, none of them is compared."""
+    zone: str = "a zone that is not known"
+    """The time zone in which the database takes moments whose type names none."""
     expressions: tuple[tuple[int, str, Mapping[str, str]], ...] = ()
     """Features that are expressions: feature, text, and for each name in it what that column is called here."""
 

@@ -32,6 +32,8 @@ class Uses:
     """Functions that were read, with their bodies."""
     words: dict[str, None] = field(default_factory=dict)
     """The words that are compared by the collation of their columns."""
+    zoneless: dict[str, None] = field(default_factory=dict)
+    """The moments that are compared with texts in the time zone of the session."""
 
 
 USES: ContextVar[Uses | None] = ContextVar("USES", default=None)
@@ -98,6 +100,8 @@ class Moment:
 
     kind: Kind
     number: float
+    is_instant: bool = False
+    """Whether it names its time zone, and is the same in every session."""
 
 
 @dataclass(frozen=True, slots=True)

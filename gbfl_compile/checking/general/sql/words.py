@@ -69,11 +69,14 @@ def compare_word(engine: Engine, word: Word, comparison: Comparison, other: Valu
             held = code_range(word.code(TRUE))
             held = held if whole else outside(held)
         case "timestamp", Constant(str() as text) if _is_midnight(engine, comparison, text):
+            _require_zone(engine, word, False)
             return _among(word, _since(comparison, moment_of("timestamp", f"{text} 00:00:00", PLAIN)))
         case "date" | "timestamp", Constant(str() as text):
+            _require_zone(engine, word, False)
             held = _since(comparison, moment_of(word.kind, text, MOMENTS.get(engine.name, PLAIN)))
             return _among(word, held)
-        case "date" | "timestamp", Moment(kind, number) if kind == word.kind:
+        case "date" | "timestamp", Moment(kind, number, is_instant) if kind == word.kind:
+            _require_zone(engine, word, is_instant)
             return _among(word, _since(comparison, number))
         case _:
             raise Unread(f"the {word.kind} {word.name} compared with {describe(other)}")
@@ -89,6 +92,68 @@ def _is_midnight(engine: Engine, comparison: Comparison, text: str) -> bool:
     """
     known = engine.name in UNZONED or (engine.name == "sqlite" and comparison in (">=", "<"))
     return known and DAY.fullmatch(text) is not None
+
+
+UTC = ("utc", "etc/utc")
+ZONELESS: Mapping[str, re.Pattern[str]] = {
+    "sqlite": re.compile(".*"),  # texts
+    "duckdb": re.compile("timestamp"),
+    "postgres": re.compile(r"timestamp(\(\d\))? without time zone"),
+    "mariadb": re.compile(r"datetime(\(\d\))?"),
+}
+"""Types of moments that no time zone has a say in, as the catalog writes them in small letters."""
+ZONED: Mapping[str, re.Pattern[str]] = {
+    "postgres": re.compile(r"timestamp(\(\d\))? with time zone"),
+    "clickhouse": re.compile(r"datetime(?:\('(?P<zone>[^']*)'\)|64\(\d(?:, '(?P<fine_zone>[^']*)')?\))?"),
+}
+"""Types of moments beside which a text means what its own zone, the column's or the session's makes of it."""
+
+
+def _require_zone(engine: Engine, word: Word, is_instant: bool) -> None:
+    """Refuse to compare a moment with one that a column's or a session's time zone moves."""
+    if word.kind != "timestamp":
+        return
+    declared = word.declared.casefold()
+    declared = declared[9:-1] if declared.startswith("nullable(") else declared
+    zoned = ZONED[engine.name].fullmatch(declared) if engine.name in ZONED else None
+    if is_instant and zoned is not None:
+        return
+    if not is_instant and engine.name in ZONELESS and ZONELESS[engine.name].fullmatch(declared):
+        return
+    zone = None
+    if not is_instant and zoned is not None and engine.name == "clickhouse":
+        zone = zoned["zone"] or zoned["fine_zone"] or engine.zone
+        if zone.casefold() in UTC:
+            if not (zoned["zone"] or zoned["fine_zone"]) and (uses := USES.get()) is not None:
+                uses.zoneless[word.name] = None
+            return
+    if is_instant or zoned is None:
+        raise Unread(f"{word.name} ({word.declared}) compared with a moment with a time zone")
+    way = INSTANTS[engine.name]
+    raise Unread(
+        f"{word.name} ({word.declared}) beside a text without a time zone, which is read in "
+        f"{zone or 'that of the session'}: write {way}"
+    )
+
+
+INSTANTS = {
+    "postgres": "TIMESTAMPTZ '2024-03-01 00:00:00+00'",
+    "clickhouse": "toDateTime64('2024-03-01 00:00:00', 6, 'UTC')",
+}
+"""How a moment is written that is the same in every session."""
+OFFSET = re.compile(r"(.*[0-9])([+-])([0-9]{2})(?::([0-9]{2}))?")
+
+
+def _instant_of(text: str) -> Moment:
+    """`2024-03-01 01:00:00+01`."""
+    match = OFFSET.fullmatch(text)
+    if match is None:
+        raise Unread(f"the moment {text[:40]!r} without its distance from UTC, as in {INSTANTS['postgres']}")
+    seconds = int(match[3]) * 3600 + int(match[4] or 0) * 60
+    if seconds >= 16 * 3600:
+        raise Unread(f"the moment {text[:40]!r}, which is too far from UTC")
+    number = moment_of("timestamp", match[1], PLAIN)
+    return Moment("timestamp", number + (-seconds if match[2] == "+" else seconds) * 1e6, True)
 
 
 def _require_exact(engine: Engine, word: Word) -> None:
@@ -193,6 +258,8 @@ def cast_word(engine: Engine, end: Value, to: Any) -> Value:
             return Moment("date", moment_of("date", text, MOMENTS.get(engine.name, PLAIN)))
         case Constant(str() as text) if name in ("TIMESTAMP", "DATETIME") and plain and engine.name in UNZONED:
             return Moment("timestamp", moment_of("timestamp", text, PLAIN))
+        case Constant(str() as text) if name == "TIMESTAMPTZ" and plain and engine.name == "postgres":
+            return _instant_of(text)
         case Constant(str() | None) if name in TEXT_TYPES and plain:
             return end
     raise Unread(f"{describe(end)} cast to {to}")
@@ -205,22 +272,31 @@ UNZONED = frozenset(["postgres", "duckdb", "mariadb"])
 def is_of_words(end: Value, type_name: str) -> bool:
     """Whether a cast is one of a word or moment, or makes a moment of a text."""
     return isinstance(end, Word | Moment) or (
-        isinstance(end, Constant) and isinstance(end.value, str) and type_name in ("DATE", "TIMESTAMP", "DATETIME")
+        isinstance(end, Constant) and isinstance(end.value, str) and type_name in MOMENT_TYPES
     )
 
 
-def word_call(engine: Engine, name: str, value: Value) -> Value | None:
-    """ClickHouse's functions around a word or the text of a day; None where it is something else."""
+MOMENT_TYPES = frozenset(["DATE", "TIMESTAMP", "DATETIME", "TIMESTAMPTZ"])
+
+
+def word_call(engine: Engine, name: str, value: Value, *rest: Value) -> Value | None:
+    """ClickHouse's functions around a word or the text of a moment; None where it is something else."""
     if engine.name != "clickhouse":
         return None
-    match name, value:
-        case "toString", Word(kind="category"):
+    match name, value, rest:
+        case "toDateTime", Constant(str() as text), (Constant("UTC"),) if "." not in text:
+            return Moment("timestamp", moment_of("timestamp", text, MOMENTS["clickhouse"]), True)
+        case "toDateTime64", Constant(str() as text), (Constant(int() as digits), Constant("UTC")) if (
+            0 <= digits <= 6 and len(text.partition(".")[2]) <= digits
+        ):
+            return Moment("timestamp", moment_of("timestamp", text, MOMENTS["clickhouse"]), True)
+        case "toString", Word(kind="category"), ():
             return replace(value, exact=True)
-        case "toBool", Word(kind="boolean"):
+        case "toBool", Word(kind="boolean"), ():
             return value
-        case "toDate32", Word(kind="date"):
+        case "toDate32", Word(kind="date"), ():
             return value
-        case "toDate" | "toDate32", Constant(str() as text):
+        case "toDate" | "toDate32", Constant(str() as text), ():
             return Moment("date", moment_of("date", text, MOMENTS["clickhouse"]))
     return None
 
