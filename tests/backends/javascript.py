@@ -18,7 +18,7 @@ const hex = (number) => {
   view.setFloat64(0, number);
   return [...new Uint8Array(view.buffer)].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 };
-const told = (answer) => ({ ...answer, probabilities: answer.probabilities.map(hex) });
+const form = (answer) => ({ ...answer, probabilities: answer.probabilities.map(hex) });
 async function answersOf(cases) {
   const all = [];
   for (const { module, rows } of cases) {
@@ -27,7 +27,7 @@ async function answersOf(cases) {
       const table = rows.map((row) => row.map(plain));
       const named = table.map((row) => Object.fromEntries(row.map((value, i) => [FEATURES[i].name, value])));
       const columns = Object.fromEntries(FEATURES.map(({ name }, i) => [name, table.map((row) => row[i])]));
-      all.push([named.map((row) => told(score(row))), scoreColumns(columns).map(told)]);
+      all.push([named.map((row) => form(score(row))), scoreColumns(columns).map(form)]);
     } catch (error) {
       all.push(String(error));
     }

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from gbfl_compile.backends.base import Availability, Predictor
 from gbfl_compile.errors import BadInput, CannotRun
+from gbfl_compile.files import resource_folder
 from gbfl_compile.files.atomic import read_whole
 from gbfl_compile.ir.nodes import Kind, Label
 
@@ -30,40 +31,6 @@ SECONDS = 600.0
 
 ROWS_AT_ONCE = 100_000
 """Rows that one run of Node.js is given."""
-
-RUN = """
-import { readFileSync, writeFileSync } from "node:fs";
-import * as model from "./model.mjs";
-const { DIGEST, FEATURES, CLASSES, score, scoreColumns } = model;
-const doubles = (text) => new Float64Array(Uint8Array.from(Buffer.from(text, "base64")).buffer);
-const bytes = (values) => Buffer.from(Float64Array.from(values).buffer).toString("base64");
-const given = JSON.parse(readFileSync(0, "utf8"));
-const said = { DIGEST, FEATURES, CLASSES };
-if (given !== null) {
-  const columns = Object.create(null);
-  given.columns.forEach((column, i) => {
-    columns[FEATURES[i].name] = typeof column === "string" ? doubles(column) : column;
-  });
-  const answers = scoreColumns(columns);
-  const alone = answers.map((_, i) => {
-    const row = JSON.parse("{" + FEATURES.map(({ name }) => JSON.stringify(name) + ":0").join(",") + "}");
-    for (const { name } of FEATURES) {
-      Object.defineProperty(row, name, { value: columns[name][i], enumerable: true });
-    }
-    return score(row);
-  });
-  const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
-  const wrong = answers.findIndex((answer, i) => !same(answer, alone[i]) || CLASSES[answer.index] !== answer.label);
-  said.wrong = wrong < 0 ? null : [answers[wrong], alone[wrong]];
-  said.winners = bytes(answers.map((answer) => answer.index));
-  said.probabilities = bytes(answers.flatMap((answer) => answer.probabilities));
-  const tree = answers.every((answer) => answer.leaf !== null);
-  said.leaves = tree ? bytes(answers.map((answer) => answer.leaf)) : null;
-  said.scores = tree ? null : bytes(answers.flatMap((answer) => answer.scores));
-}
-writeFileSync(1, JSON.stringify(said));
-"""
-"""Numbers come and go as the bytes of doubles: JSON has neither NaN nor infinities."""
 
 
 def _node_command() -> str:
@@ -94,7 +61,7 @@ def _run(content: bytes, where: str, columns: Sequence[object] | None) -> Any:
     node = _node_command()
     with tempfile.TemporaryDirectory(prefix="gbfl-js-") as folder:
         Path(folder, "model.mjs").write_bytes(content)
-        Path(folder, "run.mjs").write_text(RUN, encoding="utf-8")
+        shutil.copyfile(resource_folder("templates") / "js" / "run.mjs", Path(folder, "run.mjs"))
         request = json.dumps(None if columns is None else {"columns": columns}).encode("ascii")
         try:
             ran = subprocess.run(  # noqa: S603 - running it is the point
