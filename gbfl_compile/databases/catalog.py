@@ -143,6 +143,8 @@ class Catalog:
     """Whether the name may mean several tables or views, one for this session and another for the next."""
     shows_each_its_own: Callable[[Database, TableName], bool] = lambda database, table: False
     """Whether a table shows other rows to other users."""
+    references: str | None = None
+    """A query for the tables that a table's foreign keys refer to: {name} and {schema}, or {path}, are literals."""
     zones: str | None = None
     """A query for the time zones that moments of a type without one may be taken in, where there is any."""
     names_fold: bool = True
@@ -162,6 +164,15 @@ class Catalog:
     truth_as_double: str = "CAST({value} AS DOUBLE)"
     limit: tuple[str, str] | None = None
     """Statements that set a time limit of {seconds} or {milliseconds} for each query, and that take it away again."""
+
+
+def referenced_tables(database: Database, catalog: Catalog, table: TableName) -> set[str]:
+    """The names, in lower case and without schemas, of the tables that the foreign keys of a table refer to."""
+    if catalog.references is None:
+        return set()
+    name, schema, path = (literal(text) for text in (table.name, table.schema, table.in_quotes(database)))
+    rows = database.fetch(catalog.references.format(name=name, schema=schema, path=path))
+    return {str(other).rpartition(".")[2].strip('"').casefold() for (other,) in rows}
 
 
 def literal(text: str) -> str:

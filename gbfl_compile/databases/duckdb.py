@@ -190,7 +190,14 @@ def copy_table(database: Database, table: TableName, name: str) -> None:
     rows = database.fetch(f"SELECT sql FROM duckdb_tables() WHERE {_where(table, 'table_name')}")  # noqa: S608
     if len(rows) != 1:
         raise CannotRun(f"{database.version}: {table.name} is not one table that can be copied")
-    database.execute(f"CREATE TEMP TABLE {name} {after_table_name(str(rows[0][0]))}")
+    definition = after_table_name(str(rows[0][0]))
+    keys = database.fetch(
+        "SELECT constraint_text FROM duckdb_constraints() "  # noqa: S608 - literals
+        f"WHERE constraint_type = 'FOREIGN KEY' AND {_where(table, 'table_name')}"
+    )
+    for (key,) in keys:
+        definition = definition.replace(f", {key}", "", 1)
+    database.execute(f"CREATE TEMP TABLE {name} {definition}")
 
 
 def stored_functions(database: Database, name: str) -> list[StoredFunction]:
@@ -220,6 +227,8 @@ CATALOG = Catalog(
     table_columns,
     copy_table,
     stored_functions,
+    references="SELECT referenced_table FROM duckdb_constraints() "
+    "WHERE constraint_type = 'FOREIGN KEY' AND lower(table_name) = lower({name})",
     several=has_several,
     own_names="SELECT DISTINCT 'function', function_name, true FROM duckdb_functions() WHERE NOT internal",
     drop="DROP TABLE IF EXISTS temp.main.{name}",

@@ -373,6 +373,8 @@ CATALOG = Catalog(
     copy_table,
     stored_functions,
     computed_columns,
+    references="SELECT referenced_table_name FROM information_schema.referential_constraints "
+    "WHERE lower(table_name) = lower({name})",
     drop="DROP TEMPORARY TABLE IF EXISTS {name}",
     text="CAST({value} AS CHAR)",
     limit=(  # and strict, so that a value which a column does not hold is refused and not cut off

@@ -381,12 +381,8 @@ def stored_functions(database: Database, name: str) -> list[StoredFunction]:
 
 
 CATALOG = Catalog(
-    stored_view,
-    is_view,
-    table_columns,
-    copy_table,
-    stored_functions,
-    computed_columns,
+    *(stored_view, is_view, table_columns, copy_table, stored_functions, computed_columns),
+    references="SELECT confrelid::regclass FROM pg_constraint WHERE contype = 'f' AND conrelid = to_regclass({path})",
     own_names=OWN_NAMES,
     shows_each_its_own=functools.partial(is_view, what="relrowsecurity"),
     names_fold=False,

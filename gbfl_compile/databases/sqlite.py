@@ -175,6 +175,7 @@ CATALOG = Catalog(
     is_view,
     table_columns,
     copy_table,
+    references="SELECT \"table\" FROM pragma_foreign_key_list({name}, NULLIF({schema}, ''))",
     drop="DROP TABLE IF EXISTS temp.{name}",
     empty="DELETE FROM temp.{name}",
     text="CAST({value} AS TEXT)",

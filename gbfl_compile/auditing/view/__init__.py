@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 
 from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
 from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict
+from gbfl_compile.auditing.view.assumptions import without_nan_decimals
 from gbfl_compile.auditing.view.by_row import with_inferred_slip
 from gbfl_compile.auditing.view.domains import prove_on_columns
-from gbfl_compile.auditing.view.layered import audit_layers, run_unread, without_nan_decimals
+from gbfl_compile.auditing.view.layered import audit_layers, run_unread
 from gbfl_compile.auditing.view.places import holds_kind
 from gbfl_compile.auditing.view.run import OtherRowCount, Outputs, ViewRun, outputs_of, run_view
 from gbfl_compile.auditing.view.story import with_first_difference, with_mended_view, with_run
@@ -337,14 +338,11 @@ def _check_types(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
 def _with_types(
     audit: ViewAudit, verdict: DeployedVerdict, columns: Sequence[Column], uncast: Collection[str]
 ) -> DeployedVerdict:
-    other = {
-        column.name: column.declared
-        for column in columns
-        if not compares_as_double(audit.inputs.program, audit.view, column)
-    }
+    program, view = audit.inputs.program, audit.view
+    other = {each.name: each.declared for each in columns if not compares_as_double(program, view, each)}
     verdict = replace(verdict, column_types=other)
     is_strict = verdict.proof is not None and verdict.proof.answer == "proved"
-    verdict = verdict if is_strict else without_nan_decimals(verdict, audit.view, columns)
+    verdict = verdict if is_strict else without_nan_decimals(verdict, view, columns)
     open_ones = [] if is_strict else [name for name in other if name in uncast]
     if verdict.verdict != "equal" or not open_ones:
         return verdict

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from gbfl_compile.auditing.compare import AuditInput, Prover, compare_readings
 from gbfl_compile.auditing.mend import feature_columns, keeps_rows, with_mend
 from gbfl_compile.auditing.verdict import DeployedVerdict
+from gbfl_compile.auditing.view.assumptions import with_assumptions
 from gbfl_compile.auditing.view.by_row import with_inferred_slip
 from gbfl_compile.auditing.view.computed import FillIn, fill_in
 from gbfl_compile.auditing.view.domains import prove_on_columns
@@ -26,10 +27,9 @@ from gbfl_compile.checking.artifact import ReadArtifact
 from gbfl_compile.checking.general.sql import DeployedText, TextLayout, read_deployed
 from gbfl_compile.checking.general.sql.words import UTC
 from gbfl_compile.checking.reading.nodes import Reading, Unread
-from gbfl_compile.databases.catalog import Column
+from gbfl_compile.databases.catalog import Column, referenced_tables
 from gbfl_compile.databases.views import Layers, parse_query
 from gbfl_compile.errors import BadInput, CannotRun
-from gbfl_compile.ir.kinds import used_features
 from gbfl_compile.ir.nodes import Program
 from gbfl_compile.ir.text import printable
 
@@ -98,7 +98,7 @@ def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVe
     only_run = tuple(name for _, name in unread if verdict.execution is not None)
     others = tuple(name for name in verdict.other_columns if name not in only_run)
     verdict = replace(verdict, run_only_columns=only_run, other_columns=others)
-    verdict = _with_assumptions(inputs.program, view, places, text, verdict)
+    verdict = with_assumptions(inputs.program, view, places, text, verdict)
     if verdict.execution and verdict.execution.different:
         verdict = with_first_difference(inputs, verdict)
     verdict = _with_mend(inputs, view, label, places, domain, text, verdict)
@@ -106,41 +106,6 @@ def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVe
         own = [None if place is None else (place.base.name, place.column) for place in places.columns]
         verdict = with_view_story(inputs, view, label, verdict, own)
     return LayeredAudit(verdict, text, columns)
-
-
-def _with_assumptions(
-    program: Program, view: View, places: Places, text: DeployedText, verdict: DeployedVerdict
-) -> DeployedVerdict:
-    """The verdict with what an equal text is equal under."""
-    assumed = []
-    if places.computed:
-        words = ", ".join(f"{program.features[each.feature]} is {each.text}" for each in places.computed)
-        assumed.append(f"that {words}, and that this compares as a double does")
-    if text.uses.words and view.database.dialect == "duckdb":
-        listed = ", ".join(map(printable, text.uses.words))
-        assumed.append(f"that no session sets default_collation, by which {listed} would be compared")
-    if text.uses.zoneless:
-        listed = ", ".join(map(printable, text.uses.zoneless))
-        words = f"that no server and no session has a time zone other than UTC, by which texts beside {listed} would be"
-        assumed.append(f"{words} read")
-    assumed += _loose_columns(program, view.database.dialect, places)
-    return replace(verdict, proof_assumes="; ".join(assumed)) if assumed and verdict.verdict == "equal" else verdict
-
-
-def _loose_columns(program: Program, dialect: str, places: Places) -> list[str]:
-    """Columns that could hold more than their kind has: 2 is true to `x`, and not equal to 1 in `x = 1`."""
-    used = used_features(program)
-    named: dict[str, list[str]] = {"boolean": [], "date": [], "timestamp": []}
-    for feature, place in enumerate(places.columns):
-        kind = program.kind(feature)
-        if place is not None and used[feature] and kind in named:
-            named[kind].append(printable(place.column.name))
-    truths = named["boolean"] if dialect in ("sqlite", "mariadb") else []
-    found = [f"that {', '.join(truths)} holds 0, 1 or NULL"] if truths else []
-    for kind, form in (("date", "days as texts like 2024-03-01"), ("timestamp", "times like 2024-03-01 09:30:00")):
-        if named[kind] and dialect == "sqlite":
-            found.append(f"that {', '.join(named[kind])} holds {form}")
-    return found
 
 
 def _refuse_defaults(view: View, places: Places, outer: Collection[int]) -> None:
@@ -313,10 +278,12 @@ def _respect_constraints(
     Where a join finds no row its columns are missing, whatever their table would take.
     """
     shown = None if verdict.proof is None else verdict.proof.counterexample
-    was_run = verdict.execution is not None and not verdict.execution.different
-    if verdict.verdict != "different" or not was_run or shown is None or places.computed:
+    was_seen = verdict.execution is not None and verdict.execution.different
+    if verdict.verdict != "different" or was_seen or shown is None or places.computed:
         return verdict
     if any(math.isnan(shown.row[feature]) for feature in text.uses.outer):
+        return _respect_keys(inputs, view, places, text, verdict)
+    if verdict.execution is None:
         return verdict
     assert view.layers is not None  # noqa: S101 - it was run
     copies = _copies(inputs.program, view, view.layers, places, text.uses.constants, None)
@@ -324,6 +291,25 @@ def _respect_constraints(
     if not is_refused(inputs, view, features, copies, shown):
         return verdict
     return replace(verdict, verdict="unread", reason=REFUSED)
+
+
+def _respect_keys(
+    inputs: AuditInput, view: View, places: Places, text: DeployedText, verdict: DeployedVerdict
+) -> DeployedVerdict:
+    """A difference only where an outer join finds no row, to a table that a foreign key says to have one."""
+    own = [None if place is None else place.column for place in places.columns]
+    artifact = ReadArtifact("read as equal", text.readings, None)
+    prover = prove_on_columns(own, text.readings, inputs.program.kinds)
+    if compare_readings(verdict, inputs, artifact, prover).verdict != "equal":
+        return verdict
+    joined = [places.columns[feature] for feature in text.uses.outer]
+    names = {place.base.name.name.casefold(): place.base.key for place in joined if place is not None}
+    assert view.layers is not None  # noqa: S101 - it was read
+    for base in view.layers.distinct_bases():
+        for name in referenced_tables(view.database, view.catalog, base.name) & names.keys():
+            reason = f"its text differs only where its join finds no row of {printable(names[name])}, and a foreign key"
+            return replace(verdict, verdict="unread", reason=f"{reason} of {printable(base.key)} refers to one")
+    return verdict
 
 
 def _computed_differs(verdict: DeployedVerdict) -> DeployedVerdict:
@@ -376,12 +362,3 @@ def _copies(
     if not copies:
         raise Unread("it reads no table that could be copied")
     return copies
-
-
-def without_nan_decimals(verdict: DeployedVerdict, view: View, columns: Sequence[Column]) -> DeployedVerdict:
-    """PostgreSQL's NUMERIC can hold NaN, which no reading looks at: that it does not is then an assumption."""
-    numerics = [column.name for column in columns if column.type.kind == "decimal"]
-    if view.database.dialect != "postgres" or not numerics or verdict.verdict != "equal":
-        return verdict
-    words = f"that {', '.join(map(printable, numerics))} holds no NaN"
-    return replace(verdict, proof_assumes="; ".join(filter(None, (verdict.proof_assumes, words))))

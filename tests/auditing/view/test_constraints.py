@@ -15,13 +15,21 @@ ADULTS = Program(
 LABEL = "CASE WHEN age < 65.5 THEN 'yes' ELSE 'no' END AS label"
 
 
-def verdict_on(engine, statements):
+YOUNGER_OR_MISSING = Program(
+    ("age",),
+    ("no", "yes"),
+    (Clause((Interval(0, None, 65.5, "left", True),)),),
+    split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)),
+)
+
+
+def verdict_on(engine, statements, approved=ADULTS):
     if reason := availability(engine):
         pytest.skip(reason)
     with closing(scratch(engine)) as database:
         for statement in statements:
             database.execute(statement)
-        return audit_view(AuditInput(ADULTS, mends=False), database, "scores", "view scores")
+        return audit_view(AuditInput(approved, mends=False), database, "scores", "view scores")
 
 
 CHECKED = "CREATE TABLE loans (id INTEGER, age INTEGER NOT NULL CHECK (age >= {least}), status VARCHAR(10))"
@@ -48,6 +56,38 @@ def test_a_row_that_a_constraint_refuses_does_not_make_a_layered_view_different(
     assert "constraints refuse" in found.reason
     found = verdict_on(engine, [CHECKED.format(least=17), ROWS, *FORMS[form]])
     assert found.verdict == "different", found
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb", "postgres", "mariadb"])
+@pytest.mark.parametrize(
+    ("key", "null", "label", "verdict"),
+    [
+        ("REFERENCES people (id)", "NOT NULL", LABEL, "unread"),
+        ("", "NOT NULL", LABEL, "different"),
+        ("REFERENCES people (id)", "", LABEL, "different"),
+        ("REFERENCES people (id)", "NOT NULL", LABEL.replace("65.5", "66.5"), "different"),
+        ("REFERENCES other (id)", "NOT NULL", LABEL, "different"),
+    ],
+)
+def test_a_row_that_a_foreign_key_requires_is_not_taken_to_be_missing(engine, key, null, label, verdict):
+    """The approved answer for a missing age is yes, the view's is no: only a join that finds no person shows it."""
+    inner = key.replace("REFERENCES", "FOREIGN KEY (person) REFERENCES")
+    found = verdict_on(
+        engine,
+        [
+            f"CREATE TABLE people (id INTEGER PRIMARY KEY, age INTEGER {null})",
+            "CREATE TABLE other (id INTEGER PRIMARY KEY)",
+            "INSERT INTO people VALUES (1, 40), (2, 70)",
+            "INSERT INTO other VALUES (1), (2)",
+            f"CREATE TABLE loans (id INTEGER, person INTEGER NOT NULL{', ' if inner else ''}{inner})",
+            "INSERT INTO loans VALUES (1, 1), (2, 2)",
+            f"CREATE VIEW scores AS SELECT loans.id, {label} FROM loans LEFT JOIN people ON people.id = loans.person",
+        ],
+        YOUNGER_OR_MISSING,
+    )
+    assert (found.verdict, found.not_executed) == (verdict, None), found
+    if verdict == "unread":
+        assert found.reason.endswith("finds no row of people, and a foreign key of loans refers to one")
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "duckdb", "postgres"])
