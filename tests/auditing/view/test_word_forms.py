@@ -84,6 +84,40 @@ def test_a_day_beside_a_moment_is_its_midnight(engine):
         assert "2024-03-01" in later.reason
 
 
+DAYS = program("seen", "timestamp", Interval(0, micro("2024-03-01"), micro("2024-06-02")))
+OLD = program("seen", "timestamp", Interval(0, micro("1960-02-29"), micro("1969-12-31")))
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgres"])
+@pytest.mark.parametrize(
+    ("condition", "approved", "verdict"),
+    [
+        ("CAST(seen AS DATE) >= DATE '2024-03-01' AND CAST(seen AS DATE) <= DATE '2024-06-01'", DAYS, "equal"),
+        ("CAST(seen AS DATE) > '2024-02-29' AND CAST(seen AS DATE) < '2024-06-02'", DAYS, "equal"),
+        ("CAST(seen AS DATE) BETWEEN DATE '2024-03-01' AND DATE '2024-06-01'", DAYS, "equal"),
+        ("seen >= '2024-03-01' AND NOT CAST(seen AS DATE) > DATE '2024-06-01'", DAYS, "equal"),
+        ("CAST(seen AS DATE) >= DATE '1960-02-29' AND CAST(seen AS DATE) < DATE '1969-12-31'", OLD, "equal"),
+        ("CAST(seen AS DATE) >= DATE '2024-03-01' AND CAST(seen AS DATE) < DATE '2024-06-01'", DAYS, "different"),
+        ("CAST(seen AS DATE) > DATE '2024-03-01' AND CAST(seen AS DATE) <= DATE '2024-06-01'", DAYS, "different"),
+        ("CAST(seen AS DATE) >= DATE '1960-02-29' AND CAST(seen AS DATE) < DATE '1970-01-01'", OLD, "different"),
+        ("seen >= '2024-03-01' AND seen <= DATE '2024-06-01'", DAYS, "different"),
+        ("CAST(seen AS DATE) >= TIMESTAMP '2024-03-01 00:00:00' AND CAST(seen AS DATE) < '2024-06-02'", DAYS, "unread"),
+    ],
+)
+def test_the_day_of_a_moment_is_compared_with_a_day(engine, condition, approved, verdict):
+    found = verdict_on(engine, approved, "TIMESTAMP", condition)
+    if "<= DATE" in condition and condition.startswith("seen"):
+        assert found.verdict in (verdict, "unread"), found.reason
+    else:
+        assert found.verdict == verdict, found.reason
+
+
+def test_the_day_of_a_moment_is_that_of_no_session():
+    """A cast of TIMESTAMPTZ to DATE goes by the session's time zone."""
+    condition = "CAST(seen AS DATE) >= DATE '2024-03-01' AND CAST(seen AS DATE) <= DATE '2024-06-01'"
+    assert verdict_on("postgres", DAYS, "TIMESTAMPTZ", condition).verdict == "unread"
+
+
 COARSE = {
     "mariadb": ("DATETIME", "DATETIME(1)"),
     "postgres": ("TIMESTAMP(0)", "TIMESTAMP(1)"),

@@ -81,6 +81,8 @@ class Word:
     """Whether the text names its collation."""
     outer: bool = False
     """Whether it is NULL where a join finds no row, whatever its table holds."""
+    by_day: bool = False
+    """Whether the text takes the day of a moment."""
 
     @property
     def pads(self) -> bool:

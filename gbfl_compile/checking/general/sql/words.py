@@ -68,6 +68,8 @@ def compare_word(engine: Engine, word: Word, comparison: Comparison, other: Valu
         ):
             held = code_range(word.code(TRUE))
             held = held if whole else outside(held)
+        case "timestamp", _ if word.by_day:
+            return _among(word, _since(comparison, _day_of(engine, other) * DAY_LONG, DAY_LONG))
         case "timestamp", Constant(str() as text) if _is_midnight(engine, comparison, text):
             _require_zone(engine, word, False)
             return _among(word, _since(comparison, moment_of("timestamp", f"{text} 00:00:00", PLAIN)))
@@ -174,21 +176,36 @@ def code_range(code: int) -> Ranges:
     return ((float(code), below(code + 1.0)),)
 
 
-def _since(comparison: Comparison, number: float) -> Ranges:
-    """The whole days or microseconds that compare so: `> d` is from the next one on."""
+DAY_LONG = 86_400e6
+"""Microseconds of a day."""
+
+
+def _day_of(engine: Engine, other: Value) -> float:
+    """The day that the day of a moment is compared with."""
+    match other:
+        case Moment("date", number):
+            return number
+        case Constant(str() as text) if DAY.fullmatch(text):
+            return moment_of("date", text, MOMENTS.get(engine.name, PLAIN))
+        case _:
+            raise Unread(f"the day of a moment compared with {describe(other)}")
+
+
+def _since(comparison: Comparison, number: float, size: float = 1.0) -> Ranges:
+    """The whole days or microseconds that compare so, or the moments of days: `> d` is from the next one on."""
     match comparison:
         case ">=":
             return ((number, math.inf),)
         case ">":
-            return ((number + 1.0, math.inf),)
+            return ((number + size, math.inf),)
         case "<":
             return ((-math.inf, below(number)),)
         case "<=":
-            return ((-math.inf, below(number + 1.0)),)
+            return ((-math.inf, below(number + size)),)
         case "==":
-            return ((number, below(number + 1.0)),)
+            return ((number, below(number + size)),)
         case "!=":
-            return outside(((number, below(number + 1.0)),))
+            return outside(((number, below(number + size)),))
 
 
 def _among(word: Word, held: Ranges) -> Truth:
@@ -254,6 +271,9 @@ def cast_word(engine: Engine, end: Value, to: Any) -> Value:
             return end
         case Word(kind="date" | "timestamp") if name in TEXT_TYPES and plain and engine.name == "sqlite":
             return end
+        case Word(kind="timestamp") if name == "DATE" and plain and engine.name in ("duckdb", "postgres"):
+            _require_zone(engine, end, False)
+            return replace(end, by_day=True)
         case Constant(str() as text) if name == "DATE" and plain and engine.name != "sqlite":
             return Moment("date", moment_of("date", text, MOMENTS.get(engine.name, PLAIN)))
         case Constant(str() as text) if name in ("TIMESTAMP", "DATETIME") and plain and engine.name in UNZONED:
