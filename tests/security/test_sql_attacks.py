@@ -42,7 +42,7 @@ def bare(dialect, name):
     return f"{dialect.identifier}{name}{dialect.identifier}"
 
 
-NAIVE_NAMES = all_of(put(f"{BACKENDS}.sql.forms.identifier", bare), put(f"{BACKENDS}.sql.options.identifier", bare))
+NAIVE_NAMES = all_of(put(f"{BACKENDS}.sql.identifier", bare), put(f"{BACKENDS}.sql.options.identifier", bare))
 
 
 def formatted_twice(dialect, column):

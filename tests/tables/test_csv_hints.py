@@ -127,7 +127,7 @@ LOOKALIKES = {
     "as dates": ["31.12.2016", "1.1.2017", "28.02.2018"],
     "write the numbers alone": ["$1,200", "$13,787", "$9", "$12"],
     "write numbers with a point": ["1.200,50", "13.787,00", "9,5"],
-    "taken for codes": ["01067", "50667", "90210"],
+    "treated as codes": ["01067", "50667", "90210"],
 }
 
 

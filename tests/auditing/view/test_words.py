@@ -311,7 +311,7 @@ def test_rows_that_the_program_does_not_take_are_counted_and_not_passed_over_in_
     database.close()
     assert (found.verdict, found.execution.different) == ("equal", 0)
     assert (
-        "and 1 of its table's own rows; 1 more of its rows hold a value that the program does not take"
+        "and 1 of its table's own rows; 1 more of its rows have a value that the program does not accept"
         in found.executed
     )
 
