@@ -20,6 +20,7 @@ from gbfl_compile.auditing.story import RowMoves
 from gbfl_compile.auditing.verdict import AuditVerdict, Change, DeployedVerdict, Region
 from gbfl_compile.checking.artifact import ArtifactProof, ProofAnswer, ReadArtifact, prove_readings
 from gbfl_compile.checking.prove import BUDGET_SECONDS
+from gbfl_compile.checking.prove.cells import cell_at
 from gbfl_compile.checking.prove.findings import Counterexample, Finding, NoDecision
 from gbfl_compile.checking.reading.evaluate import reading_labels
 from gbfl_compile.checking.reading.from_program import align, as_reading
@@ -27,7 +28,7 @@ from gbfl_compile.checking.reading.nodes import Reading
 from gbfl_compile.checking.run import ConsistencyPair
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix, evaluate_many
-from gbfl_compile.ir.kinds import Codebook
+from gbfl_compile.ir.kinds import Codebook, encode_row
 from gbfl_compile.ir.nodes import Label, Program
 
 if TYPE_CHECKING:
@@ -138,15 +139,22 @@ def _frame_to_count(inputs: AuditInput, readings: Sequence[Reading], frame: Fram
 
 
 def _possible_region(frame: Frame, shown: Counterexample, prove: Prover) -> Region:
-    """The region with a row that can occur: the plain one, or else the one that the proof found."""
+    """The region with a row that can occur: a plain value where a column can hold it, or else the proof's own."""
     shown = _without_missing(frame, shown, prove)
     region = region_of(frame, shown)
-    if frame.program.kinds or region.beside is not None:
+    if region.beside is not None:
         return region
-    row = np.array([[math.nan if value is None else value for value in region.row.values()]], dtype=np.float64)
-    if np.array_equal(prove.possible(frame.reading, row), row, equal_nan=True):
-        return region
-    values = {n: None if math.isnan(v) else v for n, v in zip(frame.program.features, shown.row, strict=True)}
+    program, cells = frame.program, frame.cells
+    own = list(shown.row) if shown.values is None else encode_row(program, shown.values, frame.book)
+    plain = encode_row(program, list(region.row.values()), frame.book)
+    (held,) = prove.possible(frame.reading, np.array([plain], dtype=np.float64)).tolist()
+    row = [
+        rounded if cell_at(cells, feature, rounded) == cell_at(cells, feature, value) else exact
+        for feature, (value, rounded, exact) in enumerate(zip(plain, held, own, strict=True))
+    ]
+    nan = {program.features[feature] for feature in frame.reading.nan_features or ()}
+    named = zip(program.features, frame.values(row), strict=True)
+    values = {n: None if isinstance(v, float) and math.isnan(v) and n not in nan else v for n, v in named}
     return replace(region, row=values)
 
 

@@ -13,50 +13,27 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from gbfl_compile.auditing.compare import AuditInput, Prover, first_counterexample, moves_between
+from gbfl_compile.auditing.compare import AuditInput, Prover, first_counterexample
 from gbfl_compile.auditing.mend import with_mend
 from gbfl_compile.auditing.region import both_answers, exact_text, frame_of, region_of
-from gbfl_compile.auditing.story import RowMoves, Story
+from gbfl_compile.auditing.story import Story
 from gbfl_compile.auditing.verdict import DeployedVerdict, Region
 from gbfl_compile.auditing.view.domains import prove_on_columns
 from gbfl_compile.auditing.view.layers import key_columns, values_in_filters, whole_text
 from gbfl_compile.auditing.view.run import ViewRun
+from gbfl_compile.auditing.view.table_rows import Places, TableRows, moved_rows, rows_now
 from gbfl_compile.auditing.view.view import View, feature_columns
 from gbfl_compile.checking.artifact import ReadArtifact
-from gbfl_compile.checking.reading.evaluate import reading_labels
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.databases.base import Database
 from gbfl_compile.databases.catalog import Column, TableName, time_limit
 from gbfl_compile.databases.views import parse_query
 from gbfl_compile.errors import BadInput, CannotRun
-from gbfl_compile.ir.batch import Matrix, evaluate_many
 from gbfl_compile.ir.kinds import Value
 from gbfl_compile.ir.text import printable
 
-MOST_ROWS = 1_000_000
-"""Of a table that are counted."""
-
 NAN = {"postgres": "'NaN'::double precision", "duckdb": "'NaN'::DOUBLE", "clickhouse": "nan"}
 PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
-
-Places = Sequence[tuple[TableName, Column] | None]
-"""Where each feature is: a table and a column of it."""
-
-
-@dataclass(frozen=True, slots=True)
-class TableRows:
-    """The features of a table's rows as they are now, and a key beside them."""
-
-    name: str
-    key: str | None
-    keys: tuple[Any, ...]
-    rows: Matrix
-    is_nan: Matrix
-    """Where a missing value is NaN and not NULL."""
-    is_whole: bool
-    """Whether these are all its rows."""
 
 
 def with_view_story(
@@ -107,9 +84,9 @@ def _show(inputs: AuditInput, view: View, label: str, verdict: DeployedVerdict, 
     assert region is not None  # noqa: S101 - the caller has looked
     pair = None if verdict.proof is None else first_counterexample(verdict.readings, verdict.proof)
     tables = {place[0] for place in places if place is not None}
-    if pair is not None and len(tables) == 1 and not inputs.program.kinds:
-        rows = _rows_now(inputs, view, next(iter(tables)), places)
-        moves, example = _moves(inputs, verdict.readings, rows)
+    if pair is not None and len(tables) == 1:
+        rows = rows_now(inputs.program, view, next(iter(tables)), places, verdict.readings)
+        moves, example = moved_rows(inputs.program, verdict.readings, rows)
         verdict = replace(verdict, moves=verdict.moves or moves)
         if example is not None and region.beside is None:
             region = _region_at(inputs, pair[0], rows, example)
@@ -120,75 +97,14 @@ def _show(inputs: AuditInput, view: View, label: str, verdict: DeployedVerdict, 
     return replace(verdict, story=story, region=region)
 
 
-def _rows_now(inputs: AuditInput, view: View, table: TableName, places: Places) -> TableRows:
-    database, catalog = view.database, view.catalog
-    chosen = [
-        {"text": "{value}", "boolean": catalog.truth_as_double}.get(place[1].type.kind, catalog.as_double).format(
-            value=database.quote(place[1].name)
-        )
-        for place in places
-        if place is not None
-    ]
-    key = _key(view, table, places)
-    listed = ", ".join([*chosen, *([] if key is None else [database.quote(key)])])
-    name = table.in_quotes(database)
-    raw = database.fetch(f"SELECT {listed} FROM {name} LIMIT {MOST_ROWS + 1}")  # noqa: S608 - names of the catalog
-    rows = np.zeros((min(len(raw), MOST_ROWS), len(places)))
-    is_nan = np.zeros(rows.shape, dtype=bool)
-    for at, feature in enumerate(feature for feature, place in enumerate(places) if place is not None):
-        values = [each[at] for each in raw[:MOST_ROWS]]
-        try:
-            rows[:, feature] = [math.nan if value is None else float(value) for value in values]
-        except (TypeError, ValueError):
-            raise Unread("a value of the table is not a number") from None
-        is_nan[:, feature] = np.isnan(rows[:, feature]) & np.array([value is not None for value in values], dtype=bool)
-    keys = tuple(each[-1] for each in raw[:MOST_ROWS]) if key is not None else ()
-    return TableRows(table.name, key, keys, rows, is_nan, len(raw) <= MOST_ROWS)
-
-
-def _key(view: View, table: TableName, places: Places) -> str | None:
-    """A column of the table that the view passes on and that is not a feature."""
-    columns = view.layers.bases[table].columns if view.layers is not None and table in view.layers.bases else ()
-    features = {place[1].name for place in places if place is not None}
-    passed_on = set(view.columns or ())
-    return next(
-        (column.name for column in columns if column.name in passed_on and column.name not in features),
-        None,
-    )
-
-
-def _moves(inputs: AuditInput, readings: Sequence[Reading], rows: TableRows) -> tuple[RowMoves, int | None]:
-    """The rows that get another class, and one of them: of the commonest move, with few missing values."""
-    approved = evaluate_many(inputs.program, rows.rows).labels
-    deployed = approved.copy()
-    missing = np.isnan(rows.rows)
-    for reading in readings:
-        nan = sorted(reading.nan_features or ())
-        if reading.nan_features is None:
-            fits = np.ones(len(rows.rows), dtype=bool)
-        else:
-            unequal = sorted(set().union(*(each.nan_features or () for each in readings)))
-            wanted = np.isin(unequal, nan)
-            here = rows.is_nan[:, unequal]
-            fits = (~missing[:, unequal] | (here == wanted)).all(axis=1)
-        if fits.any():
-            deployed[fits] = reading_labels(reading, rows.rows[fits])
-    counted = f"{rows.name} now" if rows.is_whole else f"the first {MOST_ROWS:,} of {rows.name} now"
-    moves = replace(moves_between(approved, deployed), where=counted)
-    if not moves.moves:
-        return moves, None
-    before, after, _ = moves.moves[0]
-    places = np.flatnonzero((approved == before) & (deployed == after))
-    return moves, int(min(places.tolist()[:1000], key=lambda place: (int(missing[place].sum()), place)))
-
-
 def _region_at(inputs: AuditInput, reading: Reading, rows: TableRows, place: int) -> Region:
     """The region around a row of the table."""
-    frame = frame_of(inputs.program, reading, inputs.book)
-    row = rows.rows[place].tolist()
+    row, book = rows.row(inputs.program, place)
+    frame = frame_of(inputs.program, reading, book)
     region = region_of(frame, both_answers(frame, row))
     values = {
-        name: None if math.isnan(value) else value for name, value in zip(inputs.program.features, row, strict=True)
+        name: None if isinstance(value, float) and math.isnan(value) else value
+        for name, value in zip(inputs.program.features, frame.values(row), strict=True)
     }
     return replace(region, row=values)
 
