@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gbfl_compile.auditing.changes import changes
 from gbfl_compile.auditing.diagnose import explain_reading
 from gbfl_compile.auditing.diagnose.slip import distance, rule_items, with_ways
-from gbfl_compile.auditing.region import Frame, both_answers, frame_of, region_of, rows_around
+from gbfl_compile.auditing.region import Frame, both_answers, frame_of, region_of, row_in, rows_around
 from gbfl_compile.auditing.story import RowMoves
 from gbfl_compile.auditing.verdict import AuditVerdict, Change, DeployedVerdict, Region
 from gbfl_compile.checking.artifact import ArtifactProof, ProofAnswer, ReadArtifact, prove_readings
@@ -145,7 +145,7 @@ def _possible_region(frame: Frame, shown: Counterexample, prove: Prover) -> Regi
     if region.beside is not None:
         return region
     program, cells = frame.program, frame.cells
-    own = list(shown.row) if shown.values is None else encode_row(program, shown.values, frame.book)
+    own = row_in(frame, shown)
     plain = encode_row(program, list(region.row.values()), frame.book)
     (held,) = prove.possible(frame.reading, np.array([plain], dtype=np.float64)).tolist()
     row = [
@@ -160,11 +160,12 @@ def _possible_region(frame: Frame, shown: Counterexample, prove: Prover) -> Regi
 
 def _without_missing(frame: Frame, shown: Counterexample, prove: Prover) -> Counterexample:
     """A row that shows the same difference and has every value, where there is one: NULL is not to blame then."""
-    if frame.program.kinds or shown.source.label == shown.target.label or not np.isnan(shown.row).any():
+    row = row_in(frame, shown)
+    if shown.source.label == shown.target.label or not np.isnan(row).any():
         return shown
-    rows = prove.possible(frame.reading, rows_around(frame, shown.row))
+    rows = prove.possible(frame.reading, rows_around(frame, row))
     rows = rows[~np.isnan(rows).any(axis=1)]
-    approved, deployed = evaluate_many(frame.program, rows).labels, reading_labels(frame.reading, rows)
+    approved, deployed = evaluate_many(frame.program, rows, frame.book).labels, reading_labels(frame.reading, rows)
     places = np.flatnonzero((approved == shown.source.label) & (deployed == shown.target.label))
     return both_answers(frame, rows[places[0]].tolist()) if len(places) else shown
 
@@ -179,8 +180,12 @@ NAMED = re.compile(r"^(points of )?clause \d+|^to start with")
 def _told_changes(frame: Frame, shown: Counterexample, prove: Prover) -> tuple[Change, ...]:
     """What changed: the one slip that was proved to explain the labels, or else what the two sides do not share."""
     program, reading = frame.program, frame.reading
-    if program.kinds or shown.source.label == shown.target.label:
+    if shown.source.label == shown.target.label:
         return changes(frame, shown)
+    if program.kinds:
+        pieces = changes(frame, shown)
+        if len(pieces) == 1 and NAMED.search(pieces[0].where):
+            return pieces  # which says what was done to a set of words or a day
 
     def decide(other: Program) -> Finding:
         try:
@@ -189,12 +194,12 @@ def _told_changes(frame: Frame, shown: Counterexample, prove: Prover) -> tuple[C
             return NoDecision("the prover did not answer")
         return proof.labels
 
-    rows = prove.possible(reading, rows_around(frame, shown.row))
-    slips = explain_reading(program, reading, rows, decide, frame.cells)
+    rows = prove.possible(reading, rows_around(frame, row_in(frame, shown)))
+    slips = explain_reading(frame, rows, decide)
     if not slips:
         return changes(frame, shown)
     written = rule_items(frame.cells, reading)
-    if distance(rule_items(frame.cells, as_reading(slips[0].program)), written):
+    if distance(rule_items(frame.cells, as_reading(slips[0].program, frame.book)), written):
         pieces = changes(frame, shown)  # no program with one slip is written like this: two slips may be
         if 0 < len(pieces) <= TWO_SLIPS and all(NAMED.search(piece.where) for piece in pieces):
             return pieces

@@ -20,7 +20,7 @@ from gbfl_compile.checking.prove.findings import Counterexample
 from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.checking.reading.from_program import as_reading, in_book
 from gbfl_compile.checking.reading.nodes import Reading
-from gbfl_compile.checking.witnesses import witnesses
+from gbfl_compile.checking.witnesses import find_witnesses, recode_rows
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.intervals import Texts, above, below
@@ -74,23 +74,39 @@ RANDOM_ROWS = 1500
 
 def rows_around(frame: Frame, row: Sequence[float]) -> Matrix:
     """Rows at every bound of either side: around one row, and anywhere."""
-    pools = [
-        [*(value for start in starts for value in (below(start), start)), math.nan] if starts else [0.0]
-        for starts in frame.cells.starts
-    ]
+    program = frame.program
+    pools = [_pool(frame, feature) for feature in range(len(program.features))]
     choose = random.Random(0)  # noqa: S311 - no secret
     rows = [list(row)]
     for feature, pool in enumerate(pools):
         rows += [[*row[:feature], value, *row[feature + 1 :]] for value in pool]
     rows += [[choose.choice(pool) for pool in pools] for _ in range(RANDOM_ROWS)]
-    return np.concatenate([np.array(rows, dtype=np.float64), witnesses(frame.program)])
+    known = find_witnesses(program)
+    others = recode_rows(program.kinds, known.rows, known.book.texts, frame.book) if program.kinds else known.rows
+    return np.concatenate([np.array(rows, dtype=np.float64), others])
+
+
+def _pool(frame: Frame, feature: int) -> list[float]:
+    """The values of a feature next to each bound of either side, or every text and one more; and none."""
+    kind, starts = frame.program.kind(feature), frame.cells.starts[feature]
+    if kind in ("category", "boolean"):
+        return [*map(float, range(len(frame.book.texts[feature]) + 1)), math.nan]
+    if not starts:
+        return [0.0]
+    step = below if kind == "number" else lambda start: start - 1.0
+    return [*(value for start in starts for value in (step(start), start)), math.nan]
+
+
+def row_in(frame: Frame, shown: Counterexample) -> list[float]:
+    """A counterexample's row in the codes of the frame."""
+    return list(shown.row) if shown.values is None else encode_row(frame.program, shown.values, frame.book)
 
 
 def region_of(frame: Frame, shown: Counterexample) -> Region:
     """The widest box found around a row on which the labels differ."""
     program, cells = frame.program, frame.cells
     masks = Masks(cells)
-    shown_row = list(shown.row) if shown.values is None else encode_row(program, shown.values, frame.book)
+    shown_row = row_in(frame, shown)
     box = {f: cell_at(cells, f, value) for f, value in enumerate(shown_row)}
     approved, deployed = shown.source.label, shown.target.label
     if approved != deployed:

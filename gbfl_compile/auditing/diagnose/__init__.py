@@ -18,12 +18,11 @@ from gbfl_compile.auditing.answers import RowAnswers
 from gbfl_compile.auditing.diagnose.answer import answer_slips, column_slips
 from gbfl_compile.auditing.diagnose.clause import SIGN, clause_slips
 from gbfl_compile.auditing.diagnose.slip import Case, Slip, case_of, distance, rule_items
+from gbfl_compile.auditing.region import Frame, row_in
 from gbfl_compile.auditing.verdict import Change
-from gbfl_compile.checking.prove.cells import Cells
 from gbfl_compile.checking.prove.findings import Counterexample, Finding, OutOfTime, ProvedEqual, clock_of
 from gbfl_compile.checking.reading.evaluate import reading_winners
 from gbfl_compile.checking.reading.from_program import as_reading
-from gbfl_compile.checking.reading.nodes import Reading
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.kinds import Codebook, codebook
 from gbfl_compile.ir.nodes import Program
@@ -77,18 +76,16 @@ def explain(
     return Explanation(found[0], len(found) - 1)
 
 
-def explain_reading(
-    program: Program, reading: Reading, rows: Matrix, decide: Callable[[Program], Finding], cells: Cells
-) -> tuple[Slip, ...]:
+def explain_reading(frame: Frame, rows: Matrix, decide: Callable[[Program], Finding]) -> tuple[Slip, ...]:
     """The slips with which the program gives the labels that were read, the likeliest first: `decide` has proved each.
 
     Of slips that explain the labels alike, the likeliest leaves a program that is written as what was read: with the
     same conditions, points and answers in the same order. Where a slip fits the rows but is not what was read, the row
     that shows it is one more row to fit.
     """
-    clock = clock_of(READ_SECONDS)
+    clock, reading, cells, book = clock_of(READ_SECONDS), frame.reading, frame.cells, frame.book
     for _ in range(ROUNDS):
-        case = case_of(program, rows, RowAnswers(reading_winners(reading, rows)), clock, codebook(program))
+        case = case_of(frame.program, rows, RowAnswers(reading_winners(reading, rows)), clock, book)
         slips: list[Slip] = []
         try:
             for kind in KINDS:
@@ -97,16 +94,16 @@ def explain_reading(
             pass
         slips = [slip for slip in slips if _is_written_once(slip.program)]
         written = rule_items(cells, reading)
-        unlike = {id(slip): distance(rule_items(cells, as_reading(slip.program)), written) for slip in slips}
+        unlike = {id(slip): distance(rule_items(cells, as_reading(slip.program, book)), written) for slip in slips}
         slips.sort(key=lambda slip: (unlike[id(slip)], slip.cost, slip.touched))
-        refuting: list[tuple[float, ...]] = []
+        refuting: list[list[float]] = []
         proved = []
         for slip in slips[:TRIED]:
             finding = decide(slip.program)
             if isinstance(finding, ProvedEqual):
                 proved.append(slip)
             elif isinstance(finding, Counterexample):
-                refuting.append(finding.row)
+                refuting.append(row_in(frame, finding))
         if proved or not refuting:
             return tuple(proved)
         rows = np.concatenate([rows, np.array(refuting, dtype=np.float64)])

@@ -25,8 +25,11 @@ from gbfl_compile.ir.text import bound_text, printable
 
 LEFT_OUT, OTHER_COLUMN, ALWAYS_OR_NEVER, ADDED = 2, 3, 4, 4
 
-NEVER = Clause((Interval(0, 1.0, 0.0),))
-"""No number is at least 1 and below 0. Only evaluated, never kept."""
+
+def never(program: Program) -> Clause:
+    """A clause that holds on no row: no number is at least 1 and below 0, no text is one of none. Only evaluated."""
+    is_set = program.kind(0) in ("category", "boolean")
+    return Clause((OneOf(0, ()) if is_set else Interval(0, 1.0, 0.0),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +150,9 @@ def _always_or_never(need: Need) -> Iterator[Slip]:
     if not need.unwanted.any():
         yield need.slip(ALWAYS_OR_NEVER, np.ones(count, dtype=bool), Clause(()), need.change(text, "always"))
     if not need.wanted.any():
-        yield need.slip(ALWAYS_OR_NEVER, np.zeros(count, dtype=bool), NEVER, need.change(text, "never"))
+        yield need.slip(
+            ALWAYS_OR_NEVER, np.zeros(count, dtype=bool), never(need.case.program), need.change(text, "never")
+        )
 
 
 def _with(clause: Clause, place: int, *atoms: Atom) -> Clause:

@@ -57,9 +57,7 @@ class TableRows:
         return row, book
 
 
-def rows_now(
-    program: Program, view: View, table: TableName, places: Places, readings: Sequence[Reading]
-) -> TableRows:
+def rows_now(program: Program, view: View, table: TableName, places: Places, readings: Sequence[Reading]) -> TableRows:
     """The rows of the one table that has the features; Unread where a value is not what its feature takes."""
     database = view.database
     chosen = [
