@@ -38,7 +38,7 @@ from gbfl_compile.checking.reading.nodes import (
     Test,
 )
 from gbfl_compile.ir.nodes import Clause, Kind, Program
-from gbfl_compile.ir.text import clause_text
+from gbfl_compile.ir.text import clause_text, leaf_rule
 
 NOTHING = "nothing"
 MOST_TRIED, REPAIR_SECONDS = 100, 1.0
@@ -61,10 +61,42 @@ class Piece:
 
 def changes(frame: Frame, shown: Counterexample) -> tuple[Change, ...]:
     """What is deployed differently from the program, as far as it can be named; the row `shown` shows the rest."""
+    if shown.source.label != shown.target.label:
+        frame = by_leads(frame)
     approved = [Piece(i, atoms, points) for i, (atoms, points) in enumerate(_approved_pieces(frame))]
     listed = list(_by_clause(frame, approved)) or list(_by_cut(frame))
     listed = listed or list(_by_missing(frame, shown))
     return tuple(with_swaps(listed[:MOST_CHANGES])) or tuple(_by_outcome(frame.program, shown))
+
+
+def by_leads(frame: Frame) -> Frame:
+    """The frame with the deployed points of two classes as the program has them: -3 for yes is +3 for no.
+
+    Which of two classes wins depends on the one's lead alone, and people write it as one number.
+    """
+    source, card = frame.source.decision, frame.reading.decision
+    if not isinstance(source, PointDecision) or not isinstance(card, PointDecision) or len(source.bias) != 2:
+        return frame
+
+    own = {conjunction(frame.cells, condition): points for condition, points in source.terms}
+    alike = {_lead(points): points for _, points in source.terms}
+
+    def written(condition: Condition, points: Points) -> Points:
+        approved = own.get(conjunction(frame.cells, condition), alike.get(_lead(points), points))
+        return _written_like(approved, _lead(points))
+
+    terms = tuple((condition, written(condition, points)) for condition, points in card.terms)
+    bias = _written_like(source.bias, _lead(card.bias))
+    return replace(frame, reading=replace(frame.reading, decision=replace(card, bias=bias, terms=terms)))
+
+
+def _lead(points: Points) -> int:
+    return points[1] - points[0]
+
+
+def _written_like(approved: Points, lead: int) -> Points:
+    """The points of two classes with a lead, for the class that has points in the approved ones."""
+    return (-lead, 0) if approved[0] and not approved[1] else (approved[0], approved[0] + lead)
 
 
 def _approved_pieces(frame: Frame) -> Iterator[tuple[Atoms, Points]]:
@@ -178,7 +210,7 @@ def _points_changes(
     source = as_reading(program).decision
     assert isinstance(source, PointDecision)  # noqa: S101 - both are rule sets
     if source.bias != card.bias:
-        yield Change("to start with", points_text(source.bias, program), points_text(card.bias, program))
+        yield Change("to start with", *differing_points(source.bias, card.bias, program))
     if card.tie_to != "lower":
         yield Change("a tie", "goes to the earlier class", "one that goes to the later class")
     for old in list(missing):
@@ -186,14 +218,21 @@ def _points_changes(
         if new is not None:
             missing.remove(old)
             extra.remove(new)
-            old_text, new_text = points_text(old.points, program), points_text(new.points, program)
+            old_text, new_text = differing_points(old.points, new.points, program)
             rule = clause_text(program.clauses[old.number], program.features, program.kinds)
             yield Change(f"points of clause {old.number}", old_text, new_text, rule=rule)
 
 
 def points_text(points: Points, program: Program) -> str:
-    """Points class by class: `+3 yes, -1 no`."""
+    """Points class by class: `+3 for yes, -1 for no`."""
     return ", ".join(f"{worth:+d} for {label}" for worth, label in zip(points, program.classes, strict=True))
+
+
+def differing_points(before: Points, after: Points, program: Program) -> tuple[str, str]:
+    """Points of the classes for which they differ: `+3 for yes` and `+4 for yes`."""
+    rows = [row for row in zip(before, after, program.classes, strict=True) if row[0] != row[1]]
+    texts = [[f"{worth:+d} for {label}" for worth, label in ((row[side], row[2]) for row in rows)] for side in (0, 1)]
+    return ", ".join(texts[0]), ", ".join(texts[1])
 
 
 def _atom_changes(frame: Frame, old: Piece, new: Piece) -> Iterator[Change]:
@@ -348,7 +387,8 @@ def _by_outcome(program: Program, shown: Counterexample) -> Iterator[Change]:
     source, target = shown.source, shown.target
     where = "the answer" if source.leaf is None else f"leaf {source.leaf}"
     if source.label != target.label:
-        yield Change(where, f"{source.label}", f"{target.label}")
+        rule = None if source.leaf is None else leaf_rule(program, source.leaf)
+        yield Change(where, f"{source.label}", f"{target.label}", rule=rule)
     elif target.probabilities is not None and source.probabilities != target.probabilities:
         before, after = (", ".join(map(exact_text, side)) for side in (source.probabilities, target.probabilities))
         yield Change(f"probabilities of {where}", before, after)

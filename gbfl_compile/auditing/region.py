@@ -136,7 +136,7 @@ def _beside(shown: Counterexample) -> tuple[str, list[float] | int, list[float] 
     return None
 
 
-BELOW = 0.8
+BELOW, COUNTS = 0.8, 10.0
 
 
 def simple_value(frame: Frame, feature: int, box: Box, value: float) -> float:
@@ -151,6 +151,8 @@ def simple_value(frame: Frame, feature: int, box: Box, value: float) -> float:
     starts = cells.starts[feature]
     if starts and allowed & ~cells.missing(feature) == 1 and 0.0 < starts[0] < math.inf:
         ordinary = starts[0] * BELOW  # an income or an age below a bound is seldom negative
+        if starts[0] == round(starts[0]) <= COUNTS:
+            ordinary = starts[0] - 1.0  # and less than 1 late payment is 0
     for digits in range(17):
         rounded = round(ordinary, digits) + 0.0
         if rounded == 0.0 != ordinary:

@@ -19,9 +19,10 @@ class TextLine:
     of: str | None = None
     """The view that has it, where it is not the one audited."""
 
-    def place(self) -> str:
-        """Where it is."""
-        return f"line {self.number}" if self.of is None else f"line {self.number} of {printable(self.of)}"
+    def place(self, text: str | None = None) -> str:
+        """Where it is; `text` is what the text is called that was audited."""
+        of = text if self.of is None else self.of
+        return f"line {self.number}" if of is None else f"line {self.number} of {printable(of)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class Mend:
     new: str
     places: int = 1
     """In how many places the text has it: all of them are to be edited."""
+    exchanged: tuple[str, str] | None = None
+    """Two pieces of the text that change places, where that is all that the edit does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +86,17 @@ def story_form(story: Story) -> dict[str, Any]:
     }
 
 
-def place_lines(story: Story) -> Iterator[str]:
+def place_lines(story: Story, text: str | None = None) -> Iterator[str]:
     """Where the text says it, and the edit."""
     line = story.mend.line if story.mend is not None else story.line
     if line is not None:
-        yield f"    {line.place()}: {printable(line.text)}"
+        yield f"    {line.place(text)}: {printable(line.text)}"
     if story.mend is not None:
         old, new = (printable(" ".join(text.split())) for text in (story.mend.old, story.mend.new))
-        if not old:
+        if story.mend.exchanged is not None:
+            yield "    to mend it, put the second of these branches before the first:"
+            yield from (f"      {printable(' '.join(branch.split()))}" for branch in story.mend.exchanged)
+        elif not old:
             yield f"    to mend it, insert {new}"
         elif not new:
             yield f"    to mend it, remove {old}"

@@ -295,7 +295,8 @@ def verdict_lines(one: DeployedVerdict, source: str) -> Iterator[str]:
         yield f"  class {printable(name)} is deployed as {label!r}"
     for change in one.changes:
         yield f"  {printable(change.text())}"
-    yield from () if one.story is None else place_lines(one.story)
+    text = "the view's definition" if one.kind == "view" else None
+    yield from () if one.story is None else place_lines(one.story, text)
     if one.region is not None:
         yield from region_lines(one.region, "approved", "deployed", one.story)
     yield from () if one.story is None else query_lines(one.story)
@@ -364,7 +365,7 @@ def region_lines(region: Region, old: str, new: str, story: Story | None = None)
         yield f"  differs where {rule}: {old} {region.approved!r}, {new} {region.deployed!r}"
     now = "" if story is None or story.table is None else f", in {printable(story.table)} now:"
     key = "" if story is None else "".join(f"{printable(name)} = {value}, " for name, value in story.key.items())
-    yield f"  for example{now} {key}{row_text(region)}"
+    yield f"  for example{now} {key}{row_text(region, is_of_a_table=bool(now))}"
 
 
 def _shorten(rule: str) -> str:
@@ -375,13 +376,13 @@ def _shorten(rule: str) -> str:
     return f"{' AND '.join(parts[:CONDITIONS_SHOWN])} AND {len(parts) - CONDITIONS_SHOWN} more conditions"
 
 
-def row_text(region: Region) -> str:
+def row_text(region: Region, is_of_a_table: bool = False) -> str:
     """The region's row. Of a wide one only what its rule asks: the rest may be anything there."""
     values = {printable(name): value for name, value in region.row.items()}
     named = {name for name in values if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", region.rule)}
     shown = values if len(values) <= WIDE or not named else {n: v for n, v in values.items() if n in named}
     text = ", ".join(f"{name} = {shown_value(value)}" for name, value in shown.items())
-    return text if len(shown) == len(values) else f"{text}, the rest as you like"
+    return text if len(shown) == len(values) or is_of_a_table else f"{text}, the rest as you like"
 
 
 def shown_value(value: Value) -> str:

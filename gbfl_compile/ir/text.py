@@ -316,6 +316,28 @@ def leaf_reasons(program: Program, tree: Tree) -> list[str]:
     return texts
 
 
+def leaf_rule(program: Program, number: int) -> str | None:
+    """The branch that ends in a leaf, as a CASE has it: the clauses that hold there, and the last one if it does not.
+
+    Those that do not hold before it are left out, as they are in a CASE. None where nothing is asked.
+    """
+    tree = program.decision
+    if not isinstance(tree, Tree):
+        return None
+    index = next(place for place, leaf in leaf_numbers(tree).items() if leaf == number)
+    way = paths(tree)[index]
+    words = []
+    for place, (split, held) in enumerate(way, 1):
+        node = tree.nodes[split]
+        assert not isinstance(node, Leaf)  # noqa: S101 - a path goes through splits
+        text = clause_text(program.clauses[node.clause], program.features, program.kinds)
+        if held:
+            words.append(text)
+        elif place == len(way):
+            words.append(f"NOT ({text})")
+    return " AND ".join(words) or None
+
+
 def rule_reasons(program: Program) -> list[str]:
     """For each rule of a rule set the text to print where it holds: `3 `, or with reasons `Too young; ` and `3; `."""
     own = reasons_of(program)

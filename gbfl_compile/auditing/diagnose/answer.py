@@ -17,7 +17,7 @@ from gbfl_compile.auditing.region import exact_text
 from gbfl_compile.auditing.verdict import Change
 from gbfl_compile.ir.intervals import values_of
 from gbfl_compile.ir.nodes import Atom, Band, Clause, Kind, Leaf, OneOf, Program, Scorecard, Split, Tree
-from gbfl_compile.ir.text import label_text, printable
+from gbfl_compile.ir.text import label_text, leaf_rule, printable
 
 LEAF, POINTS, ORDER, SIDES, OTHER_QUESTION = 2, 2, 3, 4, 5
 POINTS_WITHOUT_END = 4
@@ -72,7 +72,8 @@ def _leaf_answer(case: Case, here: Bits) -> Leaf | None:
 def _leaf_change(program: Program, number: int, before: Leaf, after: Leaf) -> Change:
     classes = [program.classes[leaf.winner] for leaf in (before, after)]
     if classes[0] != classes[1]:
-        return Change(f"leaf {number}", *(label_text(label) for label in classes))
+        rule = leaf_rule(program, number)
+        return Change(f"leaf {number}", *(label_text(label) for label in classes), rule=rule)
     texts = (", ".join(map(exact_text, leaf.probabilities)) for leaf in (before, after))
     return Change(f"probabilities of leaf {number}", *texts)
 

@@ -89,11 +89,11 @@ def rule_items(cells: Cells, reading: Reading) -> list[Hashable]:
     match reading.decision:
         case PointDecision(bias, terms):
             listed = [
-                (conjunction(cells, condition) or condition, points)
+                (conjunction(cells, condition) or condition, _lead(points))
                 for condition, points in terms
                 if not _never(cells, condition)
             ]
-            return [("to start with", bias), *listed]
+            return [("to start with", _lead(bias)), *listed]
         case StepDecision(steps):
             items: list[Hashable] = []
             waiting, seen = [0], set[int]()
@@ -113,6 +113,11 @@ def rule_items(cells: Cells, reading: Reading) -> list[Hashable]:
                     items.append((conjunction(cells, condition) or condition, answers))
                 waiting += reversed(ways)
             return items
+
+
+def _lead(points: tuple[int, ...]) -> Hashable:
+    """Of two classes the lead of the second, whichever of them the points are written for."""
+    return points[1] - points[0] if len(points) == 2 else points
 
 
 def _never(cells: Cells, condition: Condition) -> bool:

@@ -16,9 +16,10 @@ from typing import TypeAlias
 
 from gbfl_compile.auditing.compare import AuditInput, Prover
 from gbfl_compile.auditing.diagnose.clause import atom_text
-from gbfl_compile.auditing.mend.edits import Edit, edits_of
-from gbfl_compile.auditing.mend.text import DeployedText, comparison, take_apart, value_of
-from gbfl_compile.auditing.story import Mend, Story, TextLine
+from gbfl_compile.auditing.mend.edits import edits_of
+from gbfl_compile.auditing.mend.spans import Span, find_line, line_at, spans_of
+from gbfl_compile.auditing.mend.text import DeployedText, Edit, comparison, take_apart, value_of
+from gbfl_compile.auditing.story import Mend, Story
 from gbfl_compile.auditing.verdict import Change, DeployedVerdict
 from gbfl_compile.checking.general.sql import DeployedText as QueryText
 from gbfl_compile.checking.reading.from_program import align
@@ -44,12 +45,13 @@ class Hint:
     points: frozenset[float] = frozenset()
     """The approved points of a clause, where those have changed."""
 
-    def rank(self, edit: Edit) -> tuple[bool, bool, bool, int]:
-        """Smaller is sooner."""
+    def rank(self, edit: Edit, spans: Sequence[Span]) -> tuple[bool, bool, bool, bool, int]:
+        """Smaller is sooner; `spans` are where the text has what is known to be deployed otherwise."""
+        is_outside = not any(edit.start <= ends and edit.end >= begins for begins, ends in spans)
         is_no_point = bool(self.points) and (edit.feature is not None or edit.points not in self.points)
         is_elsewhere = edit.feature is not None and edit.feature not in self.features
         is_other = edit.number is not None and edit.number not in self.numbers
-        return is_no_point, is_elsewhere, is_other, edit.cost
+        return is_outside, is_no_point, is_elsewhere, is_other, edit.cost
 
 
 def hint_of(program: Program, changes: Sequence[Change]) -> Hint:
@@ -89,12 +91,19 @@ def with_mend(
     with _quiet_parser():
         mend = find_mend(texts, program, small, verdict.changes, is_mended)
     line = None if mend is None else mend.line
-    is_named = len(verdict.changes) == 1 and re.match(r"clause|points|to start", verdict.changes[0].where) is not None
-    if mend is not None and not is_named:
-        verdict = replace(verdict, changes=tuple(named_by(mend, program, small)) or verdict.changes)
+    if mend is not None:
+        verdict = replace(verdict, changes=_named_alike(verdict.changes, tuple(named_by(mend, program, small))))
     for name, text in texts.items():
         line = line or find_line(name, text, program, small, verdict.changes)
     return replace(verdict, story=replace(verdict.story or Story(), line=line, mend=mend, was_sought=True))
+
+
+def _named_alike(listed: tuple[Change, ...], by_mend: tuple[Change, ...]) -> tuple[Change, ...]:
+    """What a report says has changed, about the clause that the edit is about: another one may explain it as well."""
+    is_named = len(listed) == 1 and re.match(r"clause|points|to start", listed[0].where) is not None
+    if not by_mend or (is_named and by_mend[0].where == listed[0].where.removeprefix("points of ")):
+        return listed
+    return by_mend
 
 
 @contextmanager
@@ -111,6 +120,10 @@ def _quiet_parser() -> Iterator[None]:
 
 def named_by(mend: Mend, program: Program, columns: Mapping[str, int]) -> Iterator[Change]:
     """The one clause that an edit is about, by the columns and numbers in it; nothing where that is not one clause."""
+    if mend.exchanged is not None:
+        first, second = (" ".join(text.split()) for text in mend.exchanged)
+        yield Change("the order of two branches", f"{second} before {first}", "the other way round")
+        return
     parts = [take_apart(program, text, columns) for text in (mend.old, mend.new)]
     features = {feature for part in parts for token in part.tokens if (feature := part.feature(token)) is not None}
     numbers = {value_of(token) for token in parts[1].tokens if token.kind == "number"}
@@ -125,6 +138,9 @@ def named_by(mend: Mend, program: Program, columns: Mapping[str, int]) -> Iterat
         atoms = [atom_text(program, each) for each in program.clauses[number].atoms]
         if len(atoms) > 1 and re.sub(r"(?i)\bor\b", "AND", mend.old) == mend.new:
             yield Change(f"clause {number}", " AND ".join(atoms), " OR ".join(atoms))
+        elif mend.new == f"({mend.old})":
+            without = "the same without the parentheses around OR: AND is evaluated first"
+            yield Change(f"clause {number}", " AND ".join(atoms), without)
         else:
             yield Change(f"clause {number}", atom_text(program, atom), mend.old)
 
@@ -151,8 +167,9 @@ def find_mend(
     """The first edit of one of the texts, by name, for which `is_mended(name, edited text)`."""
     ends, hint = time.process_time() + SECONDS, hint_of(program, changes)
     parts = {name: take_apart(program, text, columns) for name, text in texts.items()}
+    spans = {name: list(spans_of(part, changes, hint.clauses)) for name, part in parts.items()}
     edits = [(name, edit) for name, part in parts.items() for edit in edits_of(part, hint.clauses)]
-    edits.sort(key=lambda pair: hint.rank(pair[1]))
+    edits.sort(key=lambda pair: hint.rank(pair[1], spans[pair[0]]))
     for name, edit in edits[:MOST_EDITS]:
         if time.process_time() > ends:
             return None
@@ -175,6 +192,12 @@ def _mend(name: str, text: str, edit: Edit, parts: DeployedText) -> Mend:
             for place, token in enumerate(parts.tokens)
             if token.end > begins and token.start < max(ends, begins + 1)
         ]
+        if not places and not edit.new.lstrip().upper().startswith("WHEN"):  # put in between: show what is around it
+            last = max((place for place, token in enumerate(parts.tokens) if token.end <= begins), default=0)
+            while last and parts.tokens[last].text == ")":
+                last -= 1
+            places = [last]
+            ends = next((token.end for token in parts.tokens if token.start >= begins), ends)
         if places:
             around = comparison(parts, places[0], places[-1])
             if edit.points is not None:  # and points alone say less: show the condition that they are given for
@@ -182,47 +205,9 @@ def _mend(name: str, text: str, edit: Edit, parts: DeployedText) -> Mend:
                 around = (signs[-1] - 1 if signs else around[0], around[1])
             begins, ends = min(begins, parts.tokens[around[0]].start), max(ends, parts.tokens[around[1]].end)
     new = f"{text[begins : edit.start]}{edit.new}{text[edit.end : ends]}"
-    return Mend(line_at(name, text, begins), text[begins:ends], new)
+    return Mend(line_at(name, text, begins), text[begins:ends], new, exchanged=edit.exchanged)
 
 
 SHORT = 40
 BEFORE = 8
 """How many tokens before points the condition is looked for."""
-
-
-WIDTH = 100
-
-
-def line_at(name: str, text: str, place: int) -> TextLine:
-    """The line of the text that has this place; of a long one, what is around it."""
-    begins = text.rfind("\n", 0, place) + 1
-    ends = text.find("\n", place)
-    line = text[begins : len(text) if ends < 0 else ends]
-    if len(line) > WIDTH:
-        middle = place - begins
-        first, last = max(0, middle - WIDTH // 2), min(len(line), middle + WIDTH // 2)
-        line = f"{'…' if first else ''}{line[first:last]}{'…' if last < len(line) else ''}"
-    return TextLine(text.count("\n", 0, place) + 1, line.strip(), name or None)
-
-
-def find_line(
-    name: str, text: str, program: Program, columns: Mapping[str, int], changes: Sequence[Change]
-) -> TextLine | None:
-    """The line with the column of a changed condition, and with its deployed number if it has one."""
-    parts = take_apart(program, text, columns)
-    hint = hint_of(program, changes)
-    deployed = {float(each) for change in changes for each in re.findall(r"-?\d+\.?\d*(?:e[+-]?\d+)?", change.deployed)}
-    named = [
-        feature
-        for feature in hint.features
-        if any(re.search(rf"\b{re.escape(program.features[feature])}\b", change.deployed) for change in changes)
-    ]
-    for wanted in (deployed, None):
-        for place, token in enumerate(parts.tokens):
-            if token.kind != "sign":
-                continue
-            feature = parts.feature_near(place)
-            near = {value_of(each) for each in parts.tokens[max(0, place - 3) : place + 4] if each.kind == "number"}
-            if feature in named and (wanted is None or near & wanted):
-                return line_at(name, text, token.start)
-    return None

@@ -8,18 +8,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from gbfl_compile.auditing.mend.structure import structure_edits
 from gbfl_compile.auditing.mend.text import (
     ENDS,
     JOINS,
     DeployedText,
+    Edit,
     atom_sql,
     bound_literal,
     clause_sql,
     comparison,
     intervals,
+    operand_end,
     text_in,
     text_literal,
     value_of,
@@ -34,28 +36,13 @@ TRUTHS = {"TRUE": "FALSE", "FALSE": "TRUE"}
 FILLS = ("COALESCE", "IFNULL", "NVL", "ISNULL")
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """A piece of the text replaced by another."""
-
-    start: int
-    end: int
-    new: str
-    cost: int
-    feature: int | None = None
-    """The feature it is about, where that is seen."""
-    number: float | None = None
-    """The number it puts in."""
-    points: float | None = None
-    """The same, where it is compared with nothing and may be points."""
-
-
 def edits_of(parts: DeployedText, changed: Sequence[int]) -> Iterator[Edit]:
     yield from _other_signs(parts)
     yield from _other_numbers(parts)
     yield from _other_texts(parts)
     yield from _other_moments(parts)
     yield from _other_names(parts)
+    yield from structure_edits(parts)
     yield from _conditions_out(parts)
     yield from _conditions_in(parts, changed)
     yield from _missing_values(parts)
@@ -136,17 +123,24 @@ def _other_texts(parts: DeployedText) -> Iterator[Edit]:
         if isinstance(atom, OneOf)
         for value in atom.values
     ]
-    for token in parts.tokens:
+    for place, token in enumerate(parts.tokens):
         if token.kind != "text":
             continue
-        own = text_in(token)
+        own, feature = text_in(token), _feature_of_text(parts, place)
         for other in labels if own in labels else dict.fromkeys(words):
             if other != own:
-                yield Edit(token.start, token.end, text_literal(other), 2)
+                yield Edit(token.start, token.end, text_literal(other), 2, None if own in labels else feature)
         for other in dict.fromkeys(words):
             if own in words and other != own:
-                yield Edit(token.end, token.end, f", {text_literal(other)}", 3)
+                yield Edit(token.end, token.end, f", {text_literal(other)}", 3, feature)
     yield from _texts_out(parts, words)
+
+
+def _feature_of_text(parts: DeployedText, place: int) -> int | None:
+    """The feature that a text is compared with; texts of a list have it before the list."""
+    while place > 1 and parts.tokens[place - 1].text == "," and parts.tokens[place - 2].kind == "text":
+        place -= 2
+    return parts.feature_near(place)
 
 
 def _texts_out(parts: DeployedText, words: Sequence[str]) -> Iterator[Edit]:
@@ -187,26 +181,12 @@ def _other_names(parts: DeployedText) -> Iterator[Edit]:
             yield Edit(token.start, token.end, spelled, 4, other)
 
 
-def _ends(parts: DeployedText, place: int) -> int:
-    """The token after an operand that begins at a place."""
-    depth, at = parts.tokens[place].depth, place
-    while at < len(parts.tokens):
-        token = parts.tokens[at]
-        if token.depth < depth or (token.depth == depth and (token.word in ENDS or token.text in (",", ")", ":", "{"))):
-            if token.text == ")" and token.depth == depth and at > place:
-                at += 1
-                continue
-            return at
-        at += 1
-    return at
-
-
 def _conditions_out(parts: DeployedText) -> Iterator[Edit]:
     """A condition left out, with the AND or OR before or after it; AND for OR; no NOT."""
     tokens = parts.tokens
     for place, token in enumerate(tokens):
         if token.word in JOINS and place + 1 < len(tokens):
-            last = tokens[_ends(parts, place + 1) - 1]
+            last = tokens[operand_end(parts, place + 1) - 1]
             yield Edit(tokens[place - 1].end, last.end, "", 5, parts.feature_near(place + 1))
             first = place
             while (
@@ -281,7 +261,7 @@ def _branches(parts: DeployedText, changed: Sequence[int]) -> Iterator[Edit]:
     for (begins, ends, after), (other, other_ends, _) in pairwise(sorted(segments)):
         if after < len(tokens) and tokens[after].start == other:
             first, gap, second = parts.text[begins:ends], parts.text[ends:other], parts.text[other:other_ends]
-            yield Edit(begins, other_ends, f"{second}{gap}{first}", 3)
+            yield Edit(begins, other_ends, f"{second}{gap}{first}", 3, exchanged=(first, second))
     for place, (_, _, after) in zip(starts, segments, strict=True):
         then = next((at for at in range(place + 1, after) if tokens[at].word == "THEN"), None)
         for number in changed if then is not None and then > place + 1 else ():

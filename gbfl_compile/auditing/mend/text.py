@@ -75,6 +75,24 @@ class DeployedText:
         return next((name for name, each in self.columns.items() if each == feature), self.program.features[feature])
 
 
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A piece of the text replaced by another."""
+
+    start: int
+    end: int
+    new: str
+    cost: int
+    feature: int | None = None
+    """The feature it is about, where that is seen."""
+    number: float | None = None
+    """The number it puts in."""
+    points: float | None = None
+    """The same, where it is compared with nothing and may be points."""
+    exchanged: tuple[str, str] | None = None
+    """The two branches, where it does nothing but put the second before the first."""
+
+
 def take_apart(program: Program, text: str, columns: Mapping[str, int]) -> DeployedText:
     """The text as tokens; comments are not tokens."""
     tokens, depth = [], 0
@@ -169,3 +187,17 @@ def _set_sql(parts: DeployedText, name: str, atom: OneOf) -> str:
 
 def clause_sql(parts: DeployedText, clause: Clause) -> str:
     return " AND ".join(atom_sql(parts, atom) for atom in clause.atoms)
+
+
+def operand_end(parts: DeployedText, place: int) -> int:
+    """The token after an operand that begins at a place."""
+    depth, at = parts.tokens[place].depth, place
+    while at < len(parts.tokens):
+        token = parts.tokens[at]
+        if token.depth < depth or (token.depth == depth and (token.word in ENDS or token.text in (",", ")", ":", "{"))):
+            if token.text == ")" and token.depth == depth and at > place:
+                at += 1
+                continue
+            return at
+        at += 1
+    return at

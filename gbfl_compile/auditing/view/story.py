@@ -249,10 +249,12 @@ def with_first_difference(inputs: AuditInput, verdict: DeployedVerdict) -> Deplo
     approved, deployed = first["source"], first["target"]
     label = next(iter(approved))
     column = next((name for name in approved if approved[name] != deployed[name]), label)
-    reason = f"run on a witness, it answers {column} {deployed[column]!r} where {approved[column]!r} was approved"
+    reason = (
+        f"run on the example below, it answers {column} {deployed[column]!r} where {approved[column]!r} was approved"
+    )
     row = {name: _value(inputs, name, value) for name, value in first["row"].items()}
     beside = None if column == label else (column, approved[column], deployed[column])
-    region = Region("the row is this witness", row, approved[label], deployed[label], beside)
+    region = Region("every value is as in this example", row, approved[label], deployed[label], beside)
     reason = "; ".join(filter(None, (verdict.reason, reason)))
     return replace(verdict, verdict="different", reason=reason, region=region)
 

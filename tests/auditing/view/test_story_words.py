@@ -1,5 +1,6 @@
 """What a report adds to a difference is true for programs with words, dates and gaps too."""
 
+import re
 from contextlib import closing
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.verdict import verdict_lines
 from gbfl_compile.auditing.view import audit_view
-from gbfl_compile.databases import availability, scratch
+from gbfl_compile.databases import availability, look_up_view, scratch
 from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard, leaf, split
 
 DAY = 18546.0  # 2020-10-11
@@ -119,3 +120,78 @@ def test_an_example_that_is_no_row_of_the_table_is_one_that_its_columns_can_hold
     answers = database.fetch(f"SELECT label FROM ({found.story.query}) q")
     assert [tuple(answer) for answer in answers] == [(found.region.deployed,)]
     assert "  0 of 0" not in "\n".join(lines)
+
+
+CARD = """SELECT loan, CASE WHEN points > 0 THEN 'yes' ELSE 'no' END AS label FROM (SELECT loan,
+        1 + CASE WHEN (income < 36000 OR income IS NULL) AND late >= 1 THEN 4 ELSE 0 END
+        + CASE WHEN purpose = 'business' AND late < 3 THEN 3 ELSE 0 END
+        - CASE WHEN opened >= '2020-10-11' AND COALESCE(income, 20000) >= 20000 THEN 3 ELSE 0 END AS points
+    FROM applications) scored"""
+MENDED = [
+    ("'business'", "'Business'", "clause 1", CARD, POINTS),
+    ("2020-10-11", "2020-11-10", "clause 2", CARD, POINTS),
+    ("late >= 1", "income >= 1", "clause 0", CARD, POINTS),
+    ("THEN 4", "THEN 2", "points of clause 0", CARD, POINTS),
+    (" AND late < 3", "", "clause 1", CARD, POINTS),
+    ("(income < 36000 OR income IS NULL)", "income < 36000 OR income IS NULL", "clause 0", RULE, LENDING),
+    ("late < 3", "late < 4", "clause 1", RULE, LENDING),
+]
+
+
+@pytest.mark.parametrize(("right", "wrong", "where", "query", "program"), MENDED)
+def test_the_clause_is_named_and_the_edit_that_mends_it_is_printed(database, right, wrong, where, query, program):
+    found, lines, moved = slipped(database, right, wrong, query, program)
+    assert [change.where for change in found.changes] == [where]
+    assert found.moves.rows == len(moved)
+    assert found.story.mend is not None
+    assert mended(database, found.story.mend, program) == "equal"
+    assert any("of the view's definition: " in line for line in lines)
+
+
+def mended(database, mend, program):
+    """The verdict on the view that is stored, with the edit made at the one of its places that mends it."""
+    text = look_up_view(database, "decisions").definition
+    body = text[re.search(r"\bSELECT\b", text, re.IGNORECASE).start() :]
+    verdicts = set()
+    assert mend.old, "an edit that only inserts does not say where"
+    for at in [at for at in range(len(body)) if body.startswith(mend.old, at)]:
+        database.execute("DROP VIEW decisions")
+        database.execute(f"CREATE VIEW decisions AS {body[:at]}{mend.new}{body[at + len(mend.old) :]}")
+        verdicts.add(audit_view(AuditInput(program, mends=False), database, "decisions", "it").verdict)
+    return "equal" if "equal" in verdicts else str(verdicts)
+
+
+NESTED = Program(
+    FEATURES,
+    ("no", "yes"),
+    RULES,
+    split(0, split(1, leaf(0.2, 0.8), leaf(0.9, 0.1)), split(2, leaf(0.7, 0.3), leaf(0.4, 0.6))),
+    kinds=KINDS,
+)
+NESTED_RULE = """SELECT loan, CASE
+    WHEN (income < 36000 OR income IS NULL) AND late >= 1 THEN
+        CASE WHEN purpose = 'business' AND late < 3 THEN 'yes' ELSE 'no' END
+    WHEN opened >= '2020-10-11' AND (income >= 20000 OR income IS NULL) THEN 'no'
+    ELSE 'yes' END AS label
+FROM applications"""
+
+
+def test_two_answers_in_each_others_place_are_named_by_their_branches_and_mended_by_one_edit(database):
+    found, _, _ = slipped(database, "THEN 'yes' ELSE 'no'", "THEN 'no' ELSE 'yes'", NESTED_RULE, NESTED)
+    texts = [change.text() for change in found.changes]
+    first = "(income < 36000 OR income is missing) AND late >= 1"
+    assert texts == [
+        f"leaf 0 (IF {first} AND purpose is business AND late < 3): yes is deployed as no",
+        f"leaf 1 (IF {first} AND NOT (purpose is business AND late < 3)): no is deployed as yes",
+    ]
+    assert mended(database, found.story.mend, NESTED) == "equal"
+
+
+def test_two_branches_in_each_others_place_are_told_as_that(database):
+    first = "WHEN purpose = 'business' AND late < 3 THEN 'yes'"
+    second = "WHEN opened >= '2020-10-11' AND (income >= 20000 OR income IS NULL) THEN 'no'"
+    found, lines, moved = slipped(database, f"{first}\n    {second}", f"{second}\n    {first}")
+    assert mended(database, found.story.mend, LENDING) == "equal"
+    assert "    to mend it, put the second of these branches before the first:" in lines
+    assert [change.where for change in found.changes] == ["the order of two branches"]
+    assert found.moves.rows == len(moved)

@@ -1,0 +1,108 @@
+"""Where a deployed text says what is known to be different: the line that is shown, and where edits are tried first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from gbfl_compile.auditing.mend.text import DeployedText, comparison, take_apart, text_in, value_of
+from gbfl_compile.auditing.story import TextLine
+from gbfl_compile.auditing.verdict import Change
+from gbfl_compile.ir.nodes import Interval, OneOf, Program
+
+Span = tuple[int, int]
+"""Where a piece of a text begins and ends."""
+
+
+def spans_of(parts: DeployedText, changes: Sequence[Change], clauses: Sequence[int]) -> Iterator[Span]:
+    """Where the text has what the changes say is deployed, or has a clause from which a condition was left out."""
+    for change in changes:
+        numbers, features = set(_numbers_in(change.deployed)), set(_features_in(parts.program, change.deployed))
+        for place, token in enumerate(parts.tokens):
+            if token.kind == "sign" and parts.feature_near(place) in features:
+                first, last = comparison(parts, place, place)
+                near = {value_of(each) for each in parts.tokens[first : last + 1] if each.kind == "number"}
+                if near & numbers:
+                    yield parts.tokens[first].start, parts.tokens[last].end
+            elif token.kind == "text" and features and text_in(token) in change.deployed:
+                yield token.start, token.end
+        if re.match(r"leaf|split|every answer|the answer", change.where):
+            labels = set(map(str, parts.program.classes))
+            yield from (
+                (each.start, each.end) for each in parts.tokens if each.kind == "text" and text_in(each) in labels
+            )
+        if change.deployed.startswith("nothing"):
+            yield from _clauses_without(parts, change, clauses)
+
+
+def _clauses_without(parts: DeployedText, change: Change, clauses: Sequence[int]) -> Iterator[Span]:
+    """The end of each condition before a THEN that has all the numbers and texts of a clause, but for one condition."""
+    gone = set(_features_in(parts.program, change.approved))
+    begins = 0
+    for place, token in enumerate(parts.tokens):
+        if token.word == "WHEN":
+            begins = place
+        if token.word != "THEN" or not place:
+            continue
+        inside = parts.tokens[begins:place]
+        has = {value_of(each) for each in inside if each.kind == "number"} | {
+            text_in(each) for each in inside if each.kind == "text"
+        }
+        for number in clauses:
+            if _values_of(parts.program, number, gone) <= has:
+                yield parts.tokens[place - 1].end, parts.tokens[place - 1].end
+
+
+def _values_of(program: Program, clause: int, without: set[int]) -> set[float | str]:
+    """The bounds and texts of a clause, but for those of some features; dates are written in ways of their own."""
+    values: set[float | str] = set()
+    for atom in program.clauses[clause].atoms:
+        if atom.feature in without:
+            continue
+        if isinstance(atom, OneOf) and program.kind(atom.feature) == "category":
+            values |= set(atom.values)
+        elif isinstance(atom, Interval) and program.kind(atom.feature) == "number":
+            values |= {bound for bound in (atom.lo, atom.hi) if bound is not None}
+    return values
+
+
+def _numbers_in(text: str) -> list[float]:
+    return [float(each) for each in re.findall(r"-?\d+\.?\d*(?:e[+-]?\d+)?", text)]
+
+
+def _features_in(program: Program, text: str) -> list[int]:
+    return [f for f, name in enumerate(program.features) if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text)]
+
+
+WIDTH = 110
+
+
+def line_at(name: str, text: str, place: int) -> TextLine:
+    """The line of the text that has this place; of a long one, what is around it."""
+    begins = text.rfind("\n", 0, place) + 1
+    ends = text.find("\n", place)
+    whole = text[begins : len(text) if ends < 0 else ends]
+    line = whole.strip()
+    if len(line) > WIDTH:
+        middle = place - begins - (len(whole) - len(whole.lstrip()))
+        first = max(0, min(middle - WIDTH // 2, len(line) - WIDTH))
+        last = min(len(line), first + WIDTH)
+        first += line[first:middle].find(" ") + 1 if first else 0
+        last = last if last == len(line) or " " not in line[middle:last] else line.rindex(" ", middle, last)
+        line = f"{'… ' if first else ''}{line[first:last].strip()}{' …' if last < len(line) else ''}"
+    return TextLine(text.count("\n", 0, place) + 1, line, name or None)
+
+
+def find_line(
+    name: str, text: str, program: Program, columns: Mapping[str, int], changes: Sequence[Change]
+) -> TextLine | None:
+    """The line with the column of a changed condition, and with its deployed number if it has one."""
+    parts = take_apart(program, text, columns)
+    of_conditions = [change for change in changes if re.match("clause|no clause", change.where)]
+    for begins, _ in spans_of(parts, of_conditions, ()):
+        return line_at(name, text, begins)
+    named = {feature for change in changes for feature in _features_in(program, change.deployed)}
+    for place, token in enumerate(parts.tokens):
+        if token.kind == "sign" and parts.feature_near(place) in named:
+            return line_at(name, text, token.start)
+    return None
