@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from gbfl_compile.auditing.answers import with_labels
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.file import audit_file
-from gbfl_compile.auditing.mend import line_at
+from gbfl_compile.auditing.mend.spans import line_at
 from gbfl_compile.auditing.verdict import AuditReport, DeployedVerdict
 from gbfl_compile.checking.prove import BUDGET_SECONDS
 from gbfl_compile.errors import BadInput

@@ -81,12 +81,12 @@ def by_leads(frame: Frame) -> Frame:
     own = {conjunction(frame.cells, condition): points for condition, points in source.terms}
     alike = {_lead(points): points for _, points in source.terms}
 
-    def written(condition: Condition, points: Points) -> Points:
+    def in_form(condition: Condition, points: Points) -> Points:
         approved = own.get(conjunction(frame.cells, condition), alike.get(_lead(points), points))
-        return _written_like(approved, _lead(points))
+        return _like(approved, _lead(points))
 
-    terms = tuple((condition, written(condition, points)) for condition, points in card.terms)
-    bias = _written_like(source.bias, _lead(card.bias))
+    terms = tuple((condition, in_form(condition, points)) for condition, points in card.terms)
+    bias = _like(source.bias, _lead(card.bias))
     return replace(frame, reading=replace(frame.reading, decision=replace(card, bias=bias, terms=terms)))
 
 
@@ -94,7 +94,7 @@ def _lead(points: Points) -> int:
     return points[1] - points[0]
 
 
-def _written_like(approved: Points, lead: int) -> Points:
+def _like(approved: Points, lead: int) -> Points:
     """The points of two classes with a lead, for the class that has points in the approved ones."""
     return (-lead, 0) if approved[0] and not approved[1] else (approved[0], approved[0] + lead)
 

@@ -20,8 +20,8 @@ from gbfl_compile.checking.prove.findings import Counterexample
 from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.checking.reading.from_program import as_reading, in_book
 from gbfl_compile.checking.reading.nodes import Reading
-from gbfl_compile.checking.witnesses import find_witnesses, recode_rows
-from gbfl_compile.ir.batch import Matrix
+from gbfl_compile.checking.witnesses import find_witnesses
+from gbfl_compile.ir.batch import Matrix, recode_rows
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.intervals import Texts, above, below
 from gbfl_compile.ir.kinds import ANY_OTHER, Codebook, Value, codebook, decode_rows, encode_row

@@ -73,7 +73,7 @@ def _leaf_change(program: Program, number: int, before: Leaf, after: Leaf) -> Ch
     classes = [program.classes[leaf.winner] for leaf in (before, after)]
     if classes[0] != classes[1]:
         rule = leaf_rule(program, number)
-        return Change(f"leaf {number}", *(label_text(label) for label in classes), rule=rule)
+        return Change(f"leaf {number}", label_text(classes[0]), label_text(classes[1]), rule=rule)
     texts = (", ".join(map(exact_text, leaf.probabilities)) for leaf in (before, after))
     return Change(f"probabilities of leaf {number}", *texts)
 

@@ -10,12 +10,12 @@ from gbfl_compile.auditing.mend.text import ENDS, JOINS, DeployedText, Edit, Tok
 
 def structure_edits(parts: DeployedText) -> Iterator[Edit]:
     """All of them."""
-    yield from _exchanged_answers(parts)
-    yield from _kept_together(parts)
-    yield from _regrouped(parts)
+    yield from _exchanges_of_answers(parts)
+    yield from _parentheses(parts)
+    yield from _other_groups(parts)
 
 
-def _exchanged_answers(parts: DeployedText) -> Iterator[Edit]:
+def _exchanges_of_answers(parts: DeployedText) -> Iterator[Edit]:
     """Two labels of one CASE in each other's place: `THEN 'no' ELSE 'yes'` for `THEN 'yes' ELSE 'no'`."""
     labels = {str(label) for label in parts.program.classes}
     answers: list[tuple[Token, int]] = []
@@ -33,7 +33,7 @@ def _exchanged_answers(parts: DeployedText) -> Iterator[Edit]:
             yield Edit(first.start, second.end, new, 3)
 
 
-def _kept_together(parts: DeployedText) -> Iterator[Edit]:
+def _parentheses(parts: DeployedText) -> Iterator[Edit]:
     """Parentheses around an OR whose condition AND would otherwise split: `a OR b AND c` for `(a OR b) AND c`."""
     tokens = parts.tokens
     for place, token in enumerate(tokens):
@@ -56,7 +56,7 @@ def _kept_together(parts: DeployedText) -> Iterator[Edit]:
                 yield Edit(begins, over, f"({parts.text[begins:over]})", 3)
 
 
-def _regrouped(parts: DeployedText) -> Iterator[Edit]:
+def _other_groups(parts: DeployedText) -> Iterator[Edit]:
     """`(a OR b) AND c` for `a OR (b AND c)`: the same slip as an engine writes it that puts all parentheses."""
     tokens = parts.tokens
     for place, token in enumerate(tokens):
