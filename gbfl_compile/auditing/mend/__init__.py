@@ -17,7 +17,7 @@ from typing import TypeAlias
 from gbfl_compile.auditing.compare import AuditInput, Prover
 from gbfl_compile.auditing.diagnose.clause import atom_text
 from gbfl_compile.auditing.mend.edits import edits_of
-from gbfl_compile.auditing.mend.spans import Span, find_line, line_at, spans_of
+from gbfl_compile.auditing.mend.spans import Span, clause_in, find_line, line_at, spans_of
 from gbfl_compile.auditing.mend.text import DeployedText, Edit, comparison, take_apart, value_of
 from gbfl_compile.auditing.story import Mend, Story
 from gbfl_compile.auditing.verdict import Change, DeployedVerdict
@@ -122,7 +122,10 @@ def named_by(mend: Mend, program: Program, columns: Mapping[str, int]) -> Iterat
     """The one clause that an edit is about, by the columns and numbers in it; nothing where that is not one clause."""
     if mend.exchanged is not None:
         first, second = (" ".join(text.split()) for text in mend.exchanged)
-        yield Change("the order of two branches", f"{second} before {first}", "the other way round")
+        asked_first, asked_second = (clause_in(take_apart(program, text, columns)) for text in (second, first))
+        is_known = asked_first is not None and asked_second is not None and asked_first != asked_second
+        where = f"clauses {asked_first} and {asked_second}" if is_known else "the order of two branches"
+        yield Change(where, f"{second} before {first}", "the other way round")
         return
     parts = [take_apart(program, text, columns) for text in (mend.old, mend.new)]
     features = {feature for part in parts for token in part.tokens if (feature := part.feature(token)) is not None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from gbfl_compile.auditing.mend.text import DeployedText, comparison, take_apart, text_in, value_of
+from gbfl_compile.auditing.mend.text import DeployedText, Token, comparison, take_apart, text_in, value_of
 from gbfl_compile.auditing.story import TextLine
 from gbfl_compile.auditing.verdict import Change
 from gbfl_compile.ir.nodes import Interval, OneOf, Program
@@ -44,13 +44,28 @@ def _clauses_without(parts: DeployedText, change: Change, clauses: Sequence[int]
             begins = place
         if token.word != "THEN" or not place:
             continue
-        inside = parts.tokens[begins:place]
-        has = {value_of(each) for each in inside if each.kind == "number"} | {
-            text_in(each) for each in inside if each.kind == "text"
-        }
+        has = _values_in(parts.tokens[begins:place])
         for number in clauses:
             if _values_of(parts.program, number, gone) <= has:
                 yield parts.tokens[place - 1].end, parts.tokens[place - 1].end
+
+
+def clause_in(parts: DeployedText) -> int | None:
+    """The one clause that has the columns of a piece of text, and all of whose bounds and texts are in it."""
+    has = _values_in(parts.tokens)
+    features = {feature for token in parts.tokens if (feature := parts.feature(token)) is not None}
+    clauses = parts.program.clauses
+    fits = [
+        number
+        for number, clause in enumerate(clauses)
+        if {atom.feature for atom in clause.atoms} == features and _values_of(parts.program, number, set()) <= has
+    ]
+    return fits[0] if len(fits) == 1 else None
+
+
+def _values_in(tokens: Sequence[Token]) -> set[float | str]:
+    numbers = {value_of(each) for each in tokens if each.kind == "number"}
+    return numbers | {text_in(each) for each in tokens if each.kind == "text"}
 
 
 def _values_of(program: Program, clause: int, without: set[int]) -> set[float | str]:

@@ -193,5 +193,5 @@ def test_two_branches_in_each_others_place_are_told_as_that(database):
     found, lines, moved = slipped(database, f"{first}\n    {second}", f"{second}\n    {first}")
     assert mended(database, found.story.mend, LENDING) == "equal"
     assert "    to mend it, put the second of these branches before the first:" in lines
-    assert [change.where for change in found.changes] == ["the order of two branches"]
+    assert [change.where for change in found.changes] == ["clauses 1 and 2"]
     assert found.moves.rows == len(moved)
