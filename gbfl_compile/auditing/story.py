@@ -19,10 +19,14 @@ class TextLine:
     of: str | None = None
     """The view that has it, where it is not the one audited."""
 
+    unit: str = "line"
+    """What it is: a line of a text, or a row of a table."""
+
     def place(self, text: str | None = None) -> str:
         """Where it is; `text` is what the text is called that was audited."""
         of = text if self.of is None else self.of
-        return f"line {self.number}" if of is None else f"line {self.number} of {printable(of)}"
+        where = f"{self.unit} {self.number}"
+        return where if of is None else f"{where} of {printable(of)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,8 @@ def place_lines(story: Story, text: str | None = None) -> Iterator[str]:
         else:
             everywhere = "" if story.mend.places == 1 else f", in all {story.mend.places} places"
             yield f"    to mend it, write {new} for {old}{everywhere}"
-        yield "      (the text with this one edit was read again and is equal to the approved program)"
+        what = "the text with this one edit" if story.mend.line.unit == "line" else "the view with this one value"
+        yield f"      ({what} was read again and is equal to the approved program)"
     elif story.was_sought:
         yield "    no single edit of the text was found that mends it"
 

@@ -74,18 +74,12 @@ def with_mend(
 
     `texts` are the deployed ones by name, the one that was audited by the name ''; `columns` is column -> feature.
     """
-    is_shown = verdict.proof is not None and verdict.proof.counterexample is not None
-    if verdict.verdict != "different" or not is_shown or not inputs.mends:
+    if not seeks_mend(verdict, inputs):
         return verdict
     program = inputs.program
 
     def is_mended(name: str, text: str) -> bool:
-        try:
-            prove, readings = read(name, text)
-            matched = tuple(align(each, program.features, program.classes, program.kinds) for each in readings)
-        except (Unread, GbflError):
-            return False
-        return bool(matched) and prove(program, matched, PROOF_SECONDS).answer == "proved"
+        return is_equal(inputs, lambda: read(name, text))
 
     small = {name.casefold(): feature for name, feature in columns.items()}
     with _quiet_parser():
@@ -96,6 +90,23 @@ def with_mend(
     for name, text in texts.items():
         line = line or find_line(name, text, program, small, verdict.changes)
     return replace(verdict, story=replace(verdict.story or Story(), line=line, mend=mend, was_sought=True))
+
+
+def seeks_mend(verdict: DeployedVerdict, inputs: AuditInput) -> bool:
+    """Whether an edit is looked for: what was read differs, and the auditor wants one."""
+    is_shown = verdict.proof is not None and verdict.proof.counterexample is not None
+    return verdict.verdict == "different" and is_shown and inputs.mends
+
+
+def is_equal(inputs: AuditInput, read: Callable[[], tuple[Prover, tuple[Reading, ...]]]) -> bool:
+    """Whether what is read with an edit is proved to be the program."""
+    program = inputs.program
+    try:
+        prove, readings = read()
+        matched = tuple(align(each, program.features, program.classes, program.kinds) for each in readings)
+    except (Unread, GbflError):
+        return False
+    return bool(matched) and prove(program, matched, PROOF_SECONDS).answer == "proved"
 
 
 def _named_alike(listed: tuple[Change, ...], by_mend: tuple[Change, ...]) -> tuple[Change, ...]:
@@ -177,17 +188,28 @@ def find_mend(
         if time.process_time() > ends:
             return None
         text = texts[name]
-        if is_mended(name, f"{text[: edit.start]}{edit.new}{text[edit.end :]}"):
-            return _mend(name, text, edit, parts[name])
+        if is_mended(name, edit.apply(text)):
+            return _mend(name, text, edit, parts[name], is_unique=True)
         mend = _mend(name, text, edit, parts[name])
         places = text.count(mend.old) if mend.old else 1  # the same comparison may be written for every column
         if places > 1 and is_mended(name, text.replace(mend.old, mend.new)):
-            return replace(mend, places=places)
+            alone = (_alone(edit, mend, at) for at in _places_of(text, mend.old))
+            one = next((each for each in alone if is_mended(name, each.apply(text))), None)
+            return replace(mend, places=places) if one is None else _mend(name, text, one, parts[name], is_unique=True)
     return None
 
 
-def _mend(name: str, text: str, edit: Edit, parts: DeployedText) -> Mend:
-    """What to tell: the edit with the comparison around it, so that it can be found."""
+def _places_of(text: str, piece: str) -> list[int]:
+    return [match.start() for match in re.finditer(re.escape(piece), text)]
+
+
+def _alone(edit: Edit, mend: Mend, at: int) -> Edit:
+    """The edit of an edit that was made in all places, in one of them."""
+    return replace(edit, start=at, end=at + len(mend.old), new=mend.new)
+
+
+def _mend(name: str, text: str, edit: Edit, parts: DeployedText, is_unique: bool = False) -> Mend:
+    """The edit with what is around it, so that it can be found; with `is_unique` only its place has these words."""
     begins, ends = edit.start, edit.end
     if ends - begins < SHORT:  # a sign or a number alone says little: show the comparison
         places = [
@@ -207,10 +229,22 @@ def _mend(name: str, text: str, edit: Edit, parts: DeployedText) -> Mend:
                 signs = [at for at in range(max(1, around[0] - BEFORE), around[0]) if parts.tokens[at].kind == "sign"]
                 around = (signs[-1] - 1 if signs else around[0], around[1])
             begins, ends = min(begins, parts.tokens[around[0]].start), max(ends, parts.tokens[around[1]].end)
+    if is_unique and begins < ends and edit.exchanged is None and text.count(text[begins:ends]) > 1:
+        begins = _unique_begin(text, begins, ends, parts)
     new = f"{text[begins : edit.start]}{edit.new}{text[edit.end : ends]}"
     return Mend(line_at(name, text, begins), text[begins:ends], new, exchanged=edit.exchanged)
 
 
-SHORT = 40
+def _unique_begin(text: str, begins: int, ends: int, parts: DeployedText) -> int:
+    """Where a piece begins with so much before it that no other place of the text has the same words."""
+    for token in reversed([token for token in parts.tokens if token.start < begins]):
+        if ends - token.start > LONG:
+            break
+        if text.count(text[token.start : ends]) == 1:
+            return token.start
+    return begins
+
+
+SHORT, LONG = 40, 200
 BEFORE = 8
 """How many tokens before points the condition is looked for."""

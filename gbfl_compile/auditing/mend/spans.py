@@ -17,7 +17,7 @@ Span = tuple[int, int]
 def spans_of(parts: DeployedText, changes: Sequence[Change], clauses: Sequence[int]) -> Iterator[Span]:
     """Where the text has what the changes say is deployed, or has a clause from which a condition was left out."""
     for change in changes:
-        numbers, features = set(_numbers_in(change.deployed)), set(_features_in(parts.program, change.deployed))
+        numbers, features = set(numbers_in(change.deployed)), set(_features_in(parts.program, change.deployed))
         for place, token in enumerate(parts.tokens):
             if token.kind == "sign" and parts.feature_near(place) in features:
                 first, last = comparison(parts, place, place)
@@ -81,7 +81,8 @@ def _values_of(program: Program, clause: int, without: set[int]) -> set[float | 
     return values
 
 
-def _numbers_in(text: str) -> list[float]:
+def numbers_in(text: str) -> list[float]:
+    """The numbers in the words of a change."""
     return [float(each) for each in re.findall(r"-?\d+\.?\d*(?:e[+-]?\d+)?", text)]
 
 

@@ -92,6 +92,10 @@ class Edit:
     exchanged: tuple[str, str] | None = None
     """The two branches, where it does nothing but put the second before the first."""
 
+    def apply(self, text: str) -> str:
+        """The text with it."""
+        return f"{text[: self.start]}{self.new}{text[self.end :]}"
+
 
 def take_apart(program: Program, text: str, columns: Mapping[str, int]) -> DeployedText:
     """The text as tokens; comments are not tokens."""

@@ -101,6 +101,8 @@ def audit_found_view(inputs: AuditInput, found: CatalogView, what: str, label: s
             return replace(
                 layered, **{each: getattr(verdict, each) for each in ("execution", "executed", "not_executed")}
             )
+        if layered.verdict == "unread" and layered.reason is not None:  # which says what in the text is not understood
+            return replace(verdict, reason=layered.reason)
     return verdict
 
 

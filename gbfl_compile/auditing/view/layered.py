@@ -11,7 +11,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from gbfl_compile.auditing.compare import AuditInput, Prover, compare_readings
-from gbfl_compile.auditing.mend import feature_columns, keeps_rows, with_mend
+from gbfl_compile.auditing.mend import feature_columns, is_equal, keeps_rows, seeks_mend, with_mend
+from gbfl_compile.auditing.story import Story
 from gbfl_compile.auditing.verdict import DeployedVerdict
 from gbfl_compile.auditing.view.assumptions import with_assumptions
 from gbfl_compile.auditing.view.by_row import with_inferred_slip
@@ -20,6 +21,7 @@ from gbfl_compile.auditing.view.domains import prove_on_columns
 from gbfl_compile.auditing.view.layers import key_columns, known_functions, known_tables, values_in_filters
 from gbfl_compile.auditing.view.places import Place, Places, feature_places, refuse_uncertain_words
 from gbfl_compile.auditing.view.run import OtherRowCount, Outputs, ViewRun, outputs_of, run_copies
+from gbfl_compile.auditing.view.stored_values import StoredValue, find_stored_value
 from gbfl_compile.auditing.view.story import with_first_difference, with_view_story
 from gbfl_compile.auditing.view.table_copy import COPY, REFUSED, STAGED, TableCopy, is_refused
 from gbfl_compile.auditing.view.view import View, without_exact_casts
@@ -131,15 +133,26 @@ def _with_mend(
     below = {name.name: (name, each) for name, each in layers.views.items()}
     known = {place.column.name: feature for feature, place in enumerate(places.columns) if place is not None}
 
-    def read(name: str, text: str) -> tuple[Prover, tuple[Reading, ...]]:
-        edited = parse_query(view.database, text)
-        changed = replace(view, definition=text, query=edited) if not name else view
-        lower = layers if not name else replace(layers, views={**layers.views, below[name][0]: edited})
-        found, _ = _read(inputs, changed, label, _with_readable_casts(changed, lower), places)
+    def prover_of(found: DeployedText) -> tuple[Prover, tuple[Reading, ...]]:
         if not keeps_rows(original, found):
             raise Unread("other rows come out")
         return prove_on_columns(list(domain), found.readings, inputs.program.kinds), found.readings
 
+    def read(name: str, text: str) -> tuple[Prover, tuple[Reading, ...]]:
+        edited = parse_query(view.database, text)
+        changed = replace(view, definition=text, query=edited) if not name else view
+        lower = layers if not name else replace(layers, views={**layers.views, below[name][0]: edited})
+        return prover_of(_read(inputs, changed, label, _with_readable_casts(changed, lower), places)[0])
+
+    def is_mended(value: StoredValue) -> bool:
+        return is_equal(inputs, lambda: prover_of(_read(inputs, view, label, layers, places, value)[0]))
+
+    bases = [base for base in layers.distinct_bases() if base.key in original.uses.constants]
+    if bases and seeks_mend(verdict, inputs):
+        tables = known_tables(layers, places.features(), with_texts=not inputs.program.kinds)
+        mend = find_stored_value(bases, tables, verdict.changes, is_mended)
+        if mend is not None:
+            return replace(verdict, story=replace(verdict.story or Story(), line=mend.line, mend=mend, was_sought=True))
     texts = {"": query.definition} | {name: each.definition for name, (_, each) in below.items()}
     return with_mend(verdict, inputs, texts, feature_columns(inputs) | known, read)
 
@@ -179,11 +192,14 @@ def _with_readable_casts(view: View, layers: Layers) -> Layers:
     return replace(layers, views=views)
 
 
-def _read(inputs: AuditInput, view: View, label: str, layers: Layers, places: Places) -> tuple[DeployedText, Outputs]:
-    """The label and, of the other answers, those that are understood."""
+def _read(
+    inputs: AuditInput, view: View, label: str, layers: Layers, places: Places, stored: StoredValue | None = None
+) -> tuple[DeployedText, Outputs]:
+    """The label and, of the other answers, those that are understood; with a value `stored` in a table."""
     program, dialect = inputs.program, view.database.dialect
     features = places.features()
     tables = known_tables(layers, features, with_texts=not program.kinds)
+    tables = tables if stored is None else stored.tables(tables)
     stated = tuple(
         (each.feature, text, each.names(features))
         for each in places.computed

@@ -165,3 +165,36 @@ def test_a_row_with_every_value_is_shown_where_one_shows_the_difference(lender):
     assert None not in found.region.row.values()
     assert "missing" not in found.region.rule
     assert "clause 2: income < 60000 is deployed as income < 6000" in lines[1]
+
+
+STORED = """SELECT a.id, CASE
+    WHEN a.income >= p.least_income AND a.debt < p.most_debt THEN 'approve'
+    WHEN a.age >= 25 AND a.debt <= 0.6 THEN 'refer'
+    ELSE 'decline' END AS label
+FROM applications a CROSS JOIN limits p"""
+
+
+@pytest.mark.parametrize(
+    ("column", "wrong", "right"), [("most_debt", "0.45", "0.4"), ("least_income", "3000", "30000")]
+)
+def test_a_wrong_value_in_a_table_of_parameters_is_mended_there_and_not_in_the_text(database, column, wrong, right):
+    database.execute("CREATE TABLE limits (least_income INTEGER, most_debt DECIMAL(6, 3))")
+    values = {"least_income": "30000", "most_debt": "0.4", column: wrong}
+    database.execute(f"INSERT INTO limits VALUES ({values['least_income']}, {values['most_debt']})")
+    found = audited(database, STORED)
+    lines = list(verdict_lines(found, ""))
+    assert any(line.startswith("    row 1 of limits: least_income = ") for line in lines)
+    mend = found.story.mend
+    assert (mend.line.of, mend.new) == ("limits", f"{column} = {right}")
+    assert mend.old.startswith(f"{column} = {wrong}")
+    database.execute(f"UPDATE limits SET {mend.new}")
+    assert audit_view(AuditInput(TREE), database, "decisions", "decisions").verdict == "equal"
+
+
+def test_an_edit_is_printed_with_so_much_around_it_that_only_one_place_has_the_words(database):
+    nested = RULE.replace("THEN 'refer'", "THEN CASE WHEN debt <= 0.1 THEN 'refer' ELSE 'refer' END").replace("\n", " ")
+    wrong = nested.replace("{sign}", ">=").replace("{most}", "0.6").replace("debt < 0.4", "debt <= 0.4")
+    found = audited(database, wrong.replace("WHEN income", "WHEN debt <= 0.4 AND 1 = 2 THEN 'refer' WHEN income"))
+    (definition,) = found.material.values()
+    assert found.story.mend is not None
+    assert definition.decode().count(found.story.mend.old) == 1
