@@ -4,7 +4,8 @@
     python -m tests.supply.versions oldest 3.13  # some
 
 Each has its own environment in .versions/, rebuilt when pyproject.toml changes; in CI it is removed after its tests, since
-each takes more than a gigabyte. The newest libraries are what `make test` installs anyway.
+each takes more than a gigabyte. One for which the disk has no room is not run, and its line says so. The newest libraries
+are what `make test` installs anyway.
 """
 
 import hashlib
@@ -19,6 +20,8 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent.parent
 PLACE = ROOT / ".versions"
 OLDEST = "oldest"
+ROOM = 2.5e9
+"""Bytes that an environment, what pip unpacks on the way and the tests' files need."""
 NEWER = range(12, 30)
 """Minor versions of Python 3 to look for; `make test` itself runs on PYTHON."""
 
@@ -72,12 +75,14 @@ def version_of(python):
 
 
 def environment(name, python):
-    """The interpreter of an environment with our tests' libraries."""
+    """The interpreter of an environment with our tests' libraries; None where the disk has no room for it."""
     content = (ROOT / "pyproject.toml").read_bytes()
     folder, mark = PLACE / name, hashlib.sha256(content + str(python).encode()).hexdigest()
     stamp = folder / "installed"
     if not stamp.is_file() or stamp.read_text() != mark:
         shutil.rmtree(folder, ignore_errors=True)
+        if shutil.disk_usage(PLACE).free < ROOM:
+            return None
         subprocess.run([python, "-m", "venv", folder], check=True)
         pins = PLACE / f"{name}.txt"
         pins.write_text("".join(f"{pin}\n" for pin in lowest(tomllib.loads(content.decode())) if name == OLDEST))
@@ -89,7 +94,10 @@ def environment(name, python):
 
 def run(name, python):
     """The tests in that environment; their exit code and closing line."""
-    command = [environment(name, python), "-m", "pytest", "-n", "2", "-q", *TESTS]
+    interpreter = environment(name, python)
+    if interpreter is None:
+        return 0, f"not run: less than {ROOM / 1e9} GB free for its environment"
+    command = [interpreter, "-m", "pytest", "-n", "2", "-q", *TESTS]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as tests:
         lines = []
         for line in tests.stdout:
@@ -111,7 +119,7 @@ def main(names):
         code, summary = run(name, every[name])
         failed |= code != 0
         if os.environ.get("CI"):
-            shutil.rmtree(PLACE / name)
+            shutil.rmtree(PLACE / name, ignore_errors=True)
         label = (
             f"oldest libraries, Python {sys.version_info[0]}.{sys.version_info[1]}"
             if name == OLDEST
