@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import date
 
 from gbfl_compile.auditing.mend.text import DeployedText, Token, comparison, take_apart, text_in, value_of
 from gbfl_compile.auditing.story import TextLine
@@ -18,13 +20,14 @@ def spans_of(parts: DeployedText, changes: Sequence[Change], clauses: Sequence[i
     """Where the text has what the changes say is deployed, or has a clause from which a condition was left out."""
     for change in changes:
         numbers, features = set(numbers_in(change.deployed)), set(_features_in(parts.program, change.deployed))
+        days = _days_in(change.deployed)
         for place, token in enumerate(parts.tokens):
             if token.kind == "sign" and parts.feature_near(place) in features:
                 first, last = comparison(parts, place, place)
                 near = {value_of(each) for each in parts.tokens[first : last + 1] if each.kind == "number"}
                 if near & numbers:
                     yield parts.tokens[first].start, parts.tokens[last].end
-            elif token.kind == "text" and features and text_in(token) in change.deployed:
+            elif token.kind == "text" and features and _is_in(text_in(token), change.deployed, days):
                 yield token.start, token.end
         if re.match(r"leaf|split|every answer|the answer", change.where):
             labels = set(map(str, parts.program.classes))
@@ -33,6 +36,21 @@ def spans_of(parts: DeployedText, changes: Sequence[Change], clauses: Sequence[i
             )
         if change.deployed.startswith("nothing"):
             yield from _clauses_without(parts, change, clauses)
+
+
+def _is_in(text: str, words: str, days: set[str]) -> bool:
+    """Whether a text of the deployed item is what the words of a change are about."""
+    return text in days or (text != "" and re.search(rf"(?<!\w){re.escape(text)}(?!\w)", words) is not None)
+
+
+def _days_in(words: str) -> set[str]:
+    """The days in the words of a change, and those beside them: after the 4th is from the 5th on."""
+    listed = set()
+    for text in re.findall(r"\b\d{4}-\d\d-\d\d\b", words):
+        with suppress(ValueError):  # no such day
+            day = date.fromisoformat(text).toordinal()
+            listed |= {each for each in (day - 1, day, day + 1) if 1 <= each <= date.max.toordinal()}
+    return {date.fromordinal(each).isoformat() for each in listed}
 
 
 def _clauses_without(parts: DeployedText, change: Change, clauses: Sequence[int]) -> Iterator[Span]:
