@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from gbfl_compile.learning.baselines import StandardTree as StandardTree
     from gbfl_compile.learning.classifier import GBFLClassifier as GBFLClassifier
     from gbfl_compile.lowering import lower as lower
-    from gbfl_compile.mining.pipeline import mine as mine
+    from gbfl_compile.mining import mine as mine
     from gbfl_compile.mining.summary import MiningResult as MiningResult
     from gbfl_compile.passes import optimise as optimise
     from gbfl_compile.reporting.page import report as report
@@ -95,7 +95,7 @@ _HOMES = {
     "load_artifact": "backends:load_artifact",
     "load_program": "ir.json:load",
     "lower": "lowering:lower",
-    "mine": "mining.pipeline:mine",
+    "mine": "mining:mine",
     "optimise": "passes:optimise",
     "prove": "checking.check:prove",
     "readable": "ir.text:readable",

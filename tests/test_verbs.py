@@ -314,7 +314,7 @@ SAME_AS_CLASSIFIER = {
 
 
 def test_the_command_the_verb_and_the_classifier_have_the_same_defaults():
-    from gbfl_compile.mining.pipeline import Options
+    from gbfl_compile.mining import Options
 
     command = gbfl.commands["mine"].make_context("mine", ["loans.csv", "--target", "default"]).params
     verb = {name: each.default for name, each in inspect.signature(mine).parameters.items()}

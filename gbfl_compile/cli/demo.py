@@ -99,7 +99,7 @@ class Demo:
 def run_demo(out: Path, *, seed: int = 0, tell: Tell = lambda *_: None, quiet: bool = True) -> Demo:
     """Tell every chapter as it happens; the table, the program, the artifacts and the report are left in `out`."""
     from gbfl_compile.cli import loans, screen
-    from gbfl_compile.mining.pipeline import mine
+    from gbfl_compile.mining import mine
     from gbfl_compile.reporting.page import report
 
     make_folder(out)

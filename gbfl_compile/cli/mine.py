@@ -167,9 +167,9 @@ def mine(
     note = _ignore if quiet or as_json else _print_note
     try:
         with screen.progress(quiet=quiet or as_json) as progress:
-            from gbfl_compile.mining import pipeline
+            from gbfl_compile.mining import mine as run
 
-            mined = pipeline.mine(data or table, database=database, **options, **files, note=note, progress=progress)
+            mined = run(data or table, database=database, **options, **files, note=note, progress=progress)
     except KeyboardInterrupt as stop:
         _print_note(f"{stop_name(stop)}: {_progress_kept(out, checkpoint)}")
         return INTERRUPTED

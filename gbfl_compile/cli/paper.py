@@ -60,9 +60,9 @@ def paper(
 
     from gbfl_compile.cli import screen
     from gbfl_compile.files.atomic import write_whole
+    from gbfl_compile.paper import Plan, check_plan, run_experiment
     from gbfl_compile.paper.datasets import SOURCES
     from gbfl_compile.paper.document import document
-    from gbfl_compile.paper.experiment import Plan, check_plan, run_experiment
 
     names = tuple(SOURCES) if sets is None else tuple(name.strip() for name in sets.split(","))
     parts = work or Path(f"{out or 'gbfl-paper'}.parts")

@@ -240,8 +240,8 @@ def print_story(*lines: str) -> None:
 
 def print_paper(result: dict[str, Any]) -> None:
     """C_TB and accuracy of every model on every set, best in bold; then what could not be had."""
+    from gbfl_compile.paper import best_of, mean
     from gbfl_compile.paper.document import BASELINES, TITLES, TRANSPARENT, figures_of, number
-    from gbfl_compile.paper.experiment import best_of, mean
     from gbfl_compile.paper.models import MODELS
 
     names = list(result["sets"])

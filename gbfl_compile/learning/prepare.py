@@ -1,4 +1,4 @@
-"""Checks and prepares what a fit takes: parameters, rows, the black box and the classes."""
+"""Checks and prepares what a fit takes: parameters, rows, the black box (which may be trained here) and the classes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping
 from functools import partial
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,10 @@ from gbfl_compile.learning.explain.spheres import Spheres, explain_by_spheres
 from gbfl_compile.learning.explain.table_values import TableValues, repair
 from gbfl_compile.learning.fit import HEADS, TREE_MODES, Recipe
 from gbfl_compile.learning.heads.tree import MAX_DEPTH
+
+if TYPE_CHECKING:
+    from gbfl_compile.ir.kinds import Columns
+    from gbfl_compile.learning.black_box.load import Kind
 
 NEIGHBOURS = 10
 
@@ -297,3 +301,33 @@ def class_indices(y: NDArray[Any], classes: NDArray[Any]) -> Ints:
     """Labels as indices into `classes`."""
     place = {label: index for index, label in enumerate(classes.tolist())}
     return np.array([place[label] for label in y.tolist()], dtype=np.int64)
+
+
+def train_black_box(kind: Kind, x: Any, y: Any, seed: int, columns: Columns | None) -> Any:
+    """A black box fitted by scikit-learn with one thread: the same one for the same seed.
+
+    `columns` says what the codes in x mean where the table has words or gaps; such a black box is asked with codes.
+    """
+    with threadpool_limits(1):
+        if columns is not None:
+            from gbfl_compile.learning.tables import train_on_codes
+
+            return train_on_codes(kind, x, y, columns, seed)
+        return _train_on_numbers(kind, x, y, seed)
+
+
+def _train_on_numbers(kind: Kind, x: Any, y: Any, seed: int) -> Any:
+    match kind:
+        case "mlp":
+            return default_black_box(x, y, seed)
+        case "gbm":
+            from sklearn.ensemble import HistGradientBoostingClassifier
+
+            return HistGradientBoostingClassifier(max_leaf_nodes=15, learning_rate=0.05, random_state=seed).fit(x, y)
+        case "forest":
+            from sklearn.ensemble import RandomForestClassifier
+
+            # one job: trees that add up their votes in parallel do so in another order each time
+            return RandomForestClassifier(100, min_samples_leaf=3, random_state=seed, n_jobs=1).fit(x, y)
+        case _:
+            assert_never(kind)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,9 @@ from gbfl_compile.learning.explain import Domain, domain_of, table_domain
 from gbfl_compile.learning.prepare import kinds_of
 from gbfl_compile.tables.kinds import KINDS, encode_rows, encode_table
 from gbfl_compile.tables.values import as_pandas, palettes_of
+
+if TYPE_CHECKING:
+    from gbfl_compile.learning.black_box.load import Kind
 
 BLOCK_ROWS = 8192
 """Rows prepared at a time: one column per word makes wide rows."""
@@ -117,7 +120,7 @@ def _common(x: Matrix, is_word: NDArray[np.bool_]) -> Matrix:
     return np.where(is_word, np.minimum(x, MOST_CODES), x)
 
 
-def train_on_codes(kind: Literal["mlp", "gbm", "forest"], x: Matrix, y: Any, columns: Columns, seed: int) -> Any:
+def train_on_codes(kind: Kind, x: Matrix, y: Any, columns: Columns, seed: int) -> Any:
     """A black box fitted to encoded rows, the same one for the same seed."""
     match kind:
         case "gbm":

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from gbfl_compile.paper import LEVEL, best_of, mean
 from gbfl_compile.paper.datasets import FRESH, SOURCES
-from gbfl_compile.paper.experiment import LEVEL, best_of, mean
 from gbfl_compile.paper.models import MODELS
 
 TRANSPARENT = tuple(model for model in MODELS if model != "black-box")

@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import gbfl_compile.mining.pipeline as job
+import gbfl_compile.mining as job
 from gbfl_compile.cli import main
 
 

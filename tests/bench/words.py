@@ -25,7 +25,7 @@ from gbfl_compile.learning.explain.table_values import breaks_pairs, differ
 from gbfl_compile.learning.prepare import shared_classes
 from gbfl_compile.learning.reports import calibration_by_chance, calibration_error, held_out_figures
 from gbfl_compile.learning.tables import OnPreparedRows, preparation_of
-from gbfl_compile.mining.pipeline import mine
+from gbfl_compile.mining import mine
 from gbfl_compile.tables.draw import Choice, drawn_rows
 from gbfl_compile.tables.sample import read_sample
 from gbfl_compile.tables.values import value_rows
@@ -135,7 +135,7 @@ def mine_and_keep(source, target, **options):
 
     with (
         patch.object(GBFLClassifier, "_extra_explanations", keep_extra),
-        patch("gbfl_compile.mining.pipeline.baseline_figures", keep_explanations),
+        patch("gbfl_compile.mining.baseline_figures", keep_explanations),
     ):
         return mine(source, target, note=str, **options), kept
 

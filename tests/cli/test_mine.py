@@ -19,7 +19,7 @@ from gbfl_compile.ir.nodes import Leaf
 from gbfl_compile.learning.baselines import StandardTree
 from gbfl_compile.learning.consistency import consistency_on, load_triplets
 from gbfl_compile.lowering import histogram
-from gbfl_compile.mining.pipeline import mine
+from gbfl_compile.mining import mine
 from gbfl_compile.tables.read import feature_matrix
 from tests.cli.mining import SMALL, mined, refused, table
 

@@ -57,7 +57,7 @@ def test_an_onnx_black_box_can_be_sent_to_another_process(folder, zipmap):
     pytest.importorskip("onnxruntime")
     from skl2onnx import to_onnx
 
-    from gbfl_compile.learning.black_box.onnx import open_onnx
+    from gbfl_compile.learning.black_box.load import open_onnx
 
     model, x = fitted()
     graph = to_onnx(model, x[:1].astype(np.float32), options={"zipmap": zipmap})

@@ -23,7 +23,7 @@ from gbfl_compile.ir.kinds import Codebook, decode_rows, used_features
 from gbfl_compile.ir.nodes import Clause
 from gbfl_compile.learning.consistency import consistency_on, load_triplets, triplets_for
 from gbfl_compile.lowering import lower
-from gbfl_compile.mining.pipeline import mine
+from gbfl_compile.mining import mine
 from gbfl_compile.tables.draw import Choice
 from gbfl_compile.tables.kinds import encode_table
 from gbfl_compile.tables.sample import read_sample

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 import sklearn.datasets
 
+from gbfl_compile import paper
 from gbfl_compile.cli import main
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import evaluate_many
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
 from gbfl_compile.learning import classifier
 from gbfl_compile.learning.consistency import Triplets
-from gbfl_compile.paper import experiment, models
+from gbfl_compile.paper import METRICS, PUBLISHED, Plan, best_of, command_of, mean, models, paired_p, run_experiment
 from gbfl_compile.paper.datasets import SOURCES, load_dataset, split_of
 from gbfl_compile.paper.document import BASELINES, TITLES, TRANSPARENT, document, figures_of
-from gbfl_compile.paper.experiment import METRICS, PUBLISHED, Plan, best_of, command_of, mean, paired_p, run_experiment
 from gbfl_compile.paper.models import MODELS, clause_line
 from gbfl_compile.paper.study import round_points
 
@@ -36,7 +36,7 @@ def small_and_offline():
         raise OSError("no network here")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(experiment, "load_dataset", narrow)
+        patch.setattr(paper, "load_dataset", narrow)
         patch.setattr(models, "BUDGETS", SMALL)
         patch.setattr(classifier, "FEW_ROWS", 100)
         patch.setattr(sklearn.datasets, "fetch_openml", refuse)
@@ -116,7 +116,7 @@ def test_results_are_the_same_again_and_from_kept_results(result, tmp_path, monk
     def never(*arguments):
         raise AssertionError("a kept result was computed again")
 
-    monkeypatch.setattr(experiment, "measure_models", never)
+    monkeypatch.setattr(paper, "measure_models", never)
     steps = []
     resumed = run_experiment(plan, steps.append)
     assert resumed["sets"] == result["sets"]
@@ -177,7 +177,7 @@ def test_only_the_best_are_bold(result):
 def test_an_interrupted_experiment_continues_from_what_is_finished(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     arguments = ["paper", "--sets", "wdbc", "--seeds", "2", "--rows", "80", "--jobs", "1", "--json"]
-    finished, run = [], experiment._run_and_keep
+    finished, run = [], paper._run_and_keep
 
     def stop_after_one(one):
         if finished:
@@ -186,13 +186,13 @@ def test_an_interrupted_experiment_continues_from_what_is_finished(tmp_path, mon
         return finished[-1]
 
     with monkeypatch.context() as patched:
-        patched.setattr(experiment, "_run_and_keep", stop_after_one)
+        patched.setattr(paper, "_run_and_keep", stop_after_one)
         assert main(arguments) == 130
     output = capsys.readouterr()
     assert output.out == ""
     assert "interrupted: finished runs are kept in gbfl-paper.parts (1)" in output.err
     runs = []
-    monkeypatch.setattr(experiment, "_run_and_keep", lambda one: runs.append(one) or run(one))
+    monkeypatch.setattr(paper, "_run_and_keep", lambda one: runs.append(one) or run(one))
     assert main(arguments) == 0
     assert len(runs) == 1
     figures = json.loads(capsys.readouterr().out)["sets"]["wdbc"]

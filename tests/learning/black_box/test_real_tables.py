@@ -16,7 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 from gbfl_compile.errors import BadInput
 from gbfl_compile.learning.black_box import OriginalTable, as_black_box, probabilities
 from gbfl_compile.learning.prepare import shared_classes
-from gbfl_compile.mining.pipeline import mine
+from gbfl_compile.mining import mine
 from gbfl_compile.tables.kinds import encode_table
 from gbfl_compile.tables.values import palettes_of
 

@@ -32,7 +32,7 @@ from gbfl_compile.checking.strict.sql.cursor import (
     take_phrase,
     take_sign,
 )
-from gbfl_compile.checking.strict.sql.forms import artifact, finish
+from gbfl_compile.checking.strict.sql.forms import Columns, artifact, finish, need_name, query
 from gbfl_compile.checking.strict.sql.grammar import (
     ADDED,
     arguments,
@@ -51,7 +51,6 @@ from gbfl_compile.checking.strict.sql.grammar import (
 from gbfl_compile.checking.strict.sql.lexer import tokens_of
 from gbfl_compile.checking.strict.sql.lexis import LEXIS, Lexis, lexis_of
 from gbfl_compile.checking.strict.sql.logic import Asked, choice
-from gbfl_compile.checking.strict.sql.stages import Columns, need_name, query
 from gbfl_compile.checking.strict.sql.values import (
     Case,
     Column,

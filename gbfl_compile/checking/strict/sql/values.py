@@ -285,3 +285,17 @@ def ends_of(case: Case) -> Iterable[Constant]:
                 waiting += [otherwise, *(value for _, value in whens)]
             case end:
                 yield end
+
+
+def longest_text(found: Value) -> int:
+    """The most characters a text can have."""
+    match found:
+        case Text(text):
+            return len(text)
+        case Case():
+            return max(longest_text(end) for end in ends_of(found))
+        case JoinedText(parts):
+            return sum(len(text) for _, text in parts)
+        case DoubtfulValue(whens, otherwise):
+            return max(longest_text(end) for end in (otherwise, *(end for _, end in whens)))
+    return 0
