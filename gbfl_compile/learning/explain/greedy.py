@@ -23,9 +23,9 @@ from gbfl_compile.learning.explain.search import (
     ExplainerSettings,
     Side,
     ask,
+    bisect_back,
     changes_allowed,
     explain_rows,
-    nearest_allowed,
     pn_candidates,
     pp_values,
     widths,
@@ -233,25 +233,15 @@ def _shrink(search: _Search, point: Matrix, order: Ints, goal: Matrix, explained
         if not len(rows):
             return
         feature = order[rows, step]
-        near, far = search.start[rows, feature], point[rows, feature]
-        back = _keeps(search, point, rows, feature, near, goal)
-        point[rows[back], feature[back]] = near[back]
+
+        def keeps(trial: Matrix, rows: Ints) -> Bools:
+            margin, _, _ = ask(search, trial, search.label[rows])
+            return np.asarray(margin >= goal[rows])
+
+        trial = point[rows]
+        trial[np.arange(len(rows)), feature] = search.start[rows, feature]
+        back = keeps(trial, rows)
+        point[rows[back]] = trial[back]
         partly = ~back & ~np.isin(feature, search.all_or_nothing)
-        rows, feature, near, far = rows[partly], feature[partly], near[partly], far[partly]
-        for _ in range(search.settings.bisections):
-            middle = nearest_allowed(near / 2 + far / 2, feature, search.domain)
-            between = (middle != near) & (middle != far)
-            rows, feature, near, far, middle = (a[between] for a in (rows, feature, near, far, middle))
-            keeps = _keeps(search, point, rows, feature, middle, goal)
-            point[rows[keeps], feature[keeps]] = middle[keeps]
-            far, near = np.where(keeps, middle, far), np.where(keeps, near, middle)
-
-
-def _keeps(search: _Search, point: Matrix, rows: Ints, feature: Ints, value: Matrix, goal: Matrix) -> Bools:
-    """Whether the margin stays at `goal` with one feature of each row set to `value`."""
-    if not len(rows):
-        return np.zeros(0, dtype=bool)
-    trial = point[rows]
-    trial[np.arange(len(rows)), feature] = value
-    margin, _, _ = ask(search, trial, search.label[rows])
-    return margin >= goal[rows]
+        bisections = search.settings.bisections
+        bisect_back(point, rows[partly], feature[partly], search.start, search.domain, bisections, keeps)

@@ -14,12 +14,12 @@ import numpy as np
 from gbfl_compile.errors import BadInput
 from gbfl_compile.learning.black_box import BlackBox, Bools, Ints, Matrix, rows_per_block
 from gbfl_compile.learning.explain.domain import Domain
-from gbfl_compile.learning.explain.search import WINS, ExplainerSettings, Side, ask, changes_allowed
+from gbfl_compile.learning.explain.search import WINS, ExplainerSettings, Side, ask, bisect_back, changes_allowed
 from gbfl_compile.learning.explain.table_values import (
     TableValues,
     breaks_pairs,
     differ,
-    halfway,
+    is_possible,
     repair,
     unknown_words,
 )
@@ -30,6 +30,7 @@ class _Search:
     """One search for every row: where it starts, the values it may try, which class should win or lose."""
 
     black_box: BlackBox
+    domain: Domain
     table: TableValues
     x: Matrix
     start: Matrix
@@ -82,6 +83,7 @@ def find_sides(
     start = np.tile(domain.base, (len(x), 1))
     positive = _Search(
         black_box,
+        domain,
         table,
         x,
         start,
@@ -100,6 +102,7 @@ def find_sides(
     feature, value, is_open = _pn_options(x, domain, table)
     negative = _Search(
         black_box,
+        domain,
         table,
         x,
         x,
@@ -249,29 +252,13 @@ def _take_back(search: _Search, point: Matrix, order: Ints, goal: Matrix, explai
 
 
 def _move_back(search: _Search, point: Matrix, rows: Ints, feature: Ints, goal: Matrix) -> None:
-    near, far = search.start[rows, feature], point[rows, feature]
-    back = _keeps(search, point, rows, feature, near, goal)
-    point[rows[back], feature[back]] = near[back]
-    partly = ~back & ~np.isin(feature, search.all_or_nothing) & ~np.isnan(near) & ~np.isnan(far)
-    rows, feature, near, far = rows[partly], feature[partly], near[partly], far[partly]
-    for _ in range(search.bisections):
-        middle = halfway(near, far, search.table.steps[feature])
-        # x may lie outside the training rows' range: its own value is possible, one on the way there may not be
-        middle = np.clip(middle, search.table.least[feature], search.table.most[feature])
-        between = (np.minimum(near, far) < middle) & (middle < np.maximum(near, far))
-        rows, feature = rows[between], feature[between]
-        near, far, middle = near[between], far[between], middle[between]
-        if not len(rows):
-            return
-        keeps = _keeps(search, point, rows, feature, middle, goal)
-        point[rows[keeps], feature[keeps]] = middle[keeps]
-        far, near = np.where(keeps, middle, far), np.where(keeps, near, middle)
+    def keeps(trial: Matrix, rows: Ints) -> Bools:
+        margin, _, _ = ask(search, trial, search.label[rows])
+        return np.asarray((margin >= goal[rows]) & is_possible(search.table, trial, search.x[rows]))
 
-
-def _keeps(search: _Search, point: Matrix, rows: Ints, feature: Ints, value: Matrix, goal: Matrix) -> Bools:
-    """Whether the margin stays at `goal` and words still go together with one feature of each row set to `value`."""
     trial = point[rows]
-    trial[np.arange(len(rows)), feature] = value
-    fine = ~breaks_pairs(search.table, trial) | breaks_pairs(search.table, search.x[rows])
-    margin, _, _ = ask(search, trial, search.label[rows])
-    return np.asarray((margin >= goal[rows]) & fine)
+    trial[np.arange(len(rows)), feature] = search.start[rows, feature]
+    back = keeps(trial, rows)
+    point[rows[back]] = trial[back]
+    partly = ~back & ~np.isin(feature, search.all_or_nothing)
+    bisect_back(point, rows[partly], feature[partly], search.start, search.domain, search.bisections, keeps)

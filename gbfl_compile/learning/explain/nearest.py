@@ -23,14 +23,16 @@ from gbfl_compile.learning.explain.search import (
     WINS,
     ExplainerSettings,
     Side,
+    ask,
+    bisect_back,
     changes_allowed,
     explain_rows,
     margins,
-    nearest_allowed,
     pp_values,
+    restore_fixed,
     widths,
 )
-from gbfl_compile.learning.explain.table_values import breaks_pairs, differ, halfway
+from gbfl_compile.learning.explain.table_values import differ, is_possible
 
 MOST_ASKED = 20_000
 """Training rows whose class is asked, to choose examples from."""
@@ -116,22 +118,10 @@ class _Undoing:
     shortlist: int
     bisections: int
 
-    def ask(self, points: Matrix, rows: Ints) -> tuple[Matrix, Matrix, Ints]:
-        """The margin of the intended outcome at each point of these rows, the score behind it, and the class."""
-        answer = probabilities(self.black_box, points)
-        margin, score = margins(answer, self.label[rows])
-        return self.sign * margin, self.sign * score, answer.argmax(axis=1)
-
     def keeps(self, points: Matrix, rows: Ints) -> tuple[Bools, Matrix]:
         """Whether each point keeps its margin and is possible, and its score."""
-        margin, score, _ = self.ask(points, rows)
-        return (margin >= self.goal[rows]) & self.is_possible(points, rows), score
-
-    def is_possible(self, points: Matrix, rows: Ints) -> Bools:
-        """Whether words go together; a row that breaks a pair itself may go on doing so."""
-        if (table := self.domain.table) is None:
-            return np.ones(len(points), dtype=bool)
-        return np.asarray(~breaks_pairs(table, points) | breaks_pairs(table, self.x[rows]))
+        margin, score, _ = ask(self, points, self.label[rows])
+        return (margin >= self.goal[rows]) & is_possible(self.domain.table, points, self.x[rows]), score
 
 
 def _empty_out(
@@ -166,8 +156,8 @@ def _nearest_unlike(
         if not len(rows):
             break
         trial = _transplant(x[rows], examples.rows[near[rows, place]], domain)
-        reached, _, _ = undoing.ask(trial, rows)
-        fine = (reached >= WINS) & undoing.is_possible(trial, rows)
+        reached, _, _ = ask(undoing, trial, label[rows])
+        fine = (reached >= WINS) & is_possible(domain.table, trial, x[rows])
         point[rows[fine]], margin[rows[fine]] = trial[fine], reached[fine]
     undoing = replace(undoing, goal=np.minimum(goal, np.where(margin >= enough, margin, goal)))
     limit = changes_allowed(settings.max_moved, x.shape[1])
@@ -220,12 +210,7 @@ def _distances(x: Matrix, others: Matrix, domain: Domain, scale: Matrix) -> Matr
 def _transplant(x: Matrix, example: Matrix, domain: Domain) -> Matrix:
     """The example with the values of x where the domain does not let a PN have its own."""
     point = example.copy()
-    for j, way in enumerate(domain.directions):
-        if way != "both":
-            wrong = example[:, j] < x[:, j] if way == "up" else example[:, j] > x[:, j]
-            point[wrong, j] = x[wrong, j]
-    fixed = list(domain.immutable)
-    point[:, fixed] = x[:, fixed]
+    restore_fixed(point, x, domain)
     if domain.table is None:
         outside = (point < domain.lower) | (point > domain.upper)
         point = np.where(outside, x, point)
@@ -241,7 +226,7 @@ def _finish(
     rows = rows[differ(point[rows], undoing.start[rows]).sum(axis=1) <= limit]
     _move_back(undoing, point, rows, all_or_nothing)
     if len(rows):
-        margin[rows], _, winner[rows] = undoing.ask(point[rows], rows)
+        margin[rows], _, winner[rows] = ask(undoing, point[rows], undoing.label[rows])
     return Side(point, margin >= enough, margin, winner)
 
 
@@ -278,31 +263,13 @@ def _undo_best(undoing: _Undoing, point: Matrix, known: Matrix, rows: Ints, list
 
 def _move_back(undoing: _Undoing, point: Matrix, rows: Ints, all_or_nothing: tuple[int, ...]) -> None:
     """Move what is still changed back towards the start, feature by feature, by bisection."""
+
+    def keeps(points: Matrix, rows: Ints) -> Bools:
+        return undoing.keeps(points, rows)[0]
+
     for j in range(point.shape[1]):
         if j in all_or_nothing:
             continue
         here = rows[differ(point[rows, j], undoing.start[rows, j])]
-        near, far = undoing.start[here, j], point[here, j]
-        number = ~np.isnan(near) & ~np.isnan(far)
-        here, near, far = here[number], near[number], far[number]
-        for _ in range(undoing.bisections):
-            middle = _between(near, far, j, undoing.domain)
-            inside = (np.minimum(near, far) < middle) & (middle < np.maximum(near, far))
-            here, near, far, middle = here[inside], near[inside], far[inside], middle[inside]
-            if not len(here):
-                break
-            trial = point[here]
-            trial[:, j] = middle
-            keeps, _ = undoing.keeps(trial, here)
-            point[here[keeps], j] = middle[keeps]
-            far, near = np.where(keeps, middle, far), np.where(keeps, near, middle)
-
-
-def _between(near: Matrix, far: Matrix, feature: int, domain: Domain) -> Matrix:
-    """The value in the middle that the feature can have; `near` where there is none."""
-    if (table := domain.table) is None:
-        middle = nearest_allowed(near / 2 + far / 2, np.full(len(near), feature), domain)
-        # x may lie outside the bounds: its own value is possible, one on the way there may not be
-        return np.clip(middle, domain.lower[feature], domain.upper[feature])
-    middle = halfway(near, far, np.full(len(near), table.steps[feature]))
-    return np.clip(middle, table.least[feature], table.most[feature])
+        feature = np.full(len(here), j)
+        bisect_back(point, here, feature, undoing.start, undoing.domain, undoing.bisections, keeps)

@@ -12,7 +12,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.learning.black_box import BlackBox, Bools, Ints, Matrix, probabilities
 from gbfl_compile.learning.explain import Explanations
 from gbfl_compile.learning.explain.domain import Domain, Kind, check_domain, nearest
-from gbfl_compile.learning.explain.table_values import differ
+from gbfl_compile.learning.explain.table_values import differ, halfway
 
 WINS = 1e-9
 """A class wins by at least this much: less is a tie that rounding on another machine may turn around."""
@@ -209,6 +209,54 @@ def nearest_allowed(values: Matrix, feature: Ints, domain: Domain) -> Matrix:
             here = feature == j
             allowed[here] = nearest(kind, values[here])
     return allowed
+
+
+def middle_between(near: Matrix, far: Matrix, feature: Ints, domain: Domain) -> Matrix:
+    """The value in the middle that each feature can have; `near` or `far` where there is none between them.
+
+    The value of x itself is possible even outside the bounds or the training rows' range; one on the way may not be.
+    """
+    if (table := domain.table) is None:
+        middle = nearest_allowed(near / 2 + far / 2, feature, domain)
+        return np.clip(middle, domain.lower[feature], domain.upper[feature])
+    return np.clip(halfway(near, far, table.steps[feature]), table.least[feature], table.most[feature])
+
+
+def bisect_back(
+    point: Matrix,
+    rows: Ints,
+    feature: Ints,
+    start: Matrix,
+    domain: Domain,
+    bisections: int,
+    keeps: Callable[[Matrix, Ints], Bools],
+) -> None:
+    """Move one feature of each row back towards its start, halving the way, as far as `keeps` accepts the points.
+
+    A feature stays where it is if its value is missing, in the row or at the start.
+    """
+    near, far = start[rows, feature], point[rows, feature]
+    for _ in range(bisections):
+        middle = middle_between(near, far, feature, domain)
+        inside = (np.minimum(near, far) < middle) & (middle < np.maximum(near, far))
+        rows, feature, near, far, middle = (each[inside] for each in (rows, feature, near, far, middle))
+        if not len(rows):
+            return
+        trial = point[rows]
+        trial[np.arange(len(rows)), feature] = middle
+        kept = keeps(trial, rows)
+        point[rows[kept], feature[kept]] = middle[kept]
+        far, near = np.where(kept, middle, far), np.where(kept, near, middle)
+
+
+def restore_fixed(points: Matrix, x: Matrix, domain: Domain) -> None:
+    """Put the values of x back where a PN may not have others: immutable features, and moves the wrong way."""
+    for j, way in enumerate(domain.directions):
+        if way != "both":
+            wrong = points[:, j] < x[:, j] if way == "up" else points[:, j] > x[:, j]
+            points[wrong, j] = x[wrong, j]
+    fixed = list(domain.immutable)
+    points[:, fixed] = x[:, fixed]
 
 
 def round_to_kinds(points: Matrix, domain: Domain, thresholds: Matrix) -> Matrix:

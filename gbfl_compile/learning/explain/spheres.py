@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gbfl_compile.errors import BadInput
-from gbfl_compile.learning.black_box import BlackBox, Bools, Ints, Matrix, probabilities, rows_per_block
+from gbfl_compile.learning.black_box import BlackBox, Bools, Ints, Matrix, rows_per_block
 from gbfl_compile.learning.explain import Explanations
 from gbfl_compile.learning.explain.domain import Domain
 from gbfl_compile.learning.explain.nearest import usual_ranges
@@ -22,13 +22,14 @@ from gbfl_compile.learning.explain.search import (
     WINS,
     ExplainerSettings,
     Side,
+    ask,
     changes_allowed,
     explain_rows,
-    margins,
+    restore_fixed,
     round_to_kinds,
     widths,
 )
-from gbfl_compile.learning.explain.table_values import TableValues, breaks_pairs, differ, moves
+from gbfl_compile.learning.explain.table_values import TableValues, differ, is_possible, moves
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ def _noise(settings: Spheres, width: int) -> _Noise:
 def _find(search: _Search, limit: int) -> Side:
     point, margin = search.centre.copy(), np.full(len(search.x), -np.inf)
     if search.sign > 0:  # the base may have the class, and x itself has it
-        margin, _ = _ask(search, point, np.arange(len(point)))
+        margin, _, _ = ask(search, point, search.label)
     for shell in range(len(search.settings.radii)):
         waiting = np.flatnonzero(margin < search.enough)
         block = max(1, rows_per_block(search.black_box) // search.settings.samples)
@@ -120,20 +121,14 @@ def _find(search: _Search, limit: int) -> Side:
     if search.sign > 0:
         last = np.flatnonzero(margin < search.enough)
         point[last] = _move_inside(search, search.x[last], last)
-        margin[last], _ = _ask(search, point[last], last)
+        margin[last], _, _ = ask(search, point[last], search.label[last])
     rows = np.flatnonzero(margin >= search.enough)
     _undo(search, point, rows)
     rows = rows[differ(point[rows], search.centre[rows]).sum(axis=1) <= limit]
     margin, winner = np.full(len(point), -np.inf), search.label.copy()
     if len(rows):
-        margin[rows], winner[rows] = _ask(search, point[rows], rows)
+        margin[rows], _, winner[rows] = ask(search, point[rows], search.label[rows])
     return Side(point, margin >= search.enough, margin, winner)
-
-
-def _ask(search: _Search, points: Matrix, rows: Ints) -> tuple[Matrix, Ints]:
-    answer = probabilities(search.black_box, points)
-    margin, _ = margins(answer, search.label[rows])
-    return search.sign * margin, answer.argmax(axis=1)
 
 
 def _try_shell(search: _Search, shell: int, rows: Ints, point: Matrix, margin: Matrix) -> None:
@@ -141,8 +136,8 @@ def _try_shell(search: _Search, shell: int, rows: Ints, point: Matrix, margin: M
     samples = search.settings.samples
     each = np.repeat(rows, samples)
     points = _move_inside(search, _draw(search, shell, rows), each)
-    reached, _ = _ask(search, points, each)
-    fine = (reached >= search.enough[each]) & _is_possible(search, points, each)
+    reached, _, _ = ask(search, points, search.label[each])
+    fine = (reached >= search.enough[each]) & is_possible(search.domain.table, points, search.x[each])
     apart = _lengths(search, points, each).sum(axis=1)
     apart = np.where(fine, apart, np.inf).reshape(len(rows), samples)
     best = apart.argmin(axis=1)
@@ -188,12 +183,7 @@ def _move_inside(search: _Search, points: Matrix, rows: Ints) -> Matrix:
         points = round_to_kinds(np.clip(points, domain.lower, domain.upper), domain, np.full(points.shape, 0.5))
     if search.sign > 0:
         return _between_base_and_x(domain, points, x)
-    for j, way in enumerate(domain.directions):
-        if way != "both":
-            wrong = points[:, j] < x[:, j] if way == "up" else points[:, j] > x[:, j]
-            points[wrong, j] = x[wrong, j]
-    fixed = list(domain.immutable)
-    points[:, fixed] = x[:, fixed]
+    restore_fixed(points, x, domain)
     return points
 
 
@@ -210,12 +200,6 @@ def _between_base_and_x(domain: Domain, points: Matrix, x: Matrix) -> Matrix:
         whole = whole | np.isnan(inside)
         end = x
     return np.where(whole, np.where(differ(points, base), end, base), inside)
-
-
-def _is_possible(search: _Search, points: Matrix, rows: Ints) -> Bools:
-    if (table := search.domain.table) is None:
-        return np.ones(len(points), dtype=bool)
-    return np.asarray(~breaks_pairs(table, points) | breaks_pairs(table, search.x[rows]))
 
 
 def _lengths(search: _Search, points: Matrix, rows: Ints) -> Matrix:
@@ -238,6 +222,6 @@ def _undo(search: _Search, point: Matrix, rows: Ints) -> None:
         feature = order[here, step]
         trial = point[here]
         trial[np.arange(len(here)), feature] = search.centre[here, feature]
-        margin, _ = _ask(search, trial, here)
-        back = (margin >= search.enough[here]) & _is_possible(search, trial, here)
+        margin, _, _ = ask(search, trial, search.label[here])
+        back = (margin >= search.enough[here]) & is_possible(search.domain.table, trial, search.x[here])
         point[here[back], feature[back]] = search.centre[here[back], feature[back]]

@@ -119,6 +119,13 @@ def breaks_pairs(table: TableValues, points: Matrix) -> Bools:
     return broken
 
 
+def is_possible(table: TableValues | None, points: Matrix, x: Matrix) -> Bools:
+    """Whether the words of each point go together; where a row of x breaks a pair itself, its point may do so too."""
+    if table is None:
+        return np.ones(len(points), dtype=bool)
+    return np.asarray(~breaks_pairs(table, points) | breaks_pairs(table, x))
+
+
 def repair(table: TableValues, points: Matrix, x: Matrix) -> None:
     """Restore from x the words that do not go together, and whatever does not go with those, until none is left."""
     for _ in table.columns.features:
