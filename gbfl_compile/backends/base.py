@@ -1,7 +1,7 @@
 """What a target is: a Backend emits an Artifact from a Program and loads one as a Predictor.
 
 Templates are rendered here: names and labels are passed only as values, so none of them can become template code.
-A table with words, dates or texts that mean missing is asked column by column, each read as the kind that is asked.
+Of a table with words, dates or texts that mean missing, each column is read as the kind that the artifact asks for.
 """
 
 from __future__ import annotations

@@ -136,7 +136,7 @@ def read_artifact(
                 raise
             not_strict = f"not in the strict form: {error}"
     if program.kinds:
-        raise Unread(f"{not_strict}; words and dates are read in the strict form alone")
+        raise Unread(f"{not_strict}; words and dates are read only in the strict form")
     general = readers.general
     assert general is not None  # noqa: S101 - a target has one of the two
     return ReadArtifact("read as equal", _guard(lambda: general(files)), not_strict)

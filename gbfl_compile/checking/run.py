@@ -232,7 +232,7 @@ def _answers_of(expected: Expectation, predictor: Predictor, rows: Matrix) -> An
     if not expected.program.kinds:
         return predictor.answer(rows)
     if predictor.answer_rows is None:
-        raise CannotRun(f"{predictor.target} takes numbers alone")
+        raise CannotRun(f"{predictor.target} takes only numbers")
     return predictor.answer_rows(decode_rows(expected.program, rows.tolist(), expected.witness_set.book))
 
 

@@ -102,7 +102,7 @@ def compile_(
 @click.argument("out", type=FILE, required=False)
 @click.option("--data", type=FILE, help="A table (CSV or Parquet) whose rows are run as well.")
 @click.option("--triplets", type=FILE, help="The file that gbfl mine --triplets wrote: compare local consistency.")
-@click.option("--name", help="The artifacts' name, where a folder holds several.")
+@click.option("--name", help="The artifacts' name, if a folder holds several.")
 @target_settings
 @click.option("--budget", type=float, default=10.0, show_default=True, help="Time limit per proof, in seconds.")
 @click.option(
@@ -202,7 +202,7 @@ def sizes(source: Path, as_json: bool) -> int:
 @click.option("--out", "-o", type=WRITTEN, help="The file for the scored table (CSV, Parquet or Arrow).")
 @click.option("--key", "keys", multiple=True, metavar="COLUMN", help="A column of DATA to carry over; may be repeated.")
 @click.option("--na", multiple=True, metavar="TEXT", help="A text that means a missing number or date in DATA.")
-@click.option("--name", help="The artifact's name, where the folder holds several.")
+@click.option("--name", help="The artifact's name, if the folder holds several.")
 @click.option("--jobs", "-j", type=click.IntRange(1), help="Number of threads.  [default: one per core, at most 8]")
 @click.option("--database", envvar="GBFL_DATABASE", metavar="URL", help="Score inside this database instead.")
 @click.option("--table", help="The database's table of features.")

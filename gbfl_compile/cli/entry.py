@@ -100,7 +100,7 @@ def gbfl() -> None:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion(context: click.Context, shell: str) -> int:
-    """Print the script with which a shell completes gbfl's commands, options and targets.
+    """Print a script that makes your shell complete gbfl's commands, options and targets.
 
     \b
     bash   eval "$(gbfl completion bash)"    in ~/.bashrc

@@ -29,7 +29,9 @@ from gbfl_compile.files.formats import shell_command
 @click.option("--target", required=True, metavar="COLUMN", help="The column that holds the class.")
 @click.option("--out", "-o", type=WRITTEN, default=Path("model.gbfl.json"), show_default=True, help="File to write.")
 @click.option("--train", type=click.Choice(["mlp", "gbm", "forest"]), help="Train a black box of this kind.")
-@click.option("--black-box", metavar="MODEL", help="Or use this one: a .onnx, .skops or .pkl file, or module:callable.")
+@click.option(
+    "--black-box", metavar="MODEL", help="Use this black box: a .onnx, .skops or .pkl file, or module:callable."
+)
 @click.option("--trust-pickle", is_flag=True, help="Open a pickle, which can run any code its author put into it.")
 @click.option("--trust-type", "trust_types", multiple=True, metavar="TYPE", help="A type to allow in a skops file.")
 @click.option(
@@ -37,7 +39,7 @@ from gbfl_compile.files.formats import shell_command
     "kind_settings",
     multiple=True,
     metavar="COLUMN=KIND",
-    help="number, category, boolean, date or timestamp, where another was inferred; may be repeated.",
+    help="number, category, boolean, date or timestamp, instead of the inferred kind; may be repeated.",
 )
 @click.option(
     "--features", "feature_list", metavar="COLUMNS", help="Learn from these columns only, separated by commas."
@@ -146,7 +148,7 @@ def mine(
 
     module:callable takes a matrix of rows (a DataFrame where there are words or missing values) and returns one
     probability per class, in sorted order of the classes, or for two classes the probability of the second. An object
-    with predict_proba will do too.
+    with predict_proba works as well.
 
     Example: gbfl mine loans.csv --target default --train gbm -o loans.gbfl.json
     """

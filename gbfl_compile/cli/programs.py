@@ -164,7 +164,7 @@ def diff(old: Path, new: Path, data: Path | None, budget: float, as_json: bool) 
 def report(program: Path, out: Path, as_json: bool, **sections: Any) -> int:
     """Write a report on a program: what it decides, how well, for whom, its rules, and what is proved.
 
-    The artifacts in BUILD, a folder that `gbfl compile` wrote, are checked for it.
+    The artifacts in BUILD, a folder that `gbfl compile` wrote, are checked first.
 
     It is one file that needs no network, readable on a phone, on paper and with a screen reader. In a browser it
     is interactive: change a value or a rule and see what the program says. The examples are embedded in the page.

@@ -251,7 +251,7 @@ def _program(form: Any) -> Program:
         kinds=tuple(_a_list(form["kinds"], "kinds")) if has_kinds else (),
     )
     if has_kinds and not program.kinds:
-        raise BadInput("kinds: the list is empty; a program of numbers alone has schema 1")
+        raise BadInput("kinds: the list is empty; a program whose features are all numbers has schema 1")
     validate(program)
     for key, value in (("digest", digest(program)), ("metadata_digest", metadata_digest(program))):
         if form[key] is not None and form[key] != value:  # null: a draft that nobody has sealed

@@ -319,7 +319,7 @@ def _check_scorecard(card: Scorecard, program: Program) -> None:
 
 def _check_bands(bands: tuple[tuple[Band, ...], ...], program: Program) -> None:
     if len(bands) != len(program.classes) or len(bands) < 2:
-        raise BadInput(f"bands for {len(bands)} classes, there are {len(program.classes)}; one class alone has none")
+        raise BadInput(f"bands for {len(bands)} classes, there are {len(program.classes)}; a single class has none")
     for label, own in zip(program.classes, bands, strict=True):
         where = f"bands of class {label!r}"
         _check_count(where, len(own), MOST_BANDS)

@@ -1,4 +1,4 @@
-"""Beside the paper's table: other explainers, where its ranking comes from, its logistic regression."""
+"""What we measure beside the paper's table: other explainers, why its ranking differs, its logistic regression."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Passes make a program smaller and leave every answer as it was.
 
-Over clauses: equal ones become one, bounds that always hold and clauses that nothing asks are dropped. Over the
-decision: a question whose answer is known, or makes no difference, is not asked. Each is Program -> Program, with its
-before and after. `PASSES` is their order.
+Over clauses: equal ones become one, bounds that always hold are dropped, and so are clauses that the decision never
+tests. Over the decision: a test whose answer is known, or makes no difference, is removed. Each pass is Program ->
+Program, with its before and after in the docstring. `PASSES` is their order.
 """
 
 from __future__ import annotations

@@ -243,7 +243,7 @@ def _records(path: Path, file: IO[str]) -> Iterator[tuple[int, int, list[str], b
     for row in reader:
         is_blank = line == reader.line_num and not last.strip(" \t\r\n")
         if is_blank and last.endswith("\r"):  # pandas would lose a comma at the begin of the next line
-            raise BadInput(f"{path}: line {line} is blank and ends with a carriage return alone: remove it")
+            raise BadInput(f"{path}: line {line} is blank and ends with a bare carriage return: remove it")
         yield line, reader.line_num, row, is_blank
         line = reader.line_num + 1
 

@@ -245,7 +245,7 @@ def feature_names(names: Sequence[str], target: str, drop: tuple[str, ...], wher
     for flag, columns in (("--target", (target,)), ("--drop", drop)):
         for name in columns:
             if name not in names:
-                raise BadInput(f"{where}: has no column {name!r} for {flag}: there is {some_names(names)}")
+                raise BadInput(f"{where}: has no column {name!r} for {flag}: its columns are {some_names(names)}")
     if target in drop:
         raise BadInput(f"{where}: {target!r} is the target and cannot be dropped")
     features = tuple(name for name in names if name != target and name not in drop)
@@ -287,7 +287,7 @@ def refuse_absent(there: Sequence[str], names: Sequence[str], where: str) -> Non
     among = set(there)
     if absent := [name for name in names if name not in among]:
         more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
-        raise BadInput(f"{where}: has no column {absent[0]!r}{more}: there is {some_names(there)}")
+        raise BadInput(f"{where}: has no column {absent[0]!r}{more}: its columns are {some_names(there)}")
 
 
 MOST_NAMED = 10

@@ -95,7 +95,7 @@ def test_all_columns_of_words_are_reported_at_once_and_the_way_out_works(folder,
 def test_an_absent_column_is_reported_with_those_that_exist(tmp_path):
     (tmp_path / "t.csv").write_text("age, income\n1,2\n")
     table = read_table(tmp_path / "t.csv")
-    with pytest.raises(BadInput, match=r"has no column 'income': there is 'age', ' income'"):
+    with pytest.raises(BadInput, match=r"has no column 'income': its columns are 'age', ' income'"):
         feature_matrix(table, ("age", "income"), "t.csv")
 
 

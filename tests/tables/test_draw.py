@@ -152,7 +152,7 @@ def test_a_target_that_is_not_there_is_named_beside_those_that_are(table, tmp_pa
     for name in ("t.csv", "t.parquet"):
         WRITERS[name](table, tmp_path / name)
         assert main(["mine", str(tmp_path / name), "--target", "z", "--train", "gbm", "--rows", "200"]) == 2
-        assert "has no column 'z' for --target: there is 'a'" in capsys.readouterr().err
+        assert "has no column 'z' for --target: its columns are 'a'" in capsys.readouterr().err
 
 
 def test_a_target_of_lists_is_refused_with_a_line(tmp_path, capsys):

@@ -315,7 +315,7 @@ def _labels(program: Program, counts: DriftCounts) -> dict[str, Any]:
 
 
 def _scores(program: Program, counts: DriftCounts) -> list[dict[str, Any]]:
-    """A row a class: points of a rule set in the training bins, a tree's probabilities in tenths."""
+    """One row per class: points of a rule set in the training bins, a tree's probabilities in tenths."""
     if isinstance(program.decision, Tree):
         return _tree_scores(program, program.decision, counts)
     histograms = score_histograms(program) or ()

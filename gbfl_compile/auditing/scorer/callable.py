@@ -95,9 +95,7 @@ def audit_callable(
     labels in its answer. `book` has the codes of the texts in `data`.
     """
     if form == "matrix" and program.kinds:
-        raise BadInput(
-            "--call-form matrix: a matrix holds numbers alone, and the program has words or dates: use frame"
-        )
+        raise BadInput("--call-form matrix: a matrix holds only numbers, and the program has words or dates: use frame")
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", what):
         inputs = witness_input(program, data=data, book=book)
         scorer = scorer_at(what, request, answer)

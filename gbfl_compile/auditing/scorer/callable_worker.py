@@ -165,5 +165,5 @@ def _one_line(error: Exception) -> str:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, "")  # where the user stands, as `python -m` has it
+    sys.path.insert(0, "")  # the current folder, as `python -m` has it
     main(sys.argv[1], Path(sys.argv[2]))

@@ -1,4 +1,4 @@
-"""What statements do to labels besides computing them: where they go, as which type, and whether they are kept.
+"""What the statements around a query do to its labels: where they are written, as which type, whether they are kept.
 
 Each check refuses what it does not know to be without effect.
 """

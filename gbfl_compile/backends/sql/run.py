@@ -136,7 +136,7 @@ def load_in_database(path: Path, target: str, database: Database) -> Predictor:
         raise BadInput(f"{path}: is for {target}, the database is one for sql:{database.dialect}")
     script = read_script(path)
     if script.kinds:
-        raise BadInput(f"{path}: has features that are not numbers, and such rows are run in a private database alone")
+        raise BadInput(f"{path}: has features that are not numbers, and such rows are only run in a private database")
     form, schema = script.header["form"], script.header["schema"]
     if form not in ("select", "expression") or schema:
         choice = f"in schema {schema!r}" if schema else f"with form={form}"

@@ -277,7 +277,7 @@ def _decide_bands(case: Case, a: PointDecision, b: PointDecision, difference: Su
         example = _example(case, _whole_row(case, row))
         if _shows(case, "probabilities", example):
             return {"probabilities": example}
-    return {"probabilities": NoDecision("bands of other points, or bands on one side alone; no row that differs")}
+    return {"probabilities": NoDecision("bands of other points, or on one side only; no row that differs was found")}
 
 
 def _random_boxes(case: Case) -> Iterator[Box]:

@@ -1,7 +1,7 @@
 """Numbers cut into cells: values that no condition tells apart are one cell, and a set of values is a bit mask.
 
 A feature with the cuts 1.0 and 2.0 has the cells `x < 1`, `1 <= x < 2`, `x >= 2` and missing: bits 0 to 3. And, or and
-not of what is asked of one feature are then `&`, `|` and `^`, exactly, for every double (or every float32).
+not of conditions on one feature are then `&`, `|` and `^`, exactly, for every double (or every float32).
 
 Of the classes that a row of a box can get, perhaps too many are named, never too few.
 """

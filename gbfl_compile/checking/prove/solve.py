@@ -1,6 +1,6 @@
 """What two decisions have in common, as one graph, and rows that a box of cells holds: the prover's two instruments.
 
-As one graph, what is equal in form is one node: the prover's first and cheapest answer. Every step asks a conjunction
+As one graph, what is equal in form is one node: the prover's first and cheapest answer. Every step tests a conjunction
 (`Atoms`). Conditions are taken apart by the rules of logic, an `or` or a `not` being a different way through the graph;
 chains such as `x? (y? A : B) : B` become `x and y? A : B` again:
 

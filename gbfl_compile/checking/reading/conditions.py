@@ -3,7 +3,7 @@
 What a comparison answers on NaN is IEEE 754's: false, and true for `!=`. A language that says otherwise (SQL does)
 settles that before it comes here, or with `missing` and `present`.
 
-What a branch leaves behind: its answer, and the locals of the side that goes on. Shared by languages with `if`.
+For languages with `if`, the result of a branch: its answer, and the locals of the side that goes on.
 """
 
 from __future__ import annotations

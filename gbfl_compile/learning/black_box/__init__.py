@@ -1,4 +1,4 @@
-"""The model to be explained: queried in large blocks, its answers checked, its queries counted.
+"""The model to be explained: it is queried in large blocks, its answers are checked, and its queries are counted.
 
 A block is the rows handled in one step, so that memory does not grow with the table: here, the rows of one call of the
 black box.

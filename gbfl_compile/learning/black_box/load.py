@@ -156,7 +156,7 @@ def _open_skops(path: Path, trusted_types: Sequence[str]) -> Any:
             allow = " ".join(f"--trust-type {name}" for name in unknown[:MOST_NAMED])
             raise BadInput(
                 f"{path}: holds {len(unknown)} types that skops does not know to be harmless; "
-                f"if you know them, allow them: {allow}"
+                f"if you trust them, allow them: {allow}"
             )
         return skops_io.loads(content, trusted=sorted(trusted_types))
     except GbflError:
@@ -167,7 +167,9 @@ def _open_skops(path: Path, trusted_types: Sequence[str]) -> Any:
 
 def _open_pickle(path: Path, trust: bool) -> Any:
     if not trust:
-        raise BadInput(f"{path}: is a pickle, and {PICKLE_WARNING}; if so, add --trust-pickle. ONNX and skops do not")
+        raise BadInput(
+            f"{path}: is a pickle, and {PICKLE_WARNING}; if so, add --trust-pickle. ONNX and skops files run no code"
+        )
     read_whole(path)
     import joblib
 
@@ -331,8 +333,8 @@ def _values(column: Any, entry: Any, path: Path) -> NDArray[Any]:
         values = column.tolist()
         if any(value is None or value != value for value in values):  # NaN is not itself
             raise BadInput(
-                f"{path}: its input {entry.name!r} is a text and has no spelling for a missing one: give "
-                "module:callable that runs the graph on a DataFrame, or put a text there"
+                f"{path}: its input {entry.name!r} is a text, and ONNX has no missing text: give "
+                "module:callable that runs the graph on a DataFrame, or fill the gaps with a text"
             )
         return np.array([text_of(value) for value in values], dtype=object)
     try:

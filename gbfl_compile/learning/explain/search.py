@@ -239,7 +239,8 @@ def bisect_back(
     for _ in range(bisections):
         middle = middle_between(near, far, feature, domain)
         inside = (np.minimum(near, far) < middle) & (middle < np.maximum(near, far))
-        rows, feature, near, far, middle = (each[inside] for each in (rows, feature, near, far, middle))
+        rows, feature = rows[inside], feature[inside]
+        near, far, middle = near[inside], far[inside], middle[inside]
         if not len(rows):
             return
         trial = point[rows]

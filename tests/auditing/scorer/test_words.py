@@ -113,7 +113,7 @@ def test_the_users_own_texts_are_asked_too(here):
 
 
 def test_a_matrix_of_words_is_refused(here):
-    with pytest.raises(BadInput, match="a matrix holds numbers alone"):
+    with pytest.raises(BadInput, match="a matrix holds only numbers"):
         audit_callable(CHURN, "churn_scorer:right", form="matrix")
 
 

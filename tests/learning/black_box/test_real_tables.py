@@ -167,7 +167,7 @@ def test_an_onnx_graph_has_no_spelling_for_a_missing_text_and_says_so(tmp_path):
     words = ColumnTransformer([("words", OneHotEncoder(handle_unknown="ignore"), WORDS), ("n", "passthrough", NUMBERS)])
     graph_of(make_pipeline(words, LogisticRegression(max_iter=2000)).fit(table, y), table, tmp_path / "model.onnx")
     gaps = table.assign(job=table.job.where(table.job != "?"), target=y)
-    with pytest.raises(BadInput, match="its input 'job' is a text and has no spelling for a missing one"):
+    with pytest.raises(BadInput, match="its input 'job' is a text, and ONNX has no missing text"):
         mine(gaps, "target", black_box=str(tmp_path / "model.onnx"), clauses=4, note=str)
 
 

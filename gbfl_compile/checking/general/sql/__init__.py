@@ -197,7 +197,7 @@ def _readings(
     if labels is not None:
         layout = replace(layout, classes=labels)
     if layout.form not in (None, "select", "view", "table"):
-        raise Unread(f"the form {layout.form!r}, which is read in its strict form alone")
+        raise Unread(f"the form {layout.form!r}, which is read only in its strict form")
     table = _table(engine, layout)
     found = answers_of(
         answer_relation(engine, _without_header(text), _names(layout), Reader(engine, table, query_relation))

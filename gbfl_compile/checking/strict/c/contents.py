@@ -1,4 +1,4 @@
-"""Whether what the holes of a file hold fits together: names, shapes, classes, columns. And the files around it.
+"""Do the parts that fill the holes of a known file agree (names, shapes, classes, columns), and the files around it?
 
 Of the files around NAME.c and NAME.h (gbfl.h, build files, examples) each is the known one, or the artifact is refused.
 They matter: a build file decides the flags, and -ffast-math there would make another program of the same source.

@@ -1,4 +1,4 @@
-"""What was found of a tree, as decisions, and of a rule set, as points: one row at a time, and by their kernels."""
+"""What each function of an emitted C file decides: a tree as steps, a rule set as points, row by row and in batches."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Reads an emitted ONNX model back, from its bytes alone, without a runtime.
 
 The graph is followed node by node with columns, truth values, choices and points in the place of tensors
-(onnx_nodes). Its outputs must come from one and the same decision, and then are one reading.
+(`nodes`). Its outputs must come from one and the same decision, and then are one reading.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from gbfl_compile.checking.reading.nodes import (
     scale_of,
 )
 from gbfl_compile.checking.strict.onnx.graph import Model, dtype_of, inputs_of, kinds_of, open_model, place
+from gbfl_compile.checking.strict.onnx.ml_nodes import texts_of
 from gbfl_compile.checking.strict.onnx.nodes import results
 from gbfl_compile.checking.strict.onnx.values import (
     LookUp,
@@ -38,7 +39,6 @@ from gbfl_compile.checking.strict.onnx.values import (
     WinnersLabel,
     Wording,
 )
-from gbfl_compile.checking.strict.onnx.words import texts_of
 from gbfl_compile.ir.nodes import TRUE, Kind, Label
 
 OUTPUTS = ("label", "probabilities", "score", "reason", "reason_text")

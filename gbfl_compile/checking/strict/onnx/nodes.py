@@ -1,6 +1,7 @@
 """The operators of ONNX that emitted graphs use: what each makes of its inputs. No other is understood.
 
-Comparisons are IEEE 754's in the type of their inputs, so NaN fails all of them. Sums are in onnx_points.
+Comparisons are IEEE 754's in the type of their inputs, so NaN fails all of them. Sums are in `points`,
+and LabelEncoder and TreeEnsemble, which are of ai.onnx.ml, in `ml_nodes`.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from gbfl_compile.checking.reading.conditions import (
 )
 from gbfl_compile.checking.reading.nodes import Condition, Unread
 from gbfl_compile.checking.strict.onnx.graph import array_of, attributes, place
+from gbfl_compile.checking.strict.onnx.ml_nodes import ensemble, label_encoder, look_up, side_by_side, with_missing
 from gbfl_compile.checking.strict.onnx.points import (
     band_step,
     logits,
@@ -62,7 +64,6 @@ from gbfl_compile.checking.strict.onnx.values import (
     single,
     whole,
 )
-from gbfl_compile.checking.strict.onnx.words import ensemble, label_encoder, look_up, side_by_side, with_missing
 
 INTEGERS: Mapping[str, tuple[int, int]] = {
     "uint8": (0, 255),

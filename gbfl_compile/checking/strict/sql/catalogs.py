@@ -84,7 +84,7 @@ def _casts(at: Cursor, found: Value | Asked) -> Value | Asked:
     while take_sign(at, "::"):
         kind = next((kind for kind in _TYPES if take_phrase(at, kind)), None)
         if kind is None:
-            raise Unread("a cast to a type that is none of the strict form")
+            raise Unread("a cast to a type that is not part of the strict form")
         found = _postgres_cast(at, value_of(found), kind)
     return found
 

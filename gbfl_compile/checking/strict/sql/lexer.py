@@ -183,7 +183,7 @@ def _quoted_text(
         letter, following = text[at], text[at + 1 : at + 2]
         if letter == "\\" and escapes:
             if following not in escapes:
-                raise Unread(f"line {line}: the escape \\{following}, which is none of the strict form")
+                raise Unread(f"line {line}: the escape \\{following}, which is not part of the strict form")
             letters.append(escapes[following])
             at += 2
         elif letter == quote:
@@ -258,7 +258,7 @@ def dbt_template(text: str, at: int) -> tuple[Token | None, int]:
     line = text.count("\n", 0, at) + 1
     found = _TEMPLATE.match(text, at)
     if found is None:
-        raise Unread(f"line {line}: a template that is none of the strict form")
+        raise Unread(f"line {line}: a template that is not part of the strict form")
     if found["config"] is not None:
         return None, found.end()
     if found["model"] is not None:

@@ -234,7 +234,7 @@ def lexis_of(dialect: str) -> Lexis:
     if dialect in NEVER_RUN:
         raise Unread(f"the SQL of {dialect} is never run here, so nothing about it is proved")
     if dialect not in LEXIS:
-        raise Unread(f"no engine is called {dialect!r}: there is {', '.join(LEXIS)}")
+        raise Unread(f"no engine is called {dialect!r}: the engines are {', '.join(LEXIS)}")
     return LEXIS[dialect]
 
 

@@ -191,7 +191,7 @@ def moment_of(kind: Kind, text: str, conversion: Conversion) -> float:
         raise Unread(f"the moment {text[:40]!r} without{conversion.zone}")
     plain = text.removesuffix(conversion.zone)
     if (_DATE if kind == "date" else _TIME).fullmatch(plain) is None:
-        raise Unread(f"the {kind} {plain[:40]!r}, which is not written as it is everywhere read")
+        raise Unread(f"the {kind} {plain[:40]!r}, which is not written in the one way that every engine reads")
     try:
         moment = datetime.datetime.fromisoformat(plain)
     except ValueError:

@@ -35,7 +35,7 @@ def assert_refused(files, name, old, new, why):
 def test_a_dbt_model_has_no_hooks(config):
     files = dict(emit(SMALL, "sql:duckdb", "model", {"form": "dbt", "table": "data"}).files)
     assert_refused(
-        files, "model.sql", "config(materialized='view')", config, "a template that is none of the strict form"
+        files, "model.sql", "config(materialized='view')", config, "a template that is not part of the strict form"
     )
 
 
@@ -44,7 +44,7 @@ def test_a_dbt_model_has_no_hooks(config):
 )
 def test_a_dbt_source_is_a_name_and_nothing_more(source):
     files = dict(emit(SMALL, "sql:duckdb", "model", {"form": "dbt", "table": "data"}).files)
-    assert_refused(files, "model.sql", "ref('data')", source, "a template that is none of the strict form")
+    assert_refused(files, "model.sql", "ref('data')", source, "a template that is not part of the strict form")
 
 
 @pytest.mark.parametrize(

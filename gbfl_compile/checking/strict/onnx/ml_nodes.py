@@ -1,13 +1,12 @@
-"""Categories and TreeEnsembles in an ONNX graph read back: encoders of texts, tables of their codes, leaves of trees.
+"""The nodes of ai.onnx.ml in an ONNX graph: LabelEncoder, what is computed from its codes, and TreeEnsemble.
 
-A code means the texts that the encoder gives it to. A comparison or a table is asked for each of these texts, for any
-other text and for the missing value, so that what is read are sets of texts, whatever the numbers are.
+A code means the texts that the encoder gives it to. Each comparison of codes and each table of them is tried on every
+listed text, on any other text and on the missing value: what is read are sets of texts, whatever the numbers are.
 
-Of a TreeEnsemble (ai.onnx.ml 5), the leaf that a row reaches in each tree is read.
-
-A value that is NaN fails each comparison; where the node says so it goes the way of those that hold. (What NaN does
-at a node that asks `!=` the specification and the runtimes do not say alike: refused. So is `==`: ONNX Runtime makes
-one node of a chain of them on one feature, and forgets where the second sends a missing value.)
+Of a TreeEnsemble (ai.onnx.ml 5), the leaf that a row reaches in each tree is read. A value that is NaN fails each
+comparison, or goes the way of those that hold where the node says so. Refused are `!=`, because the specification and
+the runtimes disagree about NaN there, and `==`: ONNX Runtime makes one node of a chain of them on one feature, and
+forgets where the second sends a missing value.
 """
 
 from __future__ import annotations
