@@ -14,10 +14,12 @@ import math
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TypeAlias, assert_never
+from typing import Literal, TypeAlias, assert_never
 
 from gbfl_compile.ir.kinds import LIMITS, Codebook
 from gbfl_compile.ir.nodes import Atom, Clause, Closed, Interval, Kind, OneOf, Program
+
+Dtype: TypeAlias = Literal["float64", "float32"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +90,15 @@ def values_of(atom: Interval) -> Values:
     return Values(least, most, atom.if_missing)
 
 
-def above(value: float) -> float:
-    """The next double up. `+ 0.0` because the neighbour of the smallest negative is spelled -0.0."""
-    return math.nextafter(value, math.inf) + 0.0
+def above(value: float, dtype: Dtype = "float64") -> float:
+    """The next number up. `+ 0.0` because the neighbour of the smallest negative is spelled -0.0."""
+    double = math.nextafter(value, math.inf) + 0.0
+    return float32_at_or_above(double) if dtype == "float32" else double
 
 
-def below(value: float) -> float:
-    """The next double down."""
-    return math.nextafter(value, -math.inf) + 0.0
+def below(value: float, dtype: Dtype = "float64") -> float:
+    """The next number down."""
+    return -above(-value, dtype) + 0.0
 
 
 def both(a: Values, b: Values) -> Values:
@@ -329,11 +332,8 @@ def narrow(program: Program) -> Program:
 
     On a double that is not a float32 the two may differ: it is a program of its own, with its own digest.
     """
-    return replace(program, clauses=tuple(_narrow_clause(clause) for clause in program.clauses))
-
-
-def _narrow_clause(clause: Clause) -> Clause:
-    return Clause(tuple(atom if isinstance(atom, OneOf) else narrow_interval(atom) for atom in clause.atoms))
+    moved = ([narrow_interval(a) if isinstance(a, Interval) else a for a in c.atoms] for c in program.clauses)
+    return replace(program, clauses=tuple(Clause(tuple(atoms)) for atoms in moved))
 
 
 def narrow_interval(atom: Interval) -> Interval:

@@ -31,7 +31,6 @@ from gbfl_compile.backends.onnx.graph import (
     IR_VERSION,
     ML_OPSET,
     OPSET,
-    Dtype,
     Input,
     Interface,
     Lowering,
@@ -42,6 +41,7 @@ from gbfl_compile.backends.onnx.outputs import FinishedGraph, build_graph
 from gbfl_compile.backends.onnx.tree import NoTree, tree_nodes
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files.atomic import read_whole
+from gbfl_compile.ir.intervals import Dtype, narrow
 from gbfl_compile.ir.json import digest
 from gbfl_compile.ir.kinds import Value, plain_value
 from gbfl_compile.ir.nodes import TRUE, Kind, Program, Scorecard
@@ -112,8 +112,6 @@ def model_of(program: Program, interface: Interface, name: str) -> Any:
         raise CannotRun(f"writing ONNX models needs onnx: {install_command('onnx')}") from None
     compared = program
     if interface.dtype == "float32":
-        from gbfl_compile.ir.intervals import narrow
-
         compared = narrow(program)
     written = build_graph(compared, interface, _words(program) if interface.reason else [])
     model = onnx.helper.make_model(

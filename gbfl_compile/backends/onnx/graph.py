@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 from gbfl_compile.backends.base import Options
 from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.intervals import Dtype
 from gbfl_compile.ir.nodes import Kind
 
 OPSET = 15
@@ -32,7 +33,6 @@ categories use, is the same in ai.onnx.ml 2 and all later ones.
 ROWS = "rows"
 """The name of the batch dimension."""
 
-Dtype: TypeAlias = Literal["float64", "float32"]
 Lowering: TypeAlias = Literal["logic", "tree"]
 
 

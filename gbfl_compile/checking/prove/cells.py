@@ -31,15 +31,13 @@ from gbfl_compile.checking.reading.nodes import (
     Test,
 )
 from gbfl_compile.errors import BadInput
-from gbfl_compile.ir.intervals import Values, above, below, float32_at_or_above, float32_at_or_below
+from gbfl_compile.ir.intervals import Dtype, Values, above, below, float32_at_or_above, float32_at_or_below
 
 Box: TypeAlias = Mapping[int, int]
 """Feature -> the mask of cells its value may be in; a feature that is not there may have any value."""
 
 Atoms: TypeAlias = tuple[tuple[int, int], ...]
 """(feature, mask) pairs that all hold, in order of features; `()` is true."""
-
-Dtype: TypeAlias = Literal["float64", "float32"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +110,7 @@ def _ends(least: float, most: float, dtype: Dtype) -> tuple[float, float | None]
     least, most = ends_of(Values(least, most, missing=False), dtype)
     if least > most:
         return None
-    return least + 0.0, None if most == math.inf else after(most, dtype)
+    return least + 0.0, None if most == math.inf else above(most, dtype)
 
 
 def mask_of(cells: Cells, test: Test) -> int:
@@ -137,16 +135,6 @@ def ends_of(values: Values, dtype: Dtype) -> tuple[float, float]:
     return values.least, values.most
 
 
-def after(value: float, dtype: Dtype) -> float:
-    """The next number of a kind."""
-    return float32_at_or_above(above(value)) if dtype == "float32" else above(value)
-
-
-def before(value: float, dtype: Dtype) -> float:
-    """The number of a kind before this one."""
-    return float32_at_or_below(below(value)) if dtype == "float32" else below(value)
-
-
 def join(a: Atoms, b: Atoms) -> Atoms | None:
     """Both hold, or None where no value can do that."""
     masks = dict(a)
@@ -169,7 +157,7 @@ def value_in(cells: Cells, feature: int, mask: int) -> float:
     least = starts[cell - 1] if cell else -math.inf
     most = math.inf
     if cell < len(starts):
-        most = before(starts[cell], cells.dtype)
+        most = below(starts[cell], cells.dtype)
     value = representative(Values(least, most, missing=False))
     return min(max(float32_at_or_below(value), least), most) if cells.dtype == "float32" else value
 

@@ -21,12 +21,12 @@ from typing import assert_never
 
 import numpy as np
 
-from gbfl_compile.checking.prove.cells import Dtype, after, before, cells_of
+from gbfl_compile.checking.prove.cells import cells_of
 from gbfl_compile.checking.reading.nodes import Reading
 from gbfl_compile.checking.witnesses.rule_set import rule_set_rows
 from gbfl_compile.checking.witnesses.search import bounds_of, cells_around, tree_rows, values_of_rows
 from gbfl_compile.ir.batch import Matrix, recode_rows
-from gbfl_compile.ir.intervals import LARGEST_FLOAT32, float32_at_or_below, narrow
+from gbfl_compile.ir.intervals import LARGEST_FLOAT32, Dtype, above, below, float32_at_or_below, narrow
 from gbfl_compile.ir.kinds import DAY, EARLIEST, LATEST, Codebook, codebook
 from gbfl_compile.ir.nodes import Kind, Leaf, Program, Scorecard, Tree
 
@@ -185,7 +185,7 @@ def value_pools(program: Program, dtype: Dtype = "float64") -> list[list[float]]
     for clause in program.clauses:
         for atom in clause.atoms:
             for bound in bounds_of(atom, book):
-                pools[atom.feature] += (before(bound, dtype), bound, after(bound, dtype))
+                pools[atom.feature] += (below(bound, dtype), bound, above(bound, dtype))
     return pools
 
 
@@ -331,7 +331,7 @@ def _literals(content: bytes) -> Iterator[float]:
 def _values_around(constants: Iterable[float], dtype: Dtype) -> list[float]:
     """The constants as a target holds them, and their neighbours."""
     held = {float32_at_or_below(constant) if dtype == "float32" else constant for constant in constants}
-    return sorted({value for one in held for value in (before(one, dtype), one, after(one, dtype))})
+    return sorted({value for one in held for value in (below(one, dtype), one, above(one, dtype))})
 
 
 def _rows_at(values: Sequence[float], rows: Matrix) -> Matrix:

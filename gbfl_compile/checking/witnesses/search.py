@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import assert_never
 
-from gbfl_compile.checking.prove.cells import Atoms, Cells, Dtype, after, before, cell_at, ends_of, value_in
+from gbfl_compile.checking.prove.cells import Atoms, Cells, cell_at, ends_of, value_in
 from gbfl_compile.checking.prove.findings import OutOfTime, Steps
 from gbfl_compile.checking.prove.solve import (
     Graph,
@@ -31,7 +31,7 @@ from gbfl_compile.checking.prove.solve import (
 from gbfl_compile.checking.prove.trees import find_difference_within
 from gbfl_compile.checking.reading.from_program import as_reading
 from gbfl_compile.checking.reading.nodes import StepDecision
-from gbfl_compile.ir.intervals import values_of
+from gbfl_compile.ir.intervals import Dtype, above, below, values_of
 from gbfl_compile.ir.kinds import Codebook, codebook
 from gbfl_compile.ir.nodes import Atom, Interval, Leaf, OneOf, Program, Split, Tree, paths
 
@@ -81,14 +81,14 @@ def cells_around(program: Program, dtype: Dtype = "float64") -> Cells:
 
     For float32 the bounds are float32s, as `narrow` makes them.
     """
-    up, down = partial(after, dtype=dtype), partial(before, dtype=dtype)
     book = codebook(program)
+    atoms = [atom for clause in program.clauses for atom in clause.atoms]
+    bounds = [(atom.feature, bound) for atom in atoms for bound in bounds_of(atom, book)]
+    up, down = partial(above, dtype=dtype), partial(below, dtype=dtype)
     starts: list[set[float]] = [{0.0, up(0.0), math.inf, up(-math.inf)} for _ in program.features]
-    for clause in program.clauses:
-        for atom in clause.atoms:
-            for bound in bounds_of(atom, book):
-                starts[atom.feature].update((down(bound), bound, up(bound), up(up(bound))))
-    return Cells(tuple(tuple(sorted(bounds - {-math.inf})) for bounds in starts), dtype)
+    for feature, bound in bounds:
+        starts[feature].update((down(bound), bound, up(bound), up(up(bound))))
+    return Cells(tuple(tuple(sorted(own - {-math.inf})) for own in starts), dtype)
 
 
 def bounds_of(atom: Atom, book: Codebook) -> list[float]:
