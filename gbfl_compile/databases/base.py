@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -21,7 +22,8 @@ ROW = "gbfl_row"
 """The first column of every inserted table: BIGINT, the row's number from 0. Tables are unordered."""
 
 CONNECTS_WITHIN = 10
-"""Seconds."""
+STARTS_WITHIN = 60.0
+"""Seconds a connection, and the start of a private server, may take."""
 
 Missing: TypeAlias = Literal["null", "nan"]
 """What a NaN of the matrix becomes in the table. Where an engine cannot hold NaN, both mean NULL."""
@@ -116,6 +118,14 @@ def library(name: str, extra: str) -> Any:
         return importlib.import_module(name)
     except ModuleNotFoundError:
         raise CannotRun(f"{name} is not installed: {install_command(extra)}") from None
+
+
+def wait_until(is_ready: Callable[[], bool], seconds: float = STARTS_WITHIN) -> bool:
+    """Whether a server becomes ready in this time."""
+    deadline = time.monotonic() + seconds
+    while not (ready := is_ready()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return ready
 
 
 @contextmanager

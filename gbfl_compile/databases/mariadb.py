@@ -16,13 +16,13 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gbfl_compile.databases.base import (
     CONNECTS_WITHIN,
+    STARTS_WITHIN,
     Address,
     Database,
     Missing,
@@ -32,6 +32,7 @@ from gbfl_compile.databases.base import (
     library,
     quote_columns,
     quote_name,
+    wait_until,
 )
 from gbfl_compile.databases.catalog import (
     Catalog,
@@ -54,7 +55,6 @@ if TYPE_CHECKING:
 
 NAMING = Naming("MariaDB", "back", longest=64, basic_plane=True)
 PROGRAMS = ("mariadb-install-db", "mariadbd")
-STARTS_WITHIN = 60.0
 
 BY_RENAMING = Replacement(("RENAME TABLE {old} TO {before}, {fresh} TO {old}", "DROP TABLE {before}"))
 
@@ -101,11 +101,10 @@ def _server() -> str:
     server = subprocess.Popen(run, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True)  # noqa: S603
     atexit.register(server.wait)  # after the guard, which was registered later, has ended it
     guard(server.pid, signal.SIGTERM, folder)
-    deadline = time.monotonic() + STARTS_WITHIN
-    while not (folder / "pid").exists():
-        if server.poll() is not None or time.monotonic() > deadline:
-            raise CannotRun(f"MariaDB: mariadbd did not start within {STARTS_WITHIN:.0f} s")
-        time.sleep(0.05)
+    runs = folder / "pid"
+    wait_until(lambda: runs.exists() or server.poll() is not None, STARTS_WITHIN)
+    if not runs.exists():
+        raise CannotRun(f"MariaDB: mariadbd did not start within {STARTS_WITHIN:.0f} s")
     return str(folder / "s")
 
 

@@ -9,7 +9,6 @@ import itertools
 import signal
 import subprocess
 import tempfile
-import time
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from gbfl_compile.databases.base import (
     CONNECTS_WITHIN,
+    STARTS_WITHIN,
     Address,
     Database,
     Missing,
@@ -27,6 +27,7 @@ from gbfl_compile.databases.base import (
     library,
     quote_columns,
     quote_name,
+    wait_until,
 )
 from gbfl_compile.databases.catalog import (
     Catalog,
@@ -91,10 +92,6 @@ def _server() -> Any:
     return server
 
 
-PATIENCE = 60.0
-"""Seconds a server may take to start."""
-
-
 def _start(pgserver: Any, folder: Path) -> Any:
     """A server in this folder, ended by the guard, not at exit. The library allows ten seconds to start, too few on a
     busy machine: a server that is starting by then is waited for.
@@ -102,14 +99,11 @@ def _start(pgserver: Any, folder: Path) -> Any:
     try:
         return pgserver.get_server(folder, cleanup_mode=None)
     except subprocess.TimeoutExpired:
-        deadline = time.monotonic() + PATIENCE
-        while time.monotonic() < deadline:
-            if _is_ready(folder):
-                server = pgserver.get_server(folder, cleanup_mode=None)
-                server.start()  # finds it running
-                return server
-            time.sleep(0.1)
-        raise
+        if not wait_until(functools.partial(_is_ready, folder), STARTS_WITHIN):
+            raise
+        server = pgserver.get_server(folder, cleanup_mode=None)
+        server.start()  # finds it running
+        return server
 
 
 def _is_ready(folder: Path) -> bool:

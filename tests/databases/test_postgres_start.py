@@ -41,6 +41,6 @@ def test_a_server_that_never_starts_is_given_up(tmp_path, monkeypatch):
         def get_server(folder, cleanup_mode):
             raise subprocess.TimeoutExpired("pg_ctl", 10)
 
-    monkeypatch.setattr(postgres, "PATIENCE", 0.2)
+    monkeypatch.setattr(postgres, "STARTS_WITHIN", 0.2)
     with pytest.raises(subprocess.TimeoutExpired):
         postgres._start(Never, tmp_path)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -26,6 +27,7 @@ from gbfl_compile.learning.explain.search import (
     bisect_back,
     changes_allowed,
     explain_rows,
+    finish,
     pn_candidates,
     pp_values,
     widths,
@@ -155,13 +157,7 @@ def _pp_candidates(x: Matrix, domain: Domain) -> Matrix:
 
 def _find(search: _Search) -> Side:
     point, margin, order = _grow(search)
-    rows = np.flatnonzero(margin >= search.enough)
-    # where kappa was out of reach, the margin that was reached is kept
-    _shrink(search, point, order, np.minimum(search.goal, margin), rows)
-    winner = search.label.copy()
-    if len(rows):
-        margin[rows], _, winner[rows] = ask(search, point[rows], search.label[rows])
-    return Side(point, margin >= search.enough, margin, winner)
+    return finish(search, point, margin, partial(_shrink, search, point, order))
 
 
 def _grow(search: _Search) -> tuple[Matrix, Matrix, Ints]:

@@ -8,13 +8,22 @@ and dates, as far as the margin allows. There is no randomness, and no row depen
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.learning.black_box import BlackBox, Bools, Ints, Matrix, rows_per_block
 from gbfl_compile.learning.explain.domain import Domain
-from gbfl_compile.learning.explain.search import WINS, ExplainerSettings, Side, ask, bisect_back, changes_allowed
+from gbfl_compile.learning.explain.search import (
+    WINS,
+    ExplainerSettings,
+    Side,
+    ask,
+    bisect_back,
+    changes_allowed,
+    finish,
+)
 from gbfl_compile.learning.explain.table_values import (
     TableValues,
     breaks_pairs,
@@ -142,12 +151,7 @@ def _pn_options(x: Matrix, domain: Domain, table: TableValues) -> tuple[Ints, Ma
 
 def _find(search: _Search) -> Side:
     point, margin, order = _grow(search)
-    rows = np.flatnonzero(margin >= search.enough)
-    _take_back(search, point, order, np.minimum(search.goal, margin), rows)
-    winner = search.label.copy()
-    if len(rows):
-        margin[rows], _, winner[rows] = ask(search, point[rows], search.label[rows])
-    return Side(point, margin >= search.enough, margin, winner)
+    return finish(search, point, margin, partial(_take_back, search, point, order))
 
 
 def _grow(search: _Search) -> tuple[Matrix, Matrix, Ints]:

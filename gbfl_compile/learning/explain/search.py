@@ -126,6 +126,19 @@ def ask(search: Any, points: Matrix, label: Ints) -> tuple[Matrix, Matrix, Ints]
     return search.sign * margin, search.sign * score, answer.argmax(axis=1)
 
 
+def finish(search: Any, point: Matrix, margin: Matrix, take_back: Callable[[Matrix, Ints], None]) -> Side:
+    """The points that reach their class, once `take_back` undid in them what their goal and margin leave room for.
+
+    Where kappa was out of reach, the margin that was reached is kept.
+    """
+    rows = np.flatnonzero(margin >= search.enough)
+    take_back(np.minimum(search.goal, margin), rows)
+    winner = search.label.copy()
+    if len(rows):
+        margin[rows], _, winner[rows] = ask(search, point[rows], search.label[rows])
+    return Side(point, margin >= search.enough, margin, winner)
+
+
 def changes_allowed(limit: int | None, width: int) -> int:
     """How many features may change: the limit, where there is one."""
     if limit is not None and limit < 1:
