@@ -132,7 +132,8 @@ def _rule_settings(recipe: Recipe, domain: Domain) -> RuleSettings:
     else:
         atoms, clauses = min(WITH_WORDS, recipe.max_atoms), 0
     search = SearchSettings(max_atoms=atoms, ridge=recipe.ridge)
-    return RuleSettings(search=search, points=recipe.points, max_clauses=clauses)
+    # on tables with words triplets counted as wholes gained nothing
+    return RuleSettings(search=search, points=recipe.points, max_clauses=clauses, whole=domain.table is None)
 
 
 def _search(
@@ -209,7 +210,7 @@ def _enough_clauses(
     if extra is not None:
         made_up = np.arange(0, len(extra.x), 2)
         fitted, others = concatenate([fitted, some_rows(extra, made_up)]), np.concatenate((others, len(e.x) + made_up))
-    settings = replace(_rule_settings(recipe, domain), swaps=0, points=None)
+    settings = replace(_rule_settings(recipe, domain), swaps=0, points=None, whole=False)
     unseen = some_rows(e, held_out)
     # rows without weight are measured and not fitted
     weight = np.concatenate((np.zeros(len(held_out)), row_weight[others]))

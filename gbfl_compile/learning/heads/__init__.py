@@ -67,6 +67,10 @@ class TripletRows:
     has_pn: Bools
     label: Ints
     """The black box's class of x."""
+    own: Ints
+    """The class that x should get."""
+    roles: tuple[float, float, float]
+    """How much x, PP and PN count."""
     truth: Ints | None
     """The true class of x where it is known, to measure accuracy by."""
     weight: Matrix
@@ -198,15 +202,22 @@ def triplet_rows(
         points, place = np.unique(stacked, axis=0, return_inverse=True)
     at_x, at_pp, at_pn = np.split(place.ravel(), 3)
     target, avoid = np.zeros((len(points), n_classes)), np.zeros((len(points), n_classes))
-    np.add.at(target, (at_x, own), role_weights[0] * multiplicity)
-    np.add.at(target, (at_pp, e.label), np.where(e.has_pp, role_weights[1] * multiplicity, 0.0))
-    pn_weight = np.where(e.has_pn, role_weights[2] * multiplicity, 0.0)
-    if n_classes == 2:
-        np.add.at(target, (at_pn, 1 - e.label), pn_weight)
+    marks = (e.has_pp, e.has_pn, e.label, own, role_weights, truth)
+    rows = TripletRows(points, target, avoid, at_x, at_pp, at_pn, *marks, multiplicity, measured)
+    return with_counts(rows, *(weight * multiplicity for weight in role_weights))
+
+
+def with_counts(rows: TripletRows, on_x: Matrix, on_pp: Matrix, on_pn: Matrix) -> TripletRows:
+    """The rows, each triplet's x, PP and PN counting this much."""
+    target, avoid = np.zeros_like(rows.target), np.zeros_like(rows.avoid)
+    np.add.at(target, (rows.x, rows.own), on_x)
+    np.add.at(target, (rows.pp, rows.label), np.where(rows.has_pp, on_pp, 0.0))
+    on_pn = np.where(rows.has_pn, on_pn, 0.0)
+    if target.shape[1] == 2:
+        np.add.at(target, (rows.pn, 1 - rows.label), on_pn)
     else:
-        np.add.at(avoid, (at_pn, e.label), pn_weight)
-    marks = (e.has_pp, e.has_pn, e.label, truth)
-    return TripletRows(points, target, avoid, at_x, at_pp, at_pn, *marks, multiplicity, measured)
+        np.add.at(avoid, (rows.pn, rows.label), on_pn)
+    return replace(rows, target=target, avoid=avoid)
 
 
 def deal_rows(rows: Ints, most: int, seed: int = 0) -> list[Ints]:

@@ -2,9 +2,9 @@
 
 Forward and fully corrective. Each round takes what the model still gets wrong (the residual of a multinomial
 logistic model), searches the conjunction of a few intervals that explains most of it beside the clauses chosen
-already, adds it, and refits all weights, until nothing is gained. At the end the least useful clauses are replaced
-where that helps, bounds that do not matter are dropped, and the weights become small integer points: the rounded model
-is the model. There is no randomness.
+already, adds it, and refits all weights, until nothing is gained. From then on a point counts by how surely the rest of
+its triplet is right. The least useful clauses are replaced where that helps, bounds that do not matter are dropped,
+and the weights become small integer points: the rounded model is the model. There is no randomness.
 """
 
 from __future__ import annotations
@@ -37,12 +37,15 @@ from gbfl_compile.learning.heads.weights import (
     LONG_REFIT,
     Targets,
     constant_card,
+    count_whole_triplets,
     loss_of,
     refit,
     rounded_card,
     small_card,
 )
 
+WHOLE_REFIT = 30
+"""Quasi-Newton steps of a refit to whole triplets before clauses are replaced."""
 LEAST_GAIN = 8.0
 """A clause that lowers twice the loss by less is noise: a search over many always finds something."""
 
@@ -66,6 +69,8 @@ class RuleSettings:
     """A bound is dropped where the loss rises by less than this share of the points."""
     bounds_per_clause: float = 2.85
     """Bounds are dropped until there are at most this many on average: of the clauses there are,"""
+    whole: bool = True
+    """Whether a point counts by the rest of its triplet once the clauses are grown."""
     max_clauses: int = 0
     """or of those there might be, where that is more."""
 
@@ -118,17 +123,36 @@ def _fitted_to(rows: TripletRows, grid: Grid, budgets: Sequence[int], settings: 
         while len(growth.boxes) < budget and (grown := _grow(growth, grid, rows, settings)) is not None:
             growth = grown
             path.append(_path_point(growth, rows))
-        growth = _swap(growth, grid, rows, settings)
+        whole = rows
+        if settings.whole:
+            growth, whole = _refit_whole(growth, rows, settings, WHOLE_REFIT)
+        growth = _swap(growth, grid, whole, settings)
         done = growth
         if settings.points is not None:
-            done = _drop_bounds(growth, grid, rows, settings)
-            done = _swap(done, grid, rows, replace(settings, swaps=settings.late_swaps))
-            done = _drop_bounds(done, grid, rows, settings)
-        done = _refit(done, rows, settings, LONG_REFIT)
+            done = _drop_bounds(done, grid, _counted(done, rows, settings), settings)
+            whole = _counted(done, rows, settings)
+            done = _swap(done, grid, whole, replace(settings, swaps=settings.late_swaps))
+            done = _drop_bounds(done, grid, whole, settings)
+        if settings.whole:
+            done, _ = _refit_whole(done, rows, settings, LONG_REFIT)
+        else:
+            done = _refit(done, rows, settings, LONG_REFIT)
         path[-1] = _path_point(done, rows)
         clauses = tuple(clause_from(grid, box) for box in done.boxes)
         answers.append(RuleSet(_head(done, clauses, rows, settings), tuple(path)))
     return tuple(answers)
+
+
+def _refit_whole(growth: _Growth, rows: TripletRows, settings: RuleSettings, steps: int) -> tuple[_Growth, TripletRows]:
+    """The weights refitted to triplets as wholes, twice, since what counts depends on the weights."""
+    for _ in range(2):
+        whole = count_whole_triplets(rows, _scores(growth))
+        growth = _refit(growth, whole, settings, steps)
+    return growth, whole
+
+
+def _counted(growth: _Growth, rows: TripletRows, settings: RuleSettings) -> TripletRows:
+    return count_whole_triplets(rows, _scores(growth)) if settings.whole else rows
 
 
 def weigh_rule(clause: Clause, rows: TripletRows, settings: RuleSettings, book: Codebook | None) -> RuleSet:

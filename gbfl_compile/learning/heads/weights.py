@@ -22,7 +22,7 @@ from gbfl_compile.ir.kinds import Codebook
 from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Tree
 from gbfl_compile.learning.black_box import Ints, Matrix
 from gbfl_compile.learning.explain import Explanations
-from gbfl_compile.learning.heads import Head, TripletRows, leaf_of
+from gbfl_compile.learning.heads import Head, TripletRows, leaf_of, with_counts
 
 SCALE = 10
 """A point is 2**-10 of a logit: rounding moves no weight by more than half a thousandth."""
@@ -98,6 +98,28 @@ def refit(columns: NDArray[np.float32], weights: Matrix, rows: HasTargets, ridge
 
     optimum = minimize(loss_and_slope, weights.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": steps})
     return np.asarray(optimum.x).reshape(weights.shape)
+
+
+LOST = 0.3
+"""What a point still counts whose triplet is lost at another of its points."""
+
+
+def count_whole_triplets(rows: TripletRows, scores: Matrix) -> TripletRows:
+    """The rows, each point counting by how surely these scores make the other two points of its triplet right.
+
+    A triplet is right as a whole or not at all, so a point is worth most where the others are right already.
+    """
+    full = np.column_stack((np.zeros(len(scores)), scores)) if scores.shape[1] == 1 else scores
+    p = np.exp(full - full.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    on_x = p[rows.x, rows.own]
+    on_pp = np.where(rows.has_pp & (rows.roles[1] > 0), p[rows.pp, rows.label], 1.0)
+    on_pn = np.where(rows.has_pn & (rows.roles[2] > 0), 1.0 - p[rows.pn, rows.label], 1.0)
+    others = (on_pp * on_pn, on_x * on_pn, on_x * on_pp)
+    counts = [role * rows.weight * (LOST + (1.0 - LOST) * both) for role, both in zip(rows.roles, others, strict=True)]
+    reweighed = with_counts(rows, *counts)
+    before, after = (float(each.target.sum() + each.avoid.sum()) for each in (rows, reweighed))
+    return with_counts(rows, *(each * (before / after) for each in counts))
 
 
 SCALES = 40
