@@ -22,6 +22,7 @@ from gbfl_compile.checking.artifact import LARGEST, ArtifactProof, artifact_file
 from gbfl_compile.checking.general.sql import layout_in_header
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.checking.run import compare, expectation
+from gbfl_compile.checking.strict.python import ON_IMPORT
 from gbfl_compile.checking.witnesses import artifact_constants
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files.atomic import read_whole
@@ -189,10 +190,6 @@ def import_shadow(path: Path, content: bytes) -> str | None:
     return None
 
 
-BELOW = {"datetime": ("_datetime", "_pydatetime", "math", "operator", "time")}
-"""Modules that one imports in turn, in some version of Python."""
-
-
 def _imports(content: bytes) -> list[str]:
     """The modules that a Python file imports, and those that these import."""
     try:
@@ -200,7 +197,7 @@ def _imports(content: bytes) -> list[str]:
     except (SyntaxError, ValueError):
         return []
     named = [alias.name for each in body if isinstance(each, ast.Import) for alias in each.names]
-    return sorted({each for name in named for each in (name, *BELOW.get(name, ()))})
+    return sorted({each for name in named for each in (name, *ON_IMPORT.get(name, ()))})
 
 
 def _can_be(file: Path, module: str) -> bool:
