@@ -21,7 +21,7 @@ _SIGN = r"===|!==|=>|\*\*|\?\?|&&|\|\||\+=|-=|>=|<=|[-+*/%<>=!?:;,.(){}\[\]|]"
 _STRING = r'"(?:[^"\\\n]|\\["\\/bfnrt]|\\u[0-9a-f]{4})*"'
 TOKEN = re.compile(rf"//[^\n]*|{_STRING}|[A-Za-z][A-Za-z0-9_]*|{_NUMBER}|{_SIGN}|[ \n]+")
 
-OBEYED = re.compile(r"//[ /]*[#@<]|///")
+OBEYED = re.compile(r"// *[#@]|///")
 """The beginning of a comment that a bundler, a debugger or a compiler of types acts on."""
 
 MOST_DIGITS = 17
