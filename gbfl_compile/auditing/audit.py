@@ -98,6 +98,8 @@ def audit(
         _refuse_idle("--scored", {"--differences": differences is not None})
     if not probabilities:
         _refuse_idle("--probabilities", {"--tolerance": tolerance > 0})
+    if not 0.0 <= tolerance < 1.0:
+        raise BadInput(f"--tolerance {tolerance:g}: give a number from 0 on and below 1, beyond which any share passes")
     if library is None:
         _refuse_idle("--library", {"--name": name is not None, "--source": source is not None, "--float32": float32})
     approved = as_program(program)

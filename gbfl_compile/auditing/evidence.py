@@ -20,15 +20,16 @@ import datetime
 import hashlib
 import io
 import json
+import os
 import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from gbfl_compile.auditing.file import fingerprint_of
-from gbfl_compile.auditing.verdict import AuditReport, DeployedVerdict
+from gbfl_compile.auditing.verdict import WORST_FIRST, AuditReport, DeployedVerdict
 from gbfl_compile.checking.prove.certificate import certificate
 from gbfl_compile.checking.prove.certificate_verifier import verify as verify_certificate
 from gbfl_compile.checking.run import expectation
@@ -139,7 +140,7 @@ def verify_pack(folder: Path, expect: str | None = None) -> PackState:
     manifest = read_whole(folder / MANIFEST, LARGEST_MANIFEST)
     own = hashlib.sha256(manifest).hexdigest()
     try:
-        form = json.loads(manifest)
+        form = json.loads(manifest, object_pairs_hook=_once)
         listed, verdict, program = form["files"], form["verdict"], form["program"]
         is_own = form["form"] == FORM and all(isinstance(each, str) for pair in listed.items() for each in pair)
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
@@ -152,12 +153,21 @@ def verify_pack(folder: Path, expect: str | None = None) -> PackState:
     return PackState(problem, len(listed), own, verdict)
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object in which no key appears twice: which one counts depends on who reads it."""
+    form = dict(pairs)
+    if len(form) < len(pairs):
+        raise ValueError("a key appears twice")
+    return form
+
+
 def _first_problem(folder: Path, listed: Mapping[str, str], verdict: Any, program: Any) -> str | None:
-    paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
+    paths = {path.relative_to(folder).as_posix(): path for path in _everything(folder)}
+    folders = {parent.as_posix() for name in listed for parent in PurePosixPath(name).parents}
     for name, path in sorted(paths.items()):
         if path.is_symlink():
             return f"{name}: is a link, a pack has none"
-        if path.is_file() and name not in listed and name != MANIFEST:
+        if name != MANIFEST and not (name in folders and path.is_dir()) and name not in listed:
             return f"{name}: is not in the manifest, it was added"
     contents = {}
     for name, stated in listed.items():
@@ -172,22 +182,35 @@ def _first_problem(folder: Path, listed: Mapping[str, str], verdict: Any, progra
     return _contradiction(folder, contents, verdict, program)
 
 
+def _everything(folder: Path) -> Iterator[Path]:
+    """All that is in a folder, at any depth; a part of it that cannot be opened is an error."""
+
+    def refuse(error: OSError) -> None:
+        raise BadInput(f"{error.filename}: cannot be opened: {error.strerror}")
+
+    for top, folders, files in os.walk(folder, onerror=refuse):
+        yield from (Path(top) / name for name in (*folders, *files))
+
+
 def _contradiction(folder: Path, contents: Mapping[str, bytes], verdict: Any, program: Any) -> str | None:
     """Where files that are as the manifest says do not belong together."""
     try:
         own = digest(from_bytes(contents[PROGRAM]))
-        audit = json.loads(contents[AUDIT])
+        audit = json.loads(contents[AUDIT], object_pairs_hook=_once)
         stated, audited = (audit["source"], audit["verdict"]), audit["audited"]
         fingerprints = [each["fingerprint"] for each in audited]
+        worst = next((word for word in WORST_FIRST if word in [each["verdict"] for each in audited]), "not run")
     except (GbflError, ValueError, RecursionError, KeyError, TypeError):
         return f"{PROGRAM} or {AUDIT} cannot be read"
     if own != program:
         return f"{PROGRAM}: is the program {own}, the manifest is about {program}"
     if stated != (program, verdict):
         return f"{AUDIT}: says {stated[1]} of {stated[0]}, the manifest {verdict} of {program}"
+    if verdict != worst:
+        return f"{AUDIT}: says {verdict} of all, and {worst} of one of them"
     for number, fingerprint in enumerate(fingerprints, 1):
         copies = {name: data for name, data in contents.items() if name.startswith(f"deployed/{number}/")}
-        own_names = {name.rpartition("/")[2]: data for name, data in copies.items()}
+        own_names = {name.removeprefix(f"deployed/{number}/"): data for name, data in copies.items()}
         if copies and fingerprint != fingerprint_of(own_names):
             return f"deployed/{number}: is not what was audited, by the fingerprint in {AUDIT}"
     for name, content in contents.items():

@@ -21,6 +21,7 @@ from gbfl_compile.ir.text import printable, value_text
 
 Kind: TypeAlias = Literal["file", "library", "view", "scored table", "callable"]
 AuditVerdict: TypeAlias = Literal["equal", "different", "unread", "not run"]
+WORST_FIRST: tuple[AuditVerdict, ...] = ("different", "unread", "not run", "equal")
 
 SCHEMA = 1
 """The version of the JSON form: it changes only when a reader of the form would break."""
@@ -160,8 +161,7 @@ class AuditReport:
     def verdict(self) -> AuditVerdict:
         """The worst of them: different, then unread, then not run."""
         words = {each.verdict for each in self.verdicts}
-        order: tuple[AuditVerdict, ...] = ("different", "unread", "not run", "equal")
-        return next((word for word in order if word in words), "not run")
+        return next((word for word in WORST_FIRST if word in words), "not run")
 
     @property
     def drift_alarms(self) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from gbfl_compile.checking.reading.nodes import Reading, Unread, limit_work
 from gbfl_compile.checking.strict.c import is_model_header, read_strict_c
 from gbfl_compile.checking.strict.js import read_js
 from gbfl_compile.checking.strict.onnx import read_onnx
-from gbfl_compile.checking.strict.python import read_python
+from gbfl_compile.checking.strict.python import ON_IMPORT, read_python
 from gbfl_compile.checking.strict.sql import read_strict_files
 from gbfl_compile.checking.witnesses import artifact_constants
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
@@ -167,8 +167,12 @@ ProofAnswer: TypeAlias = (
     Tier | Literal["counterexample", "other names", "other reasons", "unread", "undecided", "not run"]
 )
 
-SYSTEM_HEADERS = {"stddef", "stdint", "float", "math", "gbfl"}
-"""A file of this name beside a .c file would be taken for a header that it includes."""
+OTHERS_TAKEN_FOR = {
+    ".c": frozenset({"stddef", "stdint", "float", "math", "gbfl"}),
+    ".py": frozenset(name for names in ON_IMPORT.values() for name in names),
+}
+"""Files of these names are no other models: beside a .c file one would be taken for a header that it includes, beside
+a .py file for a module that it imports."""
 
 BUILT = re.compile(r".*\.(o|a|obj|dll|dylib|so(\.[0-9]+)*)", re.IGNORECASE)
 """What a compiler leaves beside a .c file. No .c file that is read includes such a one."""
@@ -303,7 +307,8 @@ def _open_ends(places: tuple[tuple[str, Proof], ...]) -> Iterator[str]:
 def artifact_files(path: Path, extension: str) -> dict[str, bytes]:
     """The files of the artifact whose main file is `path`: all in its folder but what other artifacts brought."""
     folder = path.parent
-    stems = {other.stem for other in folder.glob(f"*{extension}")} - {path.stem} - SYSTEM_HEADERS
+    stems = {other.stem for other in folder.glob(f"*{extension}")} - {path.stem}
+    stems = {stem for stem in stems if stem.lower() not in OTHERS_TAKEN_FOR.get(extension, ())}
     others = {f"{stem}{ending}" for stem in stems for ending in (extension, ".d.ts")} | {
         f"{stem}.h" for stem in stems if _is_another_model(folder, stem)
     }

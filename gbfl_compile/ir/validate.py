@@ -155,6 +155,8 @@ def _check_classes(program: Program) -> None:
             _check_text(f"class {index}", label)
         elif not -(2**63) <= label < 2**63:  # false for NaN too
             raise BadInput(f"class {index}: {label!r} is not a number of 64 bits")
+        elif isinstance(label, float) and label == 0.0 and math.copysign(1.0, label) < 0.0:
+            raise BadInput(f"class {index}: -0.0, write 0.0: they are equal")
     _check_unique("class", classes)
 
 

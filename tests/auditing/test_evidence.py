@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shutil
 from dataclasses import replace
 
@@ -72,6 +73,25 @@ def test_an_added_file_and_a_link_are_noticed(pack):
     assert "is a link" in verify_pack(pack).problem
 
 
+def test_what_is_no_file_is_noticed_too(pack):
+    (pack / "more").mkdir()
+    assert verify_pack(pack).problem == "more: is not in the manifest, it was added"
+    (pack / "more").rmdir()
+    os.mkfifo(pack / "deployed" / "pipe")
+    assert verify_pack(pack).problem == "deployed/pipe: is not in the manifest, it was added"
+
+
+def test_a_project_with_folders_of_its_own_is_whole(tmp_path):
+    save(TREE, tmp_path / "approved.json")
+    for name, content in emit(TREE, "c", options={"layout": "cmake"}).files.items():
+        (tmp_path / "c" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "c" / name).write_bytes(content)
+    named = ["--file", str(tmp_path / "c" / "model.c"), "--evidence", str(tmp_path / "pack")]
+    assert main(["audit", str(tmp_path / "approved.json"), *named]) == 0
+    assert "deployed/1/examples/selftest/main.c" in listed(tmp_path / "pack")
+    assert verify_pack(tmp_path / "pack").problem is None
+
+
 def rewrite(pack, name, content):
     """Change a file and mend the manifest, as somebody would who knows how the pack is made."""
     (pack / name).write_bytes(content)
@@ -90,6 +110,24 @@ def test_another_verdict_is_noticed_with_a_mended_manifest(pack):
     form = json.loads((pack / "audit.json").read_text())
     rewrite(pack, "audit.json", json.dumps({**form, "verdict": "different"}).encode())
     assert "the manifest equal" in verify_pack(pack).problem
+
+
+def test_a_verdict_that_is_not_the_worst_of_all_is_noticed_with_a_mended_manifest(pack):
+    form = json.loads((pack / "audit.json").read_text())
+    audited = [{**form["audited"][0], "verdict": "different"}]
+    rewrite(pack, "audit.json", json.dumps({**form, "audited": audited}).encode())
+    assert verify_pack(pack).problem == "audit.json: says equal of all, and different of one of them"
+
+
+def test_a_key_that_is_there_twice_is_noticed_with_a_mended_manifest(pack):
+    content = (pack / "audit.json").read_bytes()
+    rewrite(pack, "audit.json", content.replace(b"{", b'{"verdict": "different",', 1))
+    assert verify_pack(pack).problem == "program.gbfl.json or audit.json cannot be read"
+    rewrite(pack, "audit.json", content)
+    assert verify_pack(pack).problem is None
+    manifest = (pack / "manifest.json").read_bytes()
+    (pack / "manifest.json").write_bytes(manifest.replace(b"{", b'{"verdict": "different",', 1))
+    assert verify_pack(pack).problem == "manifest.json is not the manifest of an evidence pack"
 
 
 def test_a_certificate_that_does_not_verify_is_noticed_with_a_mended_manifest(pack):

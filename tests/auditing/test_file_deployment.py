@@ -1,6 +1,7 @@
 """What a file says is not always what runs: imports that pass it over, columns its header renames, SQL nobody can run."""
 
 import py_compile
+import subprocess
 import sys
 
 import pytest
@@ -11,6 +12,7 @@ from gbfl_compile.auditing.verdict import verdict_lines
 from gbfl_compile.backends import emit
 from gbfl_compile.databases import availability
 from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
+from tests.word_programs import CHURN
 
 PROGRAM = Program(
     ("age", "income"), ("no", "yes"), (Clause((Interval(0, 1.5),)),), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0))
@@ -73,6 +75,44 @@ def test_an_init_file_beside_it_may_change_it(model):
     assert verdict_on(model).verdict == "equal"
     (model.parent / "__init__.py").write_text("from . import model\nmodel._leaf = lambda x: 1\n")
     assert (verdict_on(model).verdict, "__init__.py" in verdict_on(model).reason) == ("unread", True)
+
+
+LIES = "from {own} import *\nfrom {own} import {name} as true_{name}\n"
+
+
+@pytest.mark.parametrize("decoy", ["math.py", "math.cpython-311-x86_64-linux-gnu.so", "math/__init__.py", "math.pyc"])
+def test_a_file_that_is_imported_in_place_of_pythons_own_is_not_overlooked(model, decoy):
+    for harmless in ("mathematics.py", "math.txt", "datetime.py"):
+        (model.parent / harmless).write_text("")
+    assert verdict_on(model).verdict == "equal"
+    (model.parent / decoy).parent.mkdir(exist_ok=True)
+    (model.parent / decoy).write_bytes(b"")
+    found = verdict_on(model)
+    assert (found.verdict, found.proof.answer) == ("unread", "proved")
+    assert f"{decoy.partition('/')[0]} beside it may be what it imports as math" in found.reason
+
+
+@pytest.mark.parametrize("decoy", ["datetime.py", "_datetime.py", "operator.py", "math.py"])
+def test_a_model_of_dates_imports_more(tmp_path, decoy):
+    path = tmp_path / "model.py"
+    path.write_bytes(emit(CHURN, "python", "model").files["model.py"])
+    assert audit_file(AuditInput(CHURN), path).verdict == "equal"
+    (tmp_path / decoy).write_text("")
+    found = audit_file(AuditInput(CHURN), path)
+    assert (found.verdict, decoy in found.reason) == ("unread", True)
+
+
+def test_such_a_file_really_changes_the_answers(model):
+    """Python's own `math` would have said `nan`, which is missing; this one makes of it a number that fits the rule."""
+    (model.parent / "math.py").write_text("nan = 2.0\n")
+    ask = "import sys; sys.path.insert(0, sys.argv[1]); sys.modules.pop('math', None); import model; print(model.predict((None, 0)))"
+    if "math" in sys.builtin_module_names:
+        pytest.skip("this Python's math is no file")
+    ran = subprocess.run(
+        [sys.executable, "-S", "-c", ask, str(model.parent)], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "yes\n"
+    assert verdict_on(model).verdict == "unread"
 
 
 def sql(tmp_path, dialect):

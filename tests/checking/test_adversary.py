@@ -372,3 +372,23 @@ def test_a_javascript_table_that_leads_back_to_itself():
 def test_what_is_put_beside_a_javascript_module_is_not_overlooked(file, content):
     files = {**emit(tree(1.0), "js").files, file: content}
     assert prove_artifact(tree(1.0), "js", files).answer == "unread"
+
+
+@pytest.mark.parametrize("decoy", ["datetime", "_datetime", "_pydatetime", "operator", "time", "math"])
+def test_a_module_that_python_imports_is_not_taken_for_another_model(decoy, tmp_path):
+    written(tree(1.0), "python", tmp_path)
+    model = tmp_path / "model.py"
+    (tmp_path / "other.py").write_text("")
+    assert list(artifact_files(model, ".py")) == ["model.py"]
+    (tmp_path / f"{decoy}.py").write_text("")
+    assert prove_artifact(tree(1.0), "python", artifact_files(model, ".py")).answer == "unread"
+
+
+@pytest.mark.parametrize("file", ["model.js", "model.d.ts"])
+@pytest.mark.parametrize("comment", ['/// <reference path="other.d.ts" />', "// @ts-nocheck", "//@ts-ignore", "// # x"])
+def test_a_comment_that_tools_obey_is_more_than_a_comment(file, comment):
+    files = dict(emit(tree(1.0), "js").files)
+    plain = {**files, file: b"// Read this first.\n" + files[file]}
+    assert prove_artifact(tree(1.0), "js", plain).answer == "proved"
+    files[file] = comment.encode() + b"\n" + files[file]
+    assert prove_artifact(tree(1.0), "js", files).answer == "unread"

@@ -7,7 +7,9 @@ import subprocess
 import pytest
 
 from gbfl_compile.backends import emit
+from gbfl_compile.checking.artifact import prove_artifact
 from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard
 from tests.backends.javascript import node
 from tests.security.attacks import (
     RAW,
@@ -158,3 +160,15 @@ INHERITED = (
 def test_a_name_that_means_something_in_javascript_stays_a_name(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert outcome(program_of(name), tmp_path) == "held"
+
+
+@pytest.mark.parametrize(
+    "label", ["@ts-nocheck", "# sourceMappingURL=x", "/ <reference path='x'/>", "< a", "//", " @x"]
+)
+def test_a_label_does_not_become_a_comment_that_tools_obey(label):
+    """The labels of a rule set begin a line of the comment that lists the rules."""
+    clauses = (Clause((Interval(0, 1.0),)),)
+    program = Program(("age",), (label, "other"), clauses, Scorecard((0, 1), ((3, 0),), 3))
+    files = emit(program, "js").files
+    assert prove_artifact(program, "js", files).answer == "proved"
+    assert not re.search(r"^\s*(///|//\s*[@#])", files["model.js"].decode(), re.MULTILINE)

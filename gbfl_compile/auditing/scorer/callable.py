@@ -25,7 +25,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from gbfl_compile.auditing.answers import NO_SCORE, UNKNOWN, RowAnswers, class_finder
+from gbfl_compile.auditing.answers import NO_SCORE, UNKNOWN, RowAnswers, class_finder, kind_of
 from gbfl_compile.auditing.scorer import (
     ProcessEnd,
     WitnessInput,
@@ -245,9 +245,14 @@ class Batch:
     rows: tuple[int, ...]
 
 
-SINGLE, FEW, SEVEN = 40, 140, 7
+SINGLE, SMALLEST, LARGEST = 40, 2, 16
+SIZES = range(SMALLEST, LARGEST + 1)
+"""A batch of each: a table of as many rows as columns is a square, and one of as many rows as classes another."""
+
+FEW = sum(SIZES)
 AGAIN_WORDS = (
-    f"{SINGLE} rows alone, {FEW} in batches of {SEVEN}, all backwards, all shuffled, and some twice in one batch"
+    f"{SINGLE} rows alone, {FEW} in batches of {SMALLEST} to {LARGEST}, all backwards, all shuffled, "
+    "and some twice in one batch"
 )
 
 
@@ -260,14 +265,15 @@ def second_round(count: int, size: int) -> list[Batch]:
     backwards = list(range(count))[::-1]
     shuffled = [int(row) for row in np.random.default_rng(0).permutation(count)]
     twice = [row for row in spread(size // 2) for _ in range(2)]
+    few = [place * count // FEW for place in range(FEW)] if count else []
+    small = [Batch(f"in a batch of {each}", tuple(few[sum(range(SMALLEST, each)) :][:each])) for each in SIZES if few]
     plans = (
         ("alone", spread(SINGLE), 1),
-        (f"in a batch of {SEVEN}", spread(FEW), SEVEN),
         ("backwards", backwards, size),
         ("in another order", shuffled, size),
         ("twice in one batch", twice, size),
     )
-    return [
+    return small + [
         Batch(words, tuple(rows[start : start + each]))
         for words, rows, each in plans
         for start in range(0, len(rows), each)
@@ -279,7 +285,8 @@ def _otherwise(
 ) -> str | None:
     """The first row that was answered otherwise than before."""
     for row, form in zip(rows, answers, strict=True):
-        if replies.answers[row] != form:
+        before = replies.answers[row]
+        if before != form or kind_of(before.get("label")) != kind_of(form.get("label")):  # True is not 1
             return f"witness {row + 1} gets a different answer when it is sent again, {batch.words}"
     return None
 

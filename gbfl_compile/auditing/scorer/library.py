@@ -44,7 +44,7 @@ from gbfl_compile.auditing.scorer.library_answers import (
     row_answers,
     table_findings,
 )
-from gbfl_compile.auditing.scorer.library_worker import LOADED, LOADING, NO_ANSWER
+from gbfl_compile.auditing.scorer.library_worker import LOADED, LOADING, NO_ANSWER, ROUNDS
 from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict
 from gbfl_compile.backends.base import artifact_name
 from gbfl_compile.backends.c import label_string
@@ -132,6 +132,8 @@ PASSED_ON = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TMPDIR")
 FLUSHES = "it makes every process that loads it take the smallest numbers for zero (flush to zero)"
 
 SPOILED = "it has spoiled the file of its answers"
+
+IN_PIECES = "batches also in pieces and row by row"
 
 ENGINE = "in a separate process, by ctypes"
 
@@ -287,7 +289,13 @@ def _reasons(inputs: WitnessInput, run: Run, ran: Bits, first: Mapping[str, Any]
 
 def _comparison_text(inputs: WitnessInput, run: Run, ran: Bits) -> str:
     """What was compared with what was approved."""
-    others = [function if wrong is None else f"{function}, different" for function, wrong in run.functions.items()]
+    again = {function: wrong for function, wrong in run.functions.items() if function.endswith(ROUNDS[1:])}
+    others = [
+        function if wrong is None else f"{function}, different"
+        for function, wrong in run.functions.items()
+        if wrong is not None or function not in again
+    ]
+    others += [IN_PIECES] if again and not any(again.values()) else []
     return "; ".join([compared_text(inputs, run.deployed, ran), *others])
 
 

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from gbfl_compile.auditing.answers import NO_SCORE, Bits, RowAnswers, clauses_held
 from gbfl_compile.auditing.scorer import WitnessInput
-from gbfl_compile.auditing.scorer.library_worker import BATCHES, NO_ANSWER
+from gbfl_compile.auditing.scorer.library_worker import BATCHES, NO_ANSWER, ROUNDS
+from gbfl_compile.checking.run import PROBABILITY_BOUND
 from gbfl_compile.ir.batch import Answers, evaluate_many
 from gbfl_compile.ir.kinds import codebook
 from gbfl_compile.ir.nodes import Leaf, Program, Split, Tree, leaf_numbers, paths
@@ -54,15 +55,22 @@ def read_numbers(path: Path, dtype: Any, shape: tuple[int, ...]) -> NDArray[Any]
 
 
 def row_answers(folder: Path, inputs: WitnessInput, classes: NDArray[np.int64]) -> RowAnswers:
-    """The answers row by row; a function that answered no row at all is not there."""
+    """The answers row by row. A function that was never called is not there, whatever its file holds."""
     shape = len(inputs.rows), len(inputs.program.classes)
-    probabilities = read_numbers(folder / "predict_proba.bin", np.float64, shape)
-    scores = read_numbers(folder / "score.bin", np.int64, shape)
     return RowAnswers(
         classes,
-        None if probabilities is None or np.isnan(probabilities).all() else probabilities,
-        None if scores is None or (scores == NO_SCORE).all() else scores,
+        _beside(folder, "predict_proba", np.float64, shape, np.nan),
+        _beside(folder, "score", np.int64, shape, NO_SCORE),
     )
+
+
+def _beside(folder: Path, function: str, dtype: Any, shape: tuple[int, ...], nothing: float) -> NDArray[Any] | None:
+    """What a function filled beside what it returned; a file that was spoiled holds no answer."""
+    returned = read_numbers(folder / f"{function}_returned.bin", np.int64, shape[:1])
+    if returned is None or (returned == NO_ANSWER).all():
+        return None
+    filled = read_numbers(folder / f"{function}.bin", dtype, shape)
+    return np.full(shape, nothing, dtype=dtype) if filled is None else filled
 
 
 def function_findings(folder: Path, inputs: WitnessInput, name: str) -> dict[str, str | None]:
@@ -70,7 +78,7 @@ def function_findings(folder: Path, inputs: WitnessInput, name: str) -> dict[str
     answers = evaluate_many(inputs.program, inputs.rows)
     findings: dict[str, str | None] = {}
     for function, expected, actual in (*_row_by_row(folder, inputs, answers), *_batches(folder, inputs, answers)):
-        if actual is None or (actual.reshape(len(actual), -1)[:, 0] == NO_ANSWER).all():
+        if actual is None or (function in ROW_BY_ROW and not _answered_rows(function, actual).any()):
             continue
         wrong = np.flatnonzero(
             (expected != actual).reshape(len(expected), -1).any(axis=1) & _answered_rows(function, actual)
@@ -125,12 +133,19 @@ def _true_clauses(inputs: WitnessInput, answers: Answers) -> Bits:
 
 
 def _batches(folder: Path, inputs: WitnessInput, answers: Answers) -> Pairs:
+    """What is filled for many rows, round by round. A file that is there was filled: nothing in it is no answer."""
     expected = {"predict": inputs.approved.classes, "leaf": answers.leaves, "score": answers.scores}
-    for function in FUNCTIONS:
+    for function in (f"{function}{words}" for function in FUNCTIONS for words in ROUNDS):
         approved = expected[function.partition("_")[0]]
         if approved is not None:
             dtype = np.int64 if function.startswith("score") else np.int32
             yield function, approved, read_numbers(folder / f"{function}.bin", dtype, approved.shape)
+    if answers.scores is not None:
+        filled = read_numbers(folder / "probabilities.bin", np.float64, answers.probabilities.shape)
+        bound = 0.0 if inputs.program.has_exact_probabilities else PROBABILITY_BOUND
+        if filled is not None:
+            near = np.abs(answers.probabilities - filled) <= bound  # False for NaN
+            yield "probabilities", answers.probabilities, np.where(near, answers.probabilities, filled)
 
 
 def table_findings(inputs: WitnessInput, report: Mapping[str, Any], name: str) -> dict[str, str | None]:
@@ -142,6 +157,7 @@ def table_findings(inputs: WitnessInput, report: Mapping[str, Any], name: str) -
         "uses": [feature in used for feature in range(len(program.features))],
         "label_kind": [{str: "s", bool: "b", int: "i", float: "f"}[type(program.classes[0])]],
         "reason": [own.get(clause) for clause in range(len(program.clauses))],
+        "selftest": [0],
     }
     if program.kinds:
         book = codebook(program)

@@ -17,6 +17,7 @@ import mmap
 import resource
 import struct
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def main(library: str, name: str, folder: Path) -> None:
         return
     answers[0] = LOADED
     real = ctypes.c_float if order["real"] == "float32" else ctypes.c_double
-    codes = _codes(loaded, name, order["texts"])
+    codes = _codes(loaded, name, order["texts"], real)
     if codes is None:
         _tell(folder, {"problem": f"it has no function {name}_code, by which texts become numbers: nothing was run"})
         return
@@ -59,7 +60,8 @@ def main(library: str, name: str, folder: Path) -> None:
         report |= {"kind": _kinds(loaded, name, width)} if codes else {}
         _tell(folder, report)
         _ask_batches(loaded, name, values, rows, width, real, order["classes"], folder, answers)
-        _tell(folder, {**report, "batches_done": True})
+        _ask_probabilities(loaded, name, rows, order["classes"], folder)
+        _tell(folder, {**report, "selftest": _selftest(loaded, name), "batches_done": True})
 
 
 class Beside:
@@ -123,27 +125,88 @@ def _ask(
 BATCHES = {"predict": ctypes.c_int32, "leaf": ctypes.c_int32, "score": ctypes.c_int64}
 """What the functions on many rows give: `NAME_predict_rows`, `NAME_predict_columns` and so on."""
 
+ROUNDS = ("", " in pieces", " one by one")
+"""How often all rows are given to each of these, and how."""
+
+
+PIECES = (2, 7, 300, 64)
+"""Rows of a call when batches are asked again, over and over: a kernel has other code for what fills no block."""
+
+GAP = 3
+"""Values between one row and the next when batches are asked again."""
+
+
+@dataclass
+class Table:
+    """All rows, one after another with a gap between them, and column by column."""
+
+    real: Any
+    rows: int
+    width: int
+    gap: int
+    content: Any
+    columns: list[Any]
+
+    def ask(self, function: Any, number: str, out: Any, place: int, first: int, count: int) -> None:
+        """What the function fills for some of the rows, from `place` bytes into `out` on."""
+        size, stride = ctypes.sizeof(self.real), self.width + self.gap
+        target = ctypes.c_void_p(ctypes.addressof(out) + place)
+        if number == "rows":
+            start = ctypes.c_void_p(ctypes.addressof(self.content) + first * stride * size)
+            function(start, ctypes.c_size_t(count), ctypes.c_ssize_t(stride), target)
+            return
+        starts = (ctypes.addressof(column) + first * size for column in self.columns)
+        function((ctypes.c_void_p * max(1, self.width))(*starts), ctypes.c_size_t(count), target)
+
+
+def _table(values: bytes, rows: int, width: int, real: Any, gap: int) -> Table:
+    size = ctypes.sizeof(real) * width
+    parts = [values[row * size : (row + 1) * size] + b"\xff" * ctypes.sizeof(real) * gap for row in range(rows)]
+    content = (real * max(1, rows * (width + gap))).from_buffer_copy(b"".join(parts).ljust(ctypes.sizeof(real)))
+    columns = [(real * max(1, rows))(*content[place :: width + gap][:rows]) for place in range(width)]
+    return Table(real, rows, width, gap, content, columns)
+
+
+def _pieces(rows: int, sizes: tuple[int, ...]) -> list[tuple[int, int]]:
+    """The first row and the number of rows of each call, the last first: what fills too much spoils an answer."""
+    found, first, turn = [], 0, 0
+    while first < rows:
+        found.append((first, min(sizes[turn % len(sizes)], rows - first)))
+        first, turn = first + found[-1][1], turn + 1
+    return found[::-1]
+
 
 def _ask_batches(
     loaded: Any, name: str, values: bytes, rows: int, width: int, real: Any, classes: int, folder: Path, answers: Any
 ) -> None:
-    """All rows at once, side by side and column by column: other code than that for one row."""
-    whole = (real * max(1, rows * width)).from_buffer_copy(values.ljust(ctypes.sizeof(real)))
-    columns = [(real * max(1, rows))(*whole[place : rows * width : width]) for place in range(width)]
-    pointers = (ctypes.c_void_p * max(1, width))(*(ctypes.addressof(column) for column in columns))
+    """All rows at once, in pieces and one by one, side by side and by columns: other code than that for one row."""
+    close, apart = (_table(values, rows, width, real, gap) for gap in (0, GAP))
+    rounds = ((close, [(0, rows)]), (apart, _pieces(rows, PIECES)), (apart, _pieces(rows, (1,))))
     for step, (what, number) in enumerate((what, number) for what in BATCHES for number in ("rows", "columns")):
         function = getattr(loaded, f"{name}_{what}_{number}", None)
         if function is None:
             continue
         answers[0] = 2 * rows + 1 + step
-        out = (BATCHES[what] * max(1, rows * (classes if what == "score" else 1)))()
         function.restype = None
-        if number == "rows":
-            function(whole, ctypes.c_size_t(rows), ctypes.c_ssize_t(width), out)
-        else:
-            function(pointers, ctypes.c_size_t(rows), out)
-        (folder / f"{what}_{number}.bin").write_bytes(bytes(out))
+        size = ctypes.sizeof(BATCHES[what]) * (classes if what == "score" else 1)
+        for words, (table, calls) in zip(ROUNDS, rounds, strict=True):
+            out = ctypes.create_string_buffer(b"\xa5" * max(1, rows * size), max(1, rows * size) + ROOM)
+            for first, count in calls:
+                table.ask(function, number, out, first * size, first, count)
+            (folder / f"{what}_{number}{words}.bin").write_bytes(out.raw[: rows * size])
     answers[0] = 2 * rows
+
+
+def _ask_probabilities(loaded: Any, name: str, rows: int, classes: int, folder: Path) -> None:
+    """The probabilities of many rows by their points, for those points that the library itself has given."""
+    function = getattr(loaded, f"{name}_probabilities", None)
+    if function is None or not (folder / "score.bin").exists():
+        return
+    points = (folder / "score.bin").read_bytes()
+    out = ctypes.create_string_buffer(b"\xa5" * (rows * classes * 8), rows * classes * 8 + ROOM)
+    function.restype = None
+    function(ctypes.create_string_buffer(points, len(points)), ctypes.c_size_t(rows), out)
+    (folder / "probabilities.bin").write_bytes(out.raw[: rows * classes * 8])
 
 
 def _set_limits() -> None:
@@ -181,12 +244,12 @@ def _uses(loaded: Any, name: str, width: int) -> list[bool]:
     return [] if uses is None else [bool(uses(feature)) for feature in range(width)]
 
 
-def _codes(loaded: Any, name: str, texts: dict[str, list[str]]) -> dict[int, list[float]] | None:
+def _codes(loaded: Any, name: str, texts: dict[str, list[str]], real: Any) -> dict[int, list[float]] | None:
     """The library's own code of each text, feature by feature; None where it has no function for that."""
     code = getattr(loaded, f"{name}_code", None)
     if not texts or code is None:
         return None if texts else {}
-    code.argtypes, code.restype = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t], ctypes.c_double
+    code.argtypes, code.restype = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t], real
     found: dict[int, list[float]] = {}
     for feature, listed in texts.items():
         contents = [bytes.fromhex(text) for text in listed]
@@ -223,6 +286,11 @@ def _label_kind(loaded: Any, name: str) -> list[str]:
         return []
     kind.restype = ctypes.c_char
     return [kind().decode("latin-1")]
+
+
+def _selftest(loaded: Any, name: str) -> list[int]:
+    selftest = getattr(loaded, f"{name}_selftest", None)
+    return [] if selftest is None else [selftest()]
 
 
 def _leaves(loaded: Any, name: str, order: dict[str, Any]) -> list[list[Any]]:

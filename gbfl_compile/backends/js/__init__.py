@@ -123,8 +123,12 @@ def literals(values: Sequence[object]) -> str:
 
 
 def comment(text: str) -> str:
-    """Text for a comment: ASCII, because U+2028 ends a line in JavaScript, and nothing that closes a script."""
+    """Text for a comment: ASCII, because U+2028 ends a line in JavaScript, and nothing that closes a script.
+
+    A label @ts-nocheck may begin the line: it would be no comment to TypeScript.
+    """
     ascii_text = text.encode("ascii", "backslashreplace").decode("ascii")
+    ascii_text = re.sub("^( *)([#@])", lambda match: f"{match[1]}\\u{ord(match[2]):04x}", ascii_text)
     return re.sub(r"<(?![ =])", r"\\u003c", ascii_text)
 
 

@@ -31,9 +31,16 @@ def parse(content: bytes) -> Any:
     if len(content) > LARGEST:
         raise ValueError(f"more than {LARGEST} bytes")
     try:
-        return json.loads(content)
+        return json.loads(content, object_pairs_hook=_once)
     except RecursionError:
         raise ValueError("nested too deeply") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> Form:
+    """Return an object in which no key appears twice: which one counts depends on who reads it."""
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("a key appears twice in one object")
+    return dict(pairs)
 
 
 def verify(program: Form, certificate: Form, artifact: Path | None = None) -> int:
@@ -97,11 +104,12 @@ def _meaning(atom: Form) -> list[Any]:
 def _check_boxes(program: Form, certificate: Form) -> int:
     if _digest(program) != program["digest"]:
         raise ValueError("the digest in the program file is not the digest of its rules")
-    if certificate["program"] != program["digest"] or "winner" not in certificate["claims"]:
+    claims = certificate["claims"]
+    if certificate["program"] != program["digest"] or type(claims) is not list or "winner" not in claims:
         raise ValueError("the certificate is about another program, or claims nothing")
     source, target, boxes = _program_steps(program), certificate["reading"], 0
     kinds = program.get("kinds", ["number"] * len(program["features"]))
-    _check_conditions(target, kinds)
+    _check_steps(target, kinds)
     waiting: list[Box] = [{}]
     for entry in certificate["boxes"]:
         box = waiting.pop() if waiting else None
@@ -111,7 +119,11 @@ def _check_boxes(program: Form, certificate: Form) -> int:
             waiting += _parts(entry, box, kinds)
         else:
             a, b = source[_end(source, box)], target[_end(target, box)]
-            if a["leaf"] != entry["leaf"] or _end(target, box) != entry["step"]:
+            if (
+                not _are([entry["leaf"], entry["step"]], int)
+                or a["leaf"] != entry["leaf"]
+                or _end(target, box) != entry["step"]
+            ):
                 raise ValueError(f"box {boxes} ends elsewhere than it says")
             if any(a[aspect] is None or a[aspect] != b[aspect] for aspect in certificate["claims"]):
                 raise ValueError(f"box {boxes}: program and artifact do not agree")
@@ -125,14 +137,46 @@ def _is_text(kind: str) -> bool:
     return kind in ("category", "boolean")
 
 
-def _check_conditions(steps: list[Form], kinds: list[str]) -> None:
-    """Check that every test asks for texts where the feature has texts, and for a range where it has none."""
+def _check_steps(steps: list[Form], kinds: list[str]) -> None:
+    """Check that a reading is made of steps and tests that have one meaning: nothing in it is left to be converted."""
+    if type(steps) is not list:
+        raise ValueError("a reading that is no list of steps")
+    for step in steps:
+        if set(step) == {"winner", "probabilities", "leaf"}:
+            listed = [] if step["probabilities"] is None else step["probabilities"]
+            known = _are([step["winner"]], int) and (step["leaf"] is None or _are([step["leaf"]], int))
+            known = known and _are(listed, str)
+        else:
+            known = set(step) == {"if", "then", "otherwise"} and _are([step["then"], step["otherwise"]], int)
+        if not known:
+            raise ValueError("a step that is none")
     waiting = [step["if"] for step in steps if "if" in step]
     while waiting:
         condition = waiting.pop()
-        waiting += [condition["not"]] if "not" in condition else condition.get("all", condition.get("any", []))
-        if "feature" in condition and ("texts" in condition) != _is_text(kinds[condition["feature"]]):
-            raise ValueError("a test that does not fit the kind of its feature")
+        if set(condition) == {"not"}:
+            waiting += [condition["not"]]
+        elif set(condition) in ({"all"}, {"any"}):
+            waiting += condition.get("all", condition.get("any"))
+        else:
+            _check_test(condition, kinds)
+
+
+def _check_test(test: Form, kinds: list[str]) -> None:
+    """Check that a test asks for texts where the feature has texts, and for ranges where it has none."""
+    is_text = "texts" in test
+    if set(test) != ({"feature", "texts", "negated", "missing"} if is_text else {"feature", "in", "missing"}):
+        raise ValueError("a test that is none")
+    if not _are([test["feature"]], int) or not 0 <= test["feature"] < len(kinds):
+        raise ValueError(f"a test of the feature {test['feature']!r}")
+    if is_text != _is_text(kinds[test["feature"]]):
+        raise ValueError("a test that does not fit the kind of its feature")
+    ends = test["texts"] if is_text else [end for first, last in test["in"] for end in (first, last)]
+    if not _are([test["missing"], test.get("negated", False)], bool) or not _are(ends, str):
+        raise ValueError("a test of something else than texts or numbers")
+
+
+def _are(values: list[Any], kind: type) -> bool:
+    return type(values) is list and all(type(value) is kind for value in values)
 
 
 def _parts(entry: Form, box: Box, kinds: list[str]) -> list[Box]:

@@ -215,7 +215,14 @@ def class_labels(value: object) -> tuple[Label, ...]:
         raise Unread("the classes are not different labels of one kind")
     if any(isinstance(label, float) and not math.isfinite(label) for label in value):
         raise Unread("a class label is not a number")
+    if any(is_minus_nothing(label) for label in value):
+        raise Unread("a class label is -0.0, which no program has")
     return tuple(value)
+
+
+def is_minus_nothing(number: object) -> bool:
+    """Whether this is -0.0, which compares as 0.0 and is written otherwise."""
+    return isinstance(number, float) and number == 0.0 and math.copysign(1.0, number) < 0.0
 
 
 def leaf_outcome(where: str, winner: object, probabilities: object, classes: int, leaf: int) -> Outcome:
@@ -230,6 +237,8 @@ def leaf_outcome(where: str, winner: object, probabilities: object, classes: int
 
 
 def _as_double(where: str, number: float) -> float:
+    if is_minus_nothing(number):
+        raise Unread(f"{where}: a probability is -0.0")
     try:
         return float(number)
     except OverflowError:

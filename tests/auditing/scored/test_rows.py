@@ -2,12 +2,14 @@
 
 import csv
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from gbfl_compile import audit
 from gbfl_compile.auditing.scored import ScoredOptions, audit_scored
 from gbfl_compile.auditing.scored.drift import drift_alarms, kolmogorov_smirnov, share_changes
 from gbfl_compile.cli import main
@@ -94,6 +96,12 @@ def test_a_table_of_a_database_has_keys_too(database):
 def test_a_key_that_is_not_a_column_is_refused(tmp_path):
     with pytest.raises(BadInput, match=r"'number' for --key"):
         audit_scored(PROGRAM, written(tmp_path, keyed(5), ".csv"), options=ScoredOptions(keys=("number",)))
+
+
+@pytest.mark.parametrize("tolerance", [-0.1, 1.0, 7.0, math.inf, math.nan])
+def test_a_tolerance_within_which_anything_is_equal_is_refused(tmp_path, tolerance):
+    with pytest.raises(BadInput, match="--tolerance"):
+        audit(PROGRAM, scored=tmp_path / "none.csv", probabilities=True, tolerance=tolerance)
 
 
 def test_rounded_probabilities_are_equal_within_a_tolerance_and_not_beyond(tmp_path):

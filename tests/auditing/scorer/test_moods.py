@@ -23,6 +23,16 @@ def alone(rows):
 def sevens(rows):
     return turned(rows, [3] if len(rows) == 7 else [])
 
+def square(rows):
+    return turned(rows, [0] if len(rows) == len(rows[0]) + 1 else [])
+
+def sixteen(rows):
+    return turned(rows, [15] if len(rows) == 16 else [])
+
+def truths(rows):
+    calls.append(len(rows))
+    return [label == 1 for label in right(rows)] if len(calls) > 2 else right(rows)
+
 def later(rows):
     return turned(rows, [2] if len(calls) > 10 else [])
 
@@ -38,7 +48,9 @@ def fails_alone(rows):
 """
 
 
-@pytest.mark.parametrize("mood", ["alone", "sevens", "later", "repeated", "order", "fails_alone"])
+@pytest.mark.parametrize(
+    "mood", ["alone", "sevens", "square", "sixteen", "truths", "later", "repeated", "order", "fails_alone"]
+)
 def test_a_function_whose_answer_depends_on_more_than_the_row_is_different(tmp_path, monkeypatch, mood):
     (tmp_path / "moods.py").write_text(MOODS)
     monkeypatch.chdir(tmp_path)
@@ -54,6 +66,6 @@ def test_how_a_scorer_was_asked_is_stated(tmp_path, monkeypatch):
     answered = audit_callable(PROGRAM, "moods:right")
     assert (answered.verdict, answered.is_proved) == ("equal", False)
     assert answered.compared == (
-        "labels, none different; called again (40 rows alone, 140 in batches of 7, all backwards, all shuffled, "
-        "and some twice in one batch, one call at a time): the same answers"
+        "labels, none different; called again (40 rows alone, 135 in batches of 2 to 16, all backwards, "
+        "all shuffled, and some twice in one batch, one call at a time): the same answers"
     )

@@ -193,6 +193,57 @@ def test_every_slip_in_the_reading_is_caught():
     assert tried > 15
 
 
+ODD = (None, "x", 1, 0, True, False, 1.0, [], {}, "nan")
+
+
+def all_paths(form, path=()):
+    yield path, form
+    pairs = form.items() if isinstance(form, dict) else enumerate(form) if isinstance(form, list) else ()
+    for key, value in pairs:
+        yield from all_paths(value, (*path, key))
+
+
+@pytest.mark.parametrize("program", [PROGRAM, CHURN])
+def test_what_is_of_another_type_has_no_meaning_to_be_guessed(program):
+    """`"missing": "x"` is true to some and neither true nor false to others."""
+    good = json.loads(certificate(program, as_reading(program), FILES))
+    checked(program, good)
+    refused = 0
+    for path, value in all_paths(good["reading"], ("reading",)):
+        for odd in ODD:
+            if type(odd) is type(value) or (odd is None and path[-1] in ("probabilities", "leaf")):
+                continue
+            bad = copy.deepcopy(good)
+            at = bad
+            for key in path[:-1]:
+                at = at[key]
+            at[path[-1]] = odd
+            with pytest.raises(ValueError, match=r"."):
+                verify(json.loads(to_json(program)), bad)
+            refused += 1
+    assert refused > 300
+
+
+@pytest.mark.parametrize("key", ["if", "not", "feature", "texts", "winner", "more"])
+def test_a_test_or_a_step_with_two_meanings_is_refused(key):
+    good = json.loads(certificate(CHURN, as_reading(CHURN), FILES))
+    for path, value in all_paths(good["reading"], ("reading",)):
+        if not isinstance(value, dict) or key in value:
+            continue
+        bad = copy.deepcopy(good)
+        at = bad
+        for each in path:
+            at = at[each]
+        at[key] = 0
+        with pytest.raises(ValueError, match=r"a step that is none|a test that is none|not a certificate"):
+            verify(json.loads(to_json(CHURN)), bad)
+
+
+def test_a_key_that_is_there_twice_is_refused():
+    with pytest.raises(ValueError, match="twice"):
+        certificate_verifier.parse(b'{"claims": ["winner"], "claims": []}')
+
+
 def test_a_certificate_of_another_program_is_refused():
     other = Program(PROGRAM.features, PROGRAM.classes, PROGRAM.clauses[::-1], PROGRAM.decision)
     with pytest.raises(ValueError, match="another program"):

@@ -57,6 +57,9 @@ def read_names(name: str, contents: Contents) -> tuple[tuple[str, ...], tuple[La
     if not all(re.fullmatch(pattern, text, re.DOTALL | re.ASCII) for text in contents["labels"]):
         raise Unread("a label that is not of its kind")
     classes = class_labels(tuple(meaning(text) for text in contents["labels"]))
+    for text, label in zip(contents["labels"], classes, strict=True):
+        if text != (label if isinstance(label, str) else repr(label)):
+            raise Unread(f"the label {label!r} is spelled {text!r}")
     _check_places(name, features, contents)
     if contents["words"] != max(1, -(-contents["clauses"] // 32)):
         raise Unread(f"{contents['clauses']} rules do not go with {contents['words']} words of bits")

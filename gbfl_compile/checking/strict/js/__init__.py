@@ -205,9 +205,9 @@ class Module:
             reader = cursor.next()
             cursor.expect("(")
             feature = cursor.text()
-            if feature not in self.features or feature in (each for each, _ in used):
+            index = self.features.index(feature) if feature in self.features else None
+            if index is None or any(parameter.index == index for parameter in scope.parameters.values()):
                 cursor.refuse(f"{feature!r} is not a feature, or is read twice")
-            index = self.features.index(feature)
             kind: Kind = self.kinds[index] if self.kinds else "number"
             again = cursor.words[cursor.at - 1]
             cursor.expect("in BASE ? own ( row , $ ) : row [ $ ] , $ , row ) ,", again)

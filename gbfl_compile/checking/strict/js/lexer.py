@@ -21,6 +21,9 @@ _SIGN = r"===|!==|=>|\*\*|\?\?|&&|\|\||\+=|-=|>=|<=|[-+*/%<>=!?:;,.(){}\[\]|]"
 _STRING = r'"(?:[^"\\\n]|\\["\\/bfnrt]|\\u[0-9a-f]{4})*"'
 TOKEN = re.compile(rf"//[^\n]*|{_STRING}|[A-Za-z][A-Za-z0-9_]*|{_NUMBER}|{_SIGN}|[ \n]+")
 
+OBEYED = re.compile(r"// *[#@]|///")
+"""The beginning of a comment that a bundler, a debugger or a compiler of types acts on."""
+
 MOST_DIGITS = 17
 LARGEST_WHOLE = 2**53
 
@@ -60,7 +63,7 @@ def tokens(content: bytes) -> Tokens:
         if match is None:
             raise Unread(f"line {line}: {text[at]!r} begins nothing that is known here")
         word = match.group()
-        if word.startswith(("//#", "//@")):
+        if OBEYED.match(word):
             raise Unread(f"line {line}: a comment that tools obey")
         if (word[0] == "\n" or word.startswith("//") or "\n" in word) and words and words[-1] in ("return", "throw"):
             raise Unread(f"line {line}: a line that ends after {words[-1]}")

@@ -21,6 +21,7 @@ from gbfl_compile.checking.reading.nodes import (
     Unread,
     class_labels,
     feature_names,
+    is_minus_nothing,
     leaf_outcome,
     one_file,
     scale_of,
@@ -155,6 +156,8 @@ def _sentences(label: Tensor, texts: Tensor | None) -> Any:
 
 def _class_of(label: Any, classes: Sequence[Label]) -> int:
     value = label if isinstance(label, str) else label.item()
+    if is_minus_nothing(value):
+        raise Unread("a label is -0.0, which no program has")
     for index, known in enumerate(classes):
         if type(known) is type(value) and known == value:
             return index

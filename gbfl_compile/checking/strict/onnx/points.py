@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from gbfl_compile.checking.reading.conditions import Choice, Value, all_of, negate
-from gbfl_compile.checking.reading.nodes import Condition, Unread
+from gbfl_compile.checking.reading.nodes import Condition, Unread, is_minus_nothing
 from gbfl_compile.checking.strict.onnx.graph import attributes, place
 from gbfl_compile.checking.strict.onnx.values import (
     EXACT,
@@ -247,6 +247,8 @@ def _bands(node: Any, classes: int, leads: Array, width: int, table: Array) -> t
         if any(a > b for a, b in pairwise(edges)):
             raise Unread(f"{place(node)}: leads that do not ascend")
         rows = [tuple(row) for row in table[c * width : (c + 1) * width].tolist()]
+        if any(is_minus_nothing(share) for row in rows for share in row):
+            raise Unread(f"{place(node)}: a probability is -0.0")
         last = {edge: RateBand(edge, row) for edge, row in zip(edges, rows, strict=True)}  # of equal leads the last
         bands.append(tuple(last.values()))
     return tuple(bands)

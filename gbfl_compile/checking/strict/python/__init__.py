@@ -44,6 +44,9 @@ RULES = ("_leaf", "_held")
 
 IMPORTS = ("_math", "_datetime")
 
+ON_IMPORT = {"math": ("math",), "datetime": ("datetime", "_datetime", "_pydatetime", "math", "operator", "time")}
+"""The modules that an import takes in, in some version of Python: a file of such a name may be taken for one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Module:
@@ -65,9 +68,9 @@ def read_python(files: Mapping[str, bytes]) -> tuple[Reading, ...]:
 
 
 def _refuse_own_import(name: str, module: Module) -> None:
-    """Refuse a file that its own imports would find in place of Python's modules; datetime imports _datetime."""
-    imported = {"math.py"} | ({"datetime.py", "_datetime.py"} if "KINDS" in module.values else set())
-    if name.lower() in imported:
+    """Refuse a file that its own imports would find in place of Python's modules."""
+    imported = (*ON_IMPORT["math"], *(ON_IMPORT["datetime"] if "KINDS" in module.values else ()))
+    if name.lower().removesuffix(".py") in imported:
         raise Unread("has the name of a module that it imports")
 
 

@@ -133,6 +133,17 @@ def test_what_is_not_understood_is_refused(old, new):
     assert prove_artifact(TREE, "js", {"model.js": text.replace(old, new, 1).encode()}).answer == "unread"
 
 
+def test_a_feature_called_as_another_one_is_spelled_is_a_feature_of_its_own():
+    clauses = (Clause((Interval(0, 1.0),)), Clause((Interval(1, 2.0),)))
+    tree = split(0, split(1, leaf(0.1, 0.9), leaf(0.6, 0.4)), leaf(0.8, 0.2))
+    program = Program(("a", '"a"'), ("no", "yes"), clauses, tree)
+    files = dict(emit(program, "js").files)
+    assert prove_artifact(program, "js", files).answer == "proved"
+    twice = files["model.js"].replace(b'\\"a\\"', b"a")
+    assert twice != files["model.js"]
+    assert prove_artifact(program, "js", {"model.js": twice}).answer == "unread"
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new"),
     [
