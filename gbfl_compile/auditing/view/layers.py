@@ -209,6 +209,21 @@ def values_in_filters(queries: Sequence[Query]) -> Iterator[tuple[str, str]]:
                 yield column.name.casefold(), str(side.sql(dialect=query.dialect))
 
 
+def filter_columns(queries: Sequence[Query]) -> set[str]:
+    """Columns that filters ask for, in lower case."""
+    from sqlglot import exp
+
+    names: set[str] = set()
+    for query in queries:
+        for clause in query.tree.find_all(exp.Where, exp.Having, exp.Qualify):
+            names.update(each.name.casefold() for each in clause.find_all(exp.Column))
+        for join in query.tree.find_all(exp.Join):
+            tests = [] if join.args.get("on") is None else join.args["on"].find_all(exp.EQ, exp.NEQ, exp.In)
+            tests = [test for test in tests if test.find(exp.Literal) is not None]
+            names.update(each.name.casefold() for test in tests for each in test.find_all(exp.Column))
+    return names
+
+
 def key_columns(queries: Sequence[Query]) -> set[str]:
     """Columns that rows are joined, partitioned or grouped by, in lower case."""
     from sqlglot import exp
