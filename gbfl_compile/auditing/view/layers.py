@@ -52,7 +52,19 @@ def _table_facts(
     columns = tuple(column.name for column in base.columns)
     own = {column: features[base.key, column] for column in columns if (base.key, column) in features}
     rows = None if own else _rows(layers.database, base, with_texts)
-    return KnownTable(base.key, columns, own, rows)
+    return KnownTable(base.key, columns, own, rows, is_key=lambda column: _is_key(layers.database, base, column))
+
+
+def _is_key(database: Database, base: Base, column: str) -> bool:
+    """Whether a column is different in every row that a table holds now; counted once in an audit."""
+    if column not in base.keys:
+        counts = f"COUNT(*), COUNT(DISTINCT {database.quote(column)})"
+        try:
+            ((rows, values),) = database.fetch(f"SELECT {counts} FROM {base.name.in_quotes(database)}")  # noqa: S608
+        except CannotRun:
+            rows, values = 0, 0
+        base.keys[column] = 0 < int(rows) == int(values)
+    return base.keys[column]
 
 
 def _rows(database: Database, base: Base, with_texts: bool) -> tuple[tuple[Any, ...], ...] | None:
