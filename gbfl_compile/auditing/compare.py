@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gbfl_compile.auditing.changes import changes
 from gbfl_compile.auditing.diagnose import explain_reading
-from gbfl_compile.auditing.diagnose.slip import distance, rule_items, with_ways
+from gbfl_compile.auditing.diagnose.slip import unlikeness, with_ways
 from gbfl_compile.auditing.region import Frame, both_answers, frame_of, region_of, row_in, rows_around
 from gbfl_compile.auditing.story import RowMoves
 from gbfl_compile.auditing.verdict import AuditVerdict, Change, DeployedVerdict, Region
@@ -198,10 +198,10 @@ def _told_changes(frame: Frame, shown: Counterexample, prove: Prover) -> tuple[C
     slips = explain_reading(frame, rows, decide)
     if not slips:
         return changes(frame, shown)
-    written = rule_items(frame.cells, reading)
-    if distance(rule_items(frame.cells, as_reading(slips[0].program, frame.book)), written):
+    if unlikeness(frame.cells, as_reading(slips[0].program, frame.book), reading):
         pieces = changes(frame, shown)  # no program with one slip is written like this: two slips may be
-        if 0 < len(pieces) <= TWO_SLIPS and all(NAMED.search(piece.where) for piece in pieces):
+        is_same = len(pieces) > 1 and len({piece.where for piece in pieces}) == 1  # one clause in pieces of its own
+        if 0 < len(pieces) <= TWO_SLIPS and not is_same and all(NAMED.search(piece.where) for piece in pieces):
             return pieces
     return with_ways(frame, slips[0].program, slips[0].changes)
 

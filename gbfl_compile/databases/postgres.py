@@ -134,11 +134,12 @@ def over(connection: Any, temporary: bool = True) -> Database:
 
     def execute(statement: str) -> None:
         with engine_errors(version, is_lost), _savepoint(connection):
-            connection.execute(statement)
+            connection.execute(statement, prepare=False)
 
     def fetch(query: str) -> list[tuple[Any, ...]]:
+        # A prepared statement would refuse a view that was made anew with other columns since.
         with engine_errors(version, is_lost), _savepoint(connection):
-            return list(connection.execute(query).fetchall())
+            return list(connection.execute(query, prepare=False).fetchall())
 
     def insert(table: str, columns: Sequence[str], rows: Matrix, *, missing: Missing = "null") -> None:
         first, *names = quote_columns(NAMING, columns)

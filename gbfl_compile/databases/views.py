@@ -43,6 +43,8 @@ class Base:
 
     name: TableName
     columns: tuple[Column, ...]
+    keys: dict[str, bool] = field(default_factory=dict, compare=False, repr=False)
+    """Of columns that were counted: whether each is different in every row."""
 
     @property
     def key(self) -> str:

@@ -17,7 +17,8 @@ import numpy as np
 from gbfl_compile.auditing.answers import RowAnswers
 from gbfl_compile.auditing.diagnose.answer import answer_slips, column_slips
 from gbfl_compile.auditing.diagnose.clause import SIGN, clause_slips
-from gbfl_compile.auditing.diagnose.slip import Case, Slip, case_of, distance, rule_items
+from gbfl_compile.auditing.diagnose.points import rounder_points
+from gbfl_compile.auditing.diagnose.slip import Case, Slip, case_of, unlikeness
 from gbfl_compile.auditing.region import Frame, row_in
 from gbfl_compile.auditing.verdict import Change
 from gbfl_compile.checking.prove.findings import Counterexample, Finding, OutOfTime, ProvedEqual, clock_of
@@ -88,13 +89,12 @@ def explain_reading(frame: Frame, rows: Matrix, decide: Callable[[Program], Find
         case = case_of(frame.program, rows, RowAnswers(reading_winners(reading, rows)), clock, book)
         slips: list[Slip] = []
         try:
-            for kind in KINDS:
+            for kind in (*KINDS, rounder_points):
                 slips.extend(kind(case))
         except OutOfTime:
             pass
         slips = [slip for slip in slips if _is_written_once(slip.program)]
-        written = rule_items(cells, reading)
-        unlike = {id(slip): distance(rule_items(cells, as_reading(slip.program, book)), written) for slip in slips}
+        unlike = {id(slip): unlikeness(cells, as_reading(slip.program, book), reading) for slip in slips}
         slips.sort(key=lambda slip: (unlike[id(slip)], slip.cost, slip.touched))
         refuting: list[list[float]] = []
         proved = []

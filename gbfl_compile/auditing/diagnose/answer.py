@@ -1,17 +1,16 @@
-"""Slips outside the clauses: leaves, points, sides, columns mixed up, missing values filled in, classes exchanged."""
+"""Slips outside the clauses: leaves, sides, columns mixed up, missing values filled in, classes exchanged."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations, permutations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gbfl_compile.auditing.answers import Bits, decided_by, differs_at, leaves_reached
 from gbfl_compile.auditing.diagnose.clause import clause_text
+from gbfl_compile.auditing.diagnose.points import other_points
 from gbfl_compile.auditing.diagnose.slip import Case, Slip, explains
 from gbfl_compile.auditing.region import exact_text
 from gbfl_compile.auditing.verdict import Change
@@ -19,11 +18,7 @@ from gbfl_compile.ir.intervals import values_of
 from gbfl_compile.ir.nodes import Atom, Band, Clause, Kind, Leaf, OneOf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.text import label_text, leaf_rule, printable
 
-LEAF, POINTS, ORDER, SIDES, OTHER_QUESTION = 2, 2, 3, 4, 5
-POINTS_WITHOUT_END = 4
-"""Where ever larger ones would fit, they only mean "this class, whatever the rules say"."""
-
-Numbers = NDArray[np.int64]
+LEAF, ORDER, SIDES, OTHER_QUESTION = 2, 3, 4, 5
 
 
 def answer_slips(case: Case) -> Iterator[Slip]:
@@ -33,7 +28,7 @@ def answer_slips(case: Case) -> Iterator[Slip]:
         yield from _other_splits(case, case.program.decision)
         yield from _other_order(case, case.program.decision)
     else:
-        yield from _other_points(case, case.program.decision)
+        yield from other_points(case, case.program.decision)
 
 
 def _other_leaves(case: Case, tree: Tree) -> Iterator[Slip]:
@@ -154,82 +149,6 @@ def _split_slip(case: Case, place: int, answers: Bits, cost: int, change: Change
     kept = replace(node, then=node.otherwise, otherwise=node.then) if other is None else replace(node, clause=other)
     changed = Tree((*tree.nodes[:place], kept, *tree.nodes[place + 1 :]))
     yield Slip(cost, touched, (change,), replace(case.program, decision=changed))
-
-
-def _other_points(case: Case, card: Scorecard) -> Iterator[Slip]:
-    """Other points for one class of one clause, or to start with: how many is what the rows allow."""
-    points = decided_by(case.program, case.held).scores
-    assert points is not None  # noqa: S101 - a rule set has points
-    ones = np.ones(len(case.rows), dtype=bool)
-    for number, worths in enumerate((*card.points, card.bias)):
-        case.clock.check()
-        is_bias = number == len(card.points)
-        holds = ones if is_bias else case.held[:, number]
-        if (case.differs & ~holds).any():
-            continue
-        for c, worth in enumerate(worths):
-            allowed = _allowed_points(case, points, holds, c)
-            if allowed is None:
-                continue
-            added = min(max(0, allowed[0]), allowed[1])
-            changed = (*worths[:c], worth + int(added), *worths[c + 1 :])
-            table = (*card.points[:number], changed, *card.points[number + 1 :])
-            decision = replace(card, bias=changed) if is_bias else replace(card, points=table)
-            other = replace(case.program, decision=decision)
-            if differs_at(case.program, decided_by(other, case.held), case.deployed).any():
-                continue
-            where = "to start with" if is_bias else f"points of clause {number}"
-            label = label_text(case.program.classes[c])
-            rule = None if is_bias else clause_text(case.program, case.program.clauses[number])
-            change = Change(where, f"{worth:+d} for {label}", f"{worth + int(added):+d} for {label}", rule=rule)
-            left_open = () if allowed[0] == allowed[1] else (_points_open(worth, allowed),)
-            cost = POINTS if math.isfinite(allowed[0]) and math.isfinite(allowed[1]) else POINTS_WITHOUT_END
-            yield Slip(cost, int(holds.sum()), (change,), other, left_open)
-
-
-def _points_open(worth: int, allowed: tuple[float, float]) -> str:
-    low, high = (f"{worth + int(end):+d}" if math.isfinite(end) else "" for end in allowed)
-    if low and high:
-        return f"any from {low} to {high} fit"
-    return f"any from {low} up fit" if low else f"any up to {high} fit"
-
-
-def _allowed_points(case: Case, points: Numbers, holds: Bits, c: int) -> tuple[float, float] | None:
-    """How many points more, from least to most, class c may get on the rows that hold; None where no number does."""
-    if case.deployed.scores is not None:
-        more = np.unique((case.deployed.scores - points)[holds, c]).tolist()
-        return (float(more[0]), float(more[0])) if len(more) == 1 and abs(more[0]) < 2**53 else None
-    if case.deployed.probabilities is not None:
-        return _from_probabilities(case, points, holds, c)
-    own, observed_classes = points[holds, c], case.deployed.classes[holds]
-    others = points[holds].copy()
-    others[:, c] = np.iinfo(np.int64).min
-    rival = others.argmax(axis=1)
-    gap = others.max(axis=1) - own  # so many more make a tie, which the lower class wins
-    wins, loses = observed_classes == c, observed_classes != c
-    if (loses & (observed_classes != rival)).any():
-        return None
-    least = (gap + (rival < c))[wins]
-    most = (gap - (rival > c))[loses]
-    low = float(least.max()) if len(least) else -math.inf
-    high = float(most.min()) if len(most) else math.inf
-    return (low, high) if low <= high else None
-
-
-def _from_probabilities(case: Case, points: Numbers, holds: Bits, c: int) -> tuple[float, float] | None:
-    """Probabilities tell points against those of another class, up to their last digits."""
-    card, leaf_probabilities = case.program.decision, case.deployed.probabilities
-    assert isinstance(card, Scorecard) and leaf_probabilities is not None  # noqa: S101, PT018 - checked before
-    if len(case.program.classes) < 2 or card.bands:  # a band tells a range of leads, not the points
-        return None
-    against = 0 if c else 1
-    known = holds & (leaf_probabilities[:, c] > 0) & (leaf_probabilities[:, against] > 0)
-    if not known.any():
-        return None
-    logits = np.log(leaf_probabilities[known, c]) - np.log(leaf_probabilities[known, against])
-    observed_classes = np.ldexp(logits, card.scale)
-    more = float(np.median(np.rint(observed_classes - (points[known, c] - points[known, against]))))
-    return (more, more) if math.isfinite(more) and abs(more) < 2**53 else None
 
 
 MIXED_UP, FILLED_IN, EXCHANGED = 3, 3, 3

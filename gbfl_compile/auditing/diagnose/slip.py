@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from math import gcd
+from typing import TypeAlias
 
 import numpy as np
 
@@ -84,6 +86,56 @@ def explains(case: Case, other: Program) -> bool:
     return not differs_at(case.program, answers_of(other, case.rows, case.book), case.deployed).any()
 
 
+def unlikeness(cells: Cells, own: Reading, written: Reading) -> int:
+    """How much two sides are written with that the other is not; 0 where they are written alike.
+
+    Rule sets of two classes are compared by the points that each step of a feature brings: `40 from 4000 on, 25 from
+    2000 on` is `25 from 2000 on and 15 more from 4000 on`, and whoever deploys points may count them in tens.
+    """
+    cards = [_steps(cells, each.decision) for each in (own, written) if isinstance(each.decision, PointDecision)]
+    if len(cards) == 2 and all(len(each.classes) == 2 for each in (own, written)):
+        units = [gcd(*steps.values()) or 1 for _, steps in cards]
+        factors = {1, units[0] // units[1]} if units[0] % units[1] == 0 else {1}
+        return min(_unlike_cards(cards[0], cards[1], factor) for factor in factors)
+    return distance(rule_items(cells, own), rule_items(cells, written))
+
+
+Card: TypeAlias = tuple[int, dict[Hashable, int]]
+"""The lead to start with, and what each step from one cell of a feature to the next adds to it."""
+
+
+def _steps(cells: Cells, card: PointDecision) -> Card:
+    """A rule set of two classes; what asks several features is a step of its own."""
+    bias, steps = card.bias[1] - card.bias[0], dict[Hashable, int]()
+    totals: dict[int, list[int]] = {}
+    for condition, points in card.terms:
+        atoms, worth = conjunction(cells, condition), points[1] - points[0]
+        if _never(cells, condition):
+            continue
+        if atoms is None or len(atoms) != 1:
+            key = atoms or condition
+            steps[key] = steps.get(key, 0) + worth
+            continue
+        ((feature, mask),) = atoms
+        own = totals.setdefault(feature, [0] * cells.everything(feature).bit_length())
+        totals[feature] = [total + worth * (mask >> cell & 1) for cell, total in enumerate(own)]
+    for feature, own in totals.items():
+        bias += min(own)
+        steps |= {("from nothing", feature): own[0] - min(own)}
+        steps |= {(feature, cell): own[cell] - own[cell - 1] for cell in range(1, len(own))}
+    return bias, {key: worth for key, worth in steps.items() if worth}
+
+
+def _unlike_cards(own: Card, written: Card, factor: int) -> int:
+    """How many steps differ, and whether the points that are needed do, if one counts in so many of the other's."""
+    steps = {key: worth * factor for key, worth in written[1].items()}
+    unit = gcd(*own[1].values(), *steps.values()) or 1
+    needed = (-own[0] // unit, -(written[0] * factor) // unit)
+    return (needed[0] != needed[1]) + sum(
+        own[1].get(key, 0) != steps.get(key, 0) for key in own[1].keys() | steps.keys()
+    )
+
+
 def rule_items(cells: Cells, reading: Reading) -> list[Hashable]:
     """What a side is written with, in order: conditions with the answers beside them, or with points."""
     match reading.decision:
@@ -106,11 +158,15 @@ def rule_items(cells: Cells, reading: Reading) -> list[Hashable]:
                 turned = isinstance(step.condition, Not)
                 condition = step.condition.part if isinstance(step.condition, Not) else step.condition
                 ways = (step.otherwise, step.then) if turned else (step.then, step.otherwise)
+                asked = conjunction(cells, condition)
+                if asked is not None and len(asked) == 1 and asked[0][1] & cells.missing(asked[0][0]):
+                    ((feature, mask),) = asked  # the same question the other way round: x < 6 or missing, x >= 6
+                    asked, ways = ((feature, cells.everything(feature) & ~mask),), (ways[1], ways[0])
                 answers = tuple(_winner(steps[way]) for way in ways)
                 if _never(cells, condition):
                     ways = (ways[1], ways[1])
                 else:
-                    items.append((conjunction(cells, condition) or condition, answers))
+                    items.append((asked or condition, answers))
                 waiting += reversed(ways)
             return items
 

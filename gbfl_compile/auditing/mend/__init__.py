@@ -18,14 +18,15 @@ from gbfl_compile.auditing.compare import AuditInput, Prover
 from gbfl_compile.auditing.diagnose.clause import atom_text
 from gbfl_compile.auditing.mend.edits import edits_of
 from gbfl_compile.auditing.mend.spans import Span, clause_in, find_line, line_at, spans_of
-from gbfl_compile.auditing.mend.text import DeployedText, Edit, comparison, take_apart, value_of
+from gbfl_compile.auditing.mend.text import DeployedText, Edit, comparison, take_apart, text_in, value_of
 from gbfl_compile.auditing.story import Mend, Story
 from gbfl_compile.auditing.verdict import Change, DeployedVerdict
 from gbfl_compile.checking.general.sql import DeployedText as QueryText
 from gbfl_compile.checking.reading.from_program import align
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.errors import GbflError
-from gbfl_compile.ir.nodes import Interval, Program
+from gbfl_compile.ir.nodes import Interval, Label, Leaf, Program, Scorecard, Tree, leaf_numbers
+from gbfl_compile.ir.text import label_text, leaf_rule
 
 SECONDS, MOST_EDITS = 3.0, 400
 """What is spent on the search: seconds of this process, so that a busy machine finds what an idle one does."""
@@ -49,7 +50,8 @@ class Hint:
         """Smaller is sooner; `spans` are where the text has what is known to be deployed otherwise."""
         is_outside = not any(edit.start <= ends and edit.end >= begins for begins, ends in spans)
         is_no_point = bool(self.points) and (edit.feature is not None or edit.points not in self.points)
-        is_elsewhere = edit.feature is not None and edit.feature not in self.features
+        about = edit.feature if edit.beside is None else edit.beside
+        is_elsewhere = about is not None and about not in self.features
         is_other = edit.number is not None and edit.number not in self.numbers
         return is_outside, is_no_point, is_elsewhere, is_other, edit.cost
 
@@ -112,6 +114,8 @@ def is_equal(inputs: AuditInput, read: Callable[[], tuple[Prover, tuple[Reading,
 def _named_alike(listed: tuple[Change, ...], by_mend: tuple[Change, ...]) -> tuple[Change, ...]:
     """What a report says has changed, about the clause that the edit is about: another one may explain it as well."""
     is_named = len(listed) == 1 and re.match(r"clause|points|to start", listed[0].where) is not None
+    if any(each.where.startswith("leaf") for each in listed):
+        return listed
     if not by_mend or (is_named and by_mend[0].where == listed[0].where.removeprefix("points of ")):
         return listed
     return by_mend
@@ -139,7 +143,16 @@ def named_by(mend: Mend, program: Program, columns: Mapping[str, int]) -> Iterat
         yield Change(where, f"{second} before {first}", "the other way round")
         return
     parts = [take_apart(program, text, columns) for text in (mend.old, mend.new)]
+    if _is_of_points(*parts):
+        return
+    if (labels := _labels_exchanged(program, *parts)) is not None:
+        yield from _leaf_named(program, *labels)
+        return
     features = {feature for part in parts for token in part.tokens if (feature := part.feature(token)) is not None}
+    if not features and isinstance(program.decision, Scorecard) and any(t.kind == "sign" for t in parts[0].tokens):
+        lead = ", ".join(f"{worth:+d} for {label_text(c)}" for c, worth in _biases(program.decision, program.classes))
+        yield Change("to start with", lead, f"points that have to be {mend.old}, and not {mend.new}")
+        return
     numbers = {value_of(token) for token in parts[1].tokens if token.kind == "number"}
     places = [
         (number, atom)
@@ -157,6 +170,45 @@ def named_by(mend: Mend, program: Program, columns: Mapping[str, int]) -> Iterat
             yield Change(f"clause {number}", " AND ".join(atoms), without)
         else:
             yield Change(f"clause {number}", atom_text(program, atom), mend.old)
+
+
+def _labels_exchanged(program: Program, old: DeployedText, new: DeployedText) -> tuple[str, str] | None:
+    """The deployed label and the one that an edit puts in its place, where it does nothing else."""
+    pairs = list(zip(old.tokens, new.tokens, strict=False)) if len(old.tokens) == len(new.tokens) else []
+    other = [(before, after) for before, after in pairs if before.text != after.text]
+    if len(other) != 1 or {token.kind for token in other[0]} != {"text"}:
+        return None
+    before, after = (text_in(token) for token in other[0])
+    return (before, after) if {before, after} <= {str(label) for label in program.classes} else None
+
+
+def _leaf_named(program: Program, deployed: str, label: str) -> Iterator[Change]:
+    """The leaf that answers a label, if there is only one."""
+    tree = program.decision
+    if not isinstance(tree, Tree):
+        return
+    numbers = leaf_numbers(tree)
+    answers = [(numbers[place], tree.nodes[place]) for place in sorted(numbers)]
+    found = [n for n, node in answers if isinstance(node, Leaf) and str(program.classes[node.winner]) == label]
+    if len(found) == 1:
+        yield Change(f"leaf {found[0]}", label, deployed, rule=leaf_rule(program, found[0]))
+
+
+def _biases(card: Scorecard, classes: Sequence[Label]) -> list[tuple[Label, int]]:
+    """The classes that have points to start with; the last class where none has."""
+    listed = [(label, worth) for label, worth in zip(classes, card.bias, strict=True) if worth]
+    return listed or [(classes[-1], 0)]
+
+
+def _is_of_points(old: DeployedText, new: DeployedText) -> bool:
+    """Whether an edit changes numbers that are given, and none that is compared."""
+    if len(old.tokens) != len(new.tokens):
+        return False
+    pairs = list(zip(old.tokens, new.tokens, strict=True))
+    places = [place for place, (before, after) in enumerate(pairs) if before.text != after.text]
+    return bool(places) and all(
+        pairs[place][1].kind == "number" and place and pairs[place - 1][1].kind != "sign" for place in places
+    )
 
 
 def keeps_rows(before: QueryText, after: QueryText) -> bool:

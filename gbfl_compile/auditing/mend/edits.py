@@ -98,9 +98,32 @@ def _other_numbers(parts: DeployedText) -> Iterator[Edit]:
                 continue
             new = _number_text(token.text, number)
             own = number if feature is not None else None
-            yield Edit(token.start, token.end, new, 1, feature, own, None if compared else number)
+            points, beside = (None, None) if compared else (number, _condition_before(parts, place))
+            yield Edit(token.start, token.end, new, 1, feature, own, points, beside)
             if before.text in TWINS:
                 yield Edit(before.start, token.end, f"{TWINS[before.text]} {new}", 3, feature, number)
+        for worth in _worths(parts.program) if "." in token.text and not compared else ():
+            for unit in (10, 100):  # points that were deployed as tenths or hundredths
+                if worth / unit != value:
+                    new, beside = _number_text(token.text, worth / unit), _condition_before(parts, place)
+                    yield Edit(token.start, token.end, new, 1, None, None, worth, beside)
+
+
+def _condition_before(parts: DeployedText, place: int) -> int | None:
+    """The feature that is compared last before a number."""
+    signs = [at for at in range(max(1, place - FAR), place) if parts.tokens[at].kind == "sign"]
+    return parts.feature_near(signs[-1]) if signs else None
+
+
+FAR = 8
+"""How many tokens before points their condition is looked for."""
+
+
+def _worths(program: Program) -> list[float]:
+    """The points of a rule set, each once."""
+    card = program.decision
+    rows = card.points if isinstance(card, Scorecard) else ()
+    return sorted({float(worth) for row in rows for worth in row if worth})
 
 
 def _number_text(old: str, number: float) -> str:

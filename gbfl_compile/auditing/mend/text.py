@@ -89,6 +89,8 @@ class Edit:
     """The number it puts in."""
     points: float | None = None
     """The same, where it is compared with nothing and may be points."""
+    beside: int | None = None
+    """The feature of the condition that the points are for."""
     exchanged: tuple[str, str] | None = None
     """The two branches, where it does nothing but put the second before the first."""
 

@@ -16,14 +16,15 @@ from gbfl_compile.auditing.story import Story
 from gbfl_compile.auditing.verdict import DeployedVerdict
 from gbfl_compile.auditing.view.assumptions import with_assumptions
 from gbfl_compile.auditing.view.by_row import with_inferred_slip
-from gbfl_compile.auditing.view.computed import FillIn, fill_in
+from gbfl_compile.auditing.view.computed import fill_in
+from gbfl_compile.auditing.view.copies import WAYS, Way, copies_of
 from gbfl_compile.auditing.view.domains import prove_on_columns
-from gbfl_compile.auditing.view.layers import key_columns, known_functions, known_tables, values_in_filters
-from gbfl_compile.auditing.view.places import Place, Places, feature_places, refuse_uncertain_words
-from gbfl_compile.auditing.view.run import OtherRowCount, Outputs, ViewRun, outputs_of, run_copies
+from gbfl_compile.auditing.view.layers import known_functions, known_tables
+from gbfl_compile.auditing.view.places import Places, feature_places, refuse_uncertain_words
+from gbfl_compile.auditing.view.run import NoRowPassed, OtherRowCount, Outputs, ViewRun, outputs_of, run_copies
 from gbfl_compile.auditing.view.stored_values import StoredValue, find_stored_value
 from gbfl_compile.auditing.view.story import with_first_difference, with_view_story
-from gbfl_compile.auditing.view.table_copy import COPY, REFUSED, STAGED, TableCopy, is_refused
+from gbfl_compile.auditing.view.table_copy import REFUSED, is_refused
 from gbfl_compile.auditing.view.view import View, without_exact_casts
 from gbfl_compile.checking.artifact import ReadArtifact
 from gbfl_compile.checking.general.sql import DeployedText, TextLayout, read_deployed
@@ -32,7 +33,6 @@ from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.databases.catalog import Column, referenced_tables
 from gbfl_compile.databases.views import Layers, parse_query
 from gbfl_compile.errors import BadInput, CannotRun
-from gbfl_compile.ir.nodes import Program
 from gbfl_compile.ir.text import printable
 
 
@@ -164,7 +164,7 @@ def run_unread(inputs: AuditInput, view: View, label: str, verdict: DeployedVerd
         return verdict
     try:
         places = feature_places(inputs, view, layers)
-        copies = _copies(inputs.program, view, layers, places, frozenset(), None)
+        copies = copies_of(inputs.program, view, layers, places, frozenset(), None)
         features = [None if place is None else place.column for place in places.columns]
         run = run_copies(inputs, view, [("label", label)], features, copies, only_own=True)
     except (BadInput, CannotRun, Unread, OtherRowCount) as error:
@@ -263,11 +263,7 @@ def _with_run(
     layers = view.layers
     assert layers is not None  # noqa: S101 - the caller has looked
     try:
-        filling = fill_in(places.computed, places.keys()) if places.computed else None
-        copies = _copies(inputs.program, view, layers, places, text.uses.constants, filling)
-        features = [None if place is None else place.column for place in places.columns]
-        features += [column for _, column in filling.columns] if filling is not None else []
-        run: ViewRun | None = run_copies(inputs, view, outputs, features, copies, filling)
+        run: ViewRun | None = _run_until_rows_pass(inputs, view, outputs, places, text.uses.constants, WAYS)
         why = None
     except (BadInput, CannotRun, Unread, OtherRowCount) as error:
         run, why = None, str(error)
@@ -286,6 +282,23 @@ def _with_run(
     return verdict
 
 
+def _run_until_rows_pass(
+    inputs: AuditInput, view: View, outputs: Outputs, places: Places, constants: Collection[str], ways: Sequence[Way]
+) -> ViewRun:
+    """The run, with what filters ask for filled in in one way after the other until rows come out."""
+    assert view.layers is not None  # noqa: S101 - it was read
+    filling = fill_in(places.computed, places.keys()) if places.computed else None
+    features = [None if place is None else place.column for place in places.columns]
+    features += [column for _, column in filling.columns] if filling is not None else []
+    copies = copies_of(inputs.program, view, view.layers, places, constants, filling, ways[0])
+    try:
+        return run_copies(inputs, view, outputs, features, copies, filling)
+    except NoRowPassed:
+        if len(ways) == 1:
+            raise
+    return _run_until_rows_pass(inputs, view, outputs, places, constants, ways[1:])
+
+
 def _respect_constraints(
     inputs: AuditInput, view: View, places: Places, text: DeployedText, verdict: DeployedVerdict
 ) -> DeployedVerdict:
@@ -302,7 +315,7 @@ def _respect_constraints(
     if verdict.execution is None:
         return verdict
     assert view.layers is not None  # noqa: S101 - it was run
-    copies = _copies(inputs.program, view, view.layers, places, text.uses.constants, None)
+    copies = copies_of(inputs.program, view, view.layers, places, text.uses.constants, None)
     features = [None if place is None else place.column for place in places.columns]
     if not is_refused(inputs, view, features, copies, shown):
         return verdict
@@ -339,42 +352,3 @@ def _computed_differs(verdict: DeployedVerdict) -> DeployedVerdict:
 def _unclear(verdict: DeployedVerdict, text: DeployedText) -> DeployedVerdict:
     reason = f"its text differs, but a filter may leave out the rows that show it: {'; '.join(text.notes)}"
     return replace(verdict, verdict="unread", reason=reason)
-
-
-def _copies(
-    program: Program, view: View, layers: Layers, places: Places, constants: Collection[str], filling: FillIn | None
-) -> list[TableCopy]:
-    """A copy of every table but those that were read as the constants they hold."""
-    queries = [view.require_query(), *layers.views.values()]
-    fillers = dict(values_in_filters(queries))
-    keys = frozenset(key_columns(queries))
-    copies: list[TableCopy] = []
-    for number, base in enumerate(layers.distinct_bases()):
-        if base.key in constants:
-            continue
-        beside = [Place(*each) for each in filling.columns] if filling is not None else []
-        own = tuple(
-            place.column if place is not None and place.base.key == base.key else None
-            for place in (*places.columns, *beside)
-        )
-        features = {column.name.casefold() for column in own if column is not None}
-        named = tuple(name for name, each in layers.bases.items() if each.name == base.name)
-        copies.append(
-            TableCopy(
-                view.database,
-                view.catalog,
-                base.name,
-                base.columns,
-                own,
-                program,
-                COPY if not copies else f"{COPY}_{number}",
-                STAGED if not copies else f"{STAGED}_{number}",
-                {name: value for name, value in fillers.items() if name not in features},
-                keys,
-                named,
-                tuple(each for each in places.computed if each.base.key == base.key),
-            )
-        )
-    if not copies:
-        raise Unread("it reads no table that could be copied")
-    return copies

@@ -52,7 +52,19 @@ def _table_facts(
     columns = tuple(column.name for column in base.columns)
     own = {column: features[base.key, column] for column in columns if (base.key, column) in features}
     rows = None if own else _rows(layers.database, base, with_texts)
-    return KnownTable(base.key, columns, own, rows)
+    return KnownTable(base.key, columns, own, rows, is_key=lambda column: _is_key(layers.database, base, column))
+
+
+def _is_key(database: Database, base: Base, column: str) -> bool:
+    """Whether a column is different in every row that a table holds now; counted once in an audit."""
+    if column not in base.keys:
+        counts = f"COUNT(*), COUNT(DISTINCT {database.quote(column)})"
+        try:
+            ((rows, values),) = database.fetch(f"SELECT {counts} FROM {base.name.in_quotes(database)}")  # noqa: S608
+        except CannotRun:
+            rows, values = 0, 0
+        base.keys[column] = 0 < int(rows) == int(values)
+    return base.keys[column]
 
 
 def _rows(database: Database, base: Base, with_texts: bool) -> tuple[tuple[Any, ...], ...] | None:
@@ -207,6 +219,21 @@ def values_in_filters(queries: Sequence[Query]) -> Iterator[tuple[str, str]]:
                 side = array if array is not None else side
             if isinstance(column, exp.Column) and isinstance(side, exp.Literal | exp.Boolean):
                 yield column.name.casefold(), str(side.sql(dialect=query.dialect))
+
+
+def filter_columns(queries: Sequence[Query]) -> set[str]:
+    """Columns that filters ask for, in lower case."""
+    from sqlglot import exp
+
+    names: set[str] = set()
+    for query in queries:
+        for clause in query.tree.find_all(exp.Where, exp.Having, exp.Qualify):
+            names.update(each.name.casefold() for each in clause.find_all(exp.Column))
+        for join in query.tree.find_all(exp.Join):
+            tests = [] if join.args.get("on") is None else join.args["on"].find_all(exp.EQ, exp.NEQ, exp.In)
+            tests = [test for test in tests if test.find(exp.Literal) is not None]
+            names.update(each.name.casefold() for test in tests for each in test.find_all(exp.Column))
+    return names
 
 
 def key_columns(queries: Sequence[Query]) -> set[str]:

@@ -162,6 +162,10 @@ class OtherRowCount(Exception):
     """A view that does not answer every row once."""
 
 
+class NoRowPassed(Unread):
+    """A view whose filters and joins leave out every row that was tried."""
+
+
 @dataclass(frozen=True, slots=True)
 class ViewRun:
     """What running a view showed."""
@@ -239,7 +243,7 @@ def run_copies(
     if not tally.rows:
         raise Unread(f"no row could be run: {tally.refusal or 'the tables accept none'}")
     if not tally.answers:
-        raise Unread(f"none of {tally.rows:,} witnesses passed its filters and joins")
+        raise NoRowPassed(f"none of {tally.rows:,} witnesses passed its filters and joins")
     words = (
         f"the view's query on {witnesses:,} witnesses in copies of {len(copies)} table{'s' if len(copies) > 1 else ''}"
     )

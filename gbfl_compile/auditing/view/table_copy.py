@@ -162,6 +162,9 @@ class TableCopy:
     """The names under which queries read it."""
     computed: tuple[ComputedFeature, ...] = ()
     """Features that are expressions over its columns."""
+    own_values: frozenset[str] = frozenset()
+    """Columns that get a value of the table itself, in lower case."""
+    stays_empty: bool = False
 
     def read_features(self) -> list[int]:
         """The features whose values this table gives."""
@@ -193,7 +196,8 @@ class TableCopy:
     def fill(self, columns: Sequence[Column]) -> None:
         """Put the rows whose numbers are in PART into the copy, in place of what it holds."""
         self.database.execute(self.catalog.empty.format(name=self.name))
-        self._put(columns, f"{NUMBER} IN (SELECT number FROM {PART})")  # noqa: S608 - our own table
+        if not self.stays_empty:
+            self._put(columns, f"{NUMBER} IN (SELECT number FROM {PART})")  # noqa: S608 - our own table
 
     def _kind(self, feature: int) -> Kind:
         return self.program.kind(feature)
@@ -239,13 +243,16 @@ class TableCopy:
         row, catalog, key = self.database.quote(ROW), self.catalog, column.name.casefold()
         if key in self.fillers:
             return catalog.value.format(value=self.fillers[key], type=column.declared)
+        own = f"(SELECT {self.database.quote(column.name)} FROM {self.table.in_quotes(self.database)} LIMIT 1)"  # noqa: S608
+        if key in self.own_values:
+            return own
         if key in self.keys and column.type.kind == "text":
             return catalog.text.format(value=row, type=column.declared)
         if column.type.most >= 2.0**31 - 1 and column.type.kind in ("integer", "double", "float32", "decimal"):
             return catalog.value.format(value=row, type=column.declared)
         if column.nullable:
             return None
-        return f"(SELECT {self.database.quote(column.name)} FROM {self.table.in_quotes(self.database)} LIMIT 1)"  # noqa: S608
+        return own
 
     def _stage(self, chosen: Sequence[tuple[Column, str]], source: str, number: str) -> None:
         quote, catalog = self.database.quote, self.catalog

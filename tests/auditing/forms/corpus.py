@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 from gbfl_compile.ir.validate import validate
+from tests.auditing.forms.filters import BRANCHES, FILTERS
 from tests.auditing.forms.routines import ROUTINES
 from tests.auditing.forms.spellings import PLACES as SPELLING_PLACES
 from tests.auditing.forms.spellings import SPELLINGS
@@ -89,6 +90,8 @@ OWN_PLACES = {
     "decimal points": ("start",),
     "union of rules": (0,),
     "feature computed in place": (0,),
+    "points taken away": (2,),
+    "points that have to be more": ("start",),
 }
 """The same where a structure has a slip of its own."""
 
@@ -126,7 +129,7 @@ def _filled(statements, values):
 
 def _forms():
     """Every structure in every engine: with each spelling in turn, and every other one with a slip."""
-    for number, each in enumerate((*STRUCTURES, *ROUTINES, *SPELLINGS)):
+    for number, each in enumerate((*STRUCTURES, *ROUTINES, *SPELLINGS, *FILTERS, *BRANCHES)):
         for place, letter in enumerate(each.engines):
             spellings = EQUAL[each.program]
             rule = spellings[(number + place) % len(spellings)]

@@ -85,4 +85,18 @@ ROUTINES = (
         ),
         "m",
     ),
+    Structure(
+        "PL/pgSQL with a constant, called by the names of its parameters",
+        (
+            "CREATE FUNCTION decide(p_age integer, p_income integer, p_debt numeric) RETURNS text LANGUAGE plpgsql AS $$\n"
+            "DECLARE\n  least CONSTANT integer := 30000;\n  most constant numeric := 0.6;\nBEGIN\n"
+            "  IF p_income >= least AND p_debt < 0.4 THEN RETURN 'approve'; END IF;\n"
+            "  IF p_age >= {age} AND p_debt <= most THEN RETURN 'refer'; END IF;\n  RETURN 'decline';\nEND $$",
+            f"{V}SELECT id, decide(age, p_debt => debt, p_income => income) AS label {FROM}",
+        ),
+        "p",
+        values=(("{age}", "25"),),
+        wrong_values=(("{age}", "24"),),
+        clause=1,
+    ),
 )

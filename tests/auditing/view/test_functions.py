@@ -212,3 +212,42 @@ def test_a_macro_that_is_not_the_program_or_may_not_be_is_never_equal(statements
 def test_a_macro_of_a_condition_is_read():
     call = "CASE WHEN rich(income) AND debt < 0.4 THEN 'yes' ELSE 'no' END"
     assert verdict("duckdb", "CREATE MACRO rich(x) AS x >= 30000", call=call).verdict == "equal"
+
+
+RULE_OF_P = RULE.replace("income", "p_income").replace("debt", "p_debt")
+NAMED = (
+    f"CREATE FUNCTION decide(p_income numeric, p_debt numeric) RETURNS text LANGUAGE sql AS $$ SELECT {RULE_OF_P} $$"
+)
+
+
+@pytest.mark.parametrize(
+    ("call", "is_equal"),
+    [
+        ("decide(p_debt => debt, p_income => income)", True),
+        ("decide(income, p_debt => debt)", True),
+        ("decide(p_debt => income, p_income => debt)", False),
+    ],
+)
+def test_arguments_are_taken_by_their_names(call, is_equal):
+    assert (verdict("postgres", NAMED, call=call).verdict == "equal") is is_equal
+
+
+def test_a_constant_of_a_block_is_read_with_its_value():
+    for number, word in ((30000, "equal"), (30001, "different")):
+        body = "IF income >= least AND debt < 0.4 THEN RETURN 'yes'; END IF; RETURN 'no';"
+        found = verdict("postgres", block(body, f"DECLARE least CONSTANT integer := {number};"))
+        assert found.verdict == word, found
+
+
+def test_a_view_that_was_made_anew_with_other_columns_is_audited_over_the_same_connection():
+    if reason := availability("postgres"):
+        pytest.skip(reason)
+    with closing(scratch("postgres")) as database:
+        database.execute("CREATE TABLE loans (id INTEGER, income INTEGER, debt NUMERIC(6, 4))")
+        database.execute("INSERT INTO loans VALUES (1, 30000, 0.3), (2, 29999, 0.3)")
+        for columns in ("id", "id", "id", "id, income", "id, income, debt"):
+            database.execute(f"CREATE VIEW v AS SELECT {columns}, {RULE} AS label FROM loans")
+            for _ in range(3):
+                (found,) = audit(PROGRAM, database=database, view="v").verdicts
+                assert found.verdict == "equal", (columns, found)
+            database.execute("DROP VIEW v")

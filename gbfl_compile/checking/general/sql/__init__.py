@@ -160,7 +160,12 @@ def _read_deployed(engine: Engine, text: str, layout: TextLayout, constants: boo
         texts = tuple(map(tuple, book))
         readings = tuple(replace(reading, kinds=layout.kinds, book=texts) for reading in readings)
     return DeployedText(
-        readings, others, (*relation.notes, *uses.constants.values()), relation.unclear, holds is TRUE, uses
+        readings,
+        others,
+        (*relation.notes, *uses.keys.values(), *uses.constants.values()),
+        relation.unclear,
+        holds is TRUE,
+        uses,
     )
 
 

@@ -123,6 +123,8 @@ class Body:
 
     def _declaration(self) -> Assign:
         name = self._name()
+        is_constant = self.word() == "CONSTANT" and self.engine.parsed_as == "postgres"
+        self.place += is_constant
         type_ = self._text_until(":=", "=", "DEFAULT", ";")
         if self.word() == ";":
             self.place += 1

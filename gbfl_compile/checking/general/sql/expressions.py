@@ -9,13 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gbfl_compile.checking.general.sql.arithmetic import (
-    add,
-    divide,
-    minus,
-    multiply,
-    negative,
-)
+from gbfl_compile.checking.general.sql.arithmetic import add, divide, minus, multiply, negative
 from gbfl_compile.checking.general.sql.builtin import BUILTINS
 from gbfl_compile.checking.general.sql.comparisons import (
     PREDICATES,
@@ -30,8 +24,15 @@ from gbfl_compile.checking.general.sql.comparisons import (
 from gbfl_compile.checking.general.sql.engines import number
 from gbfl_compile.checking.general.sql.functions import call_value
 from gbfl_compile.checking.general.sql.logic import Truth, choose, negate, unknown
-from gbfl_compile.checking.general.sql.parsing import ParsedNode, Scope, kind, only, refuse, snippet
-from gbfl_compile.checking.general.sql.types import as_together, cast_to, keeps_every_value, kinds_together, named_type
+from gbfl_compile.checking.general.sql.parsing import Scope, kind, only, refuse
+from gbfl_compile.checking.general.sql.refusals import with_text
+from gbfl_compile.checking.general.sql.types import (
+    as_together,
+    cast_to,
+    keeps_every_value,
+    kinds_together,
+    named_type,
+)
 from gbfl_compile.checking.general.sql.values import (
     Column,
     Constant,
@@ -62,9 +63,7 @@ def expression(node: Any, scope: Scope) -> Value:
     try:
         return reader(node, scope)
     except Unread as error:
-        if isinstance(error, ParsedNode):
-            raise
-        raise ParsedNode(f"{error}: {snippet(node)}") from None
+        raise with_text(error, node) from None
 
 
 def _literal(node: Any, scope: Scope) -> Value:

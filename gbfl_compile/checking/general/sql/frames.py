@@ -58,6 +58,8 @@ class Frame:
     merged: frozenset[str] = frozenset()
     """Columns that USING made one of two."""
     outer: Frame | None = None
+    aggregate: Callable[[Any, Scope], Value | None] | None = None
+    """What aggregates and row numbers come to, where the rows that they are over come from one row of the table."""
 
     def find(self, table: str | None, name: str) -> list[Value | Unread]:
         """What a name can mean here; the nearest query that knows it decides."""
@@ -121,11 +123,25 @@ def scope_of(reader: Reader, known: Stages, frame: Frame, aliases: Mapping[str, 
         reader.engine,
         _look_up(reader.engine, frame, aliases or {}),
         expression,
-        _feature_lookup(reader) if reader.expressions else lambda node, scope: None,
+        _known_values(reader, frame),
         None if reader.tables is None else lambda node: _scalar(node, reader, known, frame),
         reader.functions,
         reader.types,
     )
+
+
+def _known_values(reader: Reader, frame: Frame) -> Callable[[Any, Scope], Value | None]:
+    """What is known of an expression as a whole: that it is a feature, or an aggregate over known rows."""
+    lookup = _feature_lookup(reader) if reader.expressions else lambda node, scope: None
+    aggregate = frame.aggregate
+    if aggregate is None:
+        return lookup
+
+    def known(node: Any, scope: Scope) -> Value | None:
+        value = lookup(node, scope)
+        return aggregate(node, scope) if value is None else value
+
+    return known
 
 
 def _feature_lookup(reader: Reader) -> Callable[[Any, Scope], Value | None]:

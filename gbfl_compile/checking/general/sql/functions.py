@@ -90,8 +90,7 @@ WIDER = {"bigint": {"smallint", "integer"}, "integer": {"smallint"}, "numeric": 
 
 def call_value(node: Any, known: KnownFunction, arguments: list[Any], scope: Scope) -> Value:
     """What a call comes to."""
-    if len(arguments) != len(known.parameters) or any(kind(each) == "Kwarg" for each in arguments):
-        refuse(node, f"the function {known.name} called with other arguments than it has parameters")
+    arguments = _in_order(node, known, arguments, scope.engine)
     if scope.depth > MOST_NESTED:
         refuse(node, "functions nested too deeply")
     engine = scope.engine
@@ -113,6 +112,20 @@ def call_value(node: Any, known: KnownFunction, arguments: list[Any], scope: Sco
         missing = either(null_test(engine, each).true for each in values)
         value = pick(missing, Constant(None), value)
     return value
+
+
+def _in_order(node: Any, known: KnownFunction, arguments: list[Any], engine: Engine) -> list[Any]:
+    """The arguments in the order of the parameters. In PostgreSQL those at the end may be named: name => value."""
+    names = [name for name, _ in known.parameters]
+    named: dict[str, Any] = {}
+    places = [each for each in arguments if kind(each) != "Kwarg"]
+    for each in arguments[len(places) :] if engine.name == "postgres" else []:
+        if kind(each) != "Kwarg" or kind(each.this) not in ("Var", "Identifier"):
+            refuse(node, f"the function {known.name} called with an argument that is not understood")
+        named[folded_name(engine, str(each.this.this), bool(each.this.args.get("quoted")))] = each.args["expression"]
+    if len(arguments) != len(names) or set(names[len(places) :]) != named.keys():
+        refuse(node, f"the function {known.name} called with other arguments than it has parameters")
+    return [*places, *(named[name] for name in names[len(places) :])]
 
 
 def _body_value(known: KnownFunction, own: Mapping[str, Value], scope: Scope) -> Value:

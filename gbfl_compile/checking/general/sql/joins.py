@@ -6,7 +6,7 @@ that no two rows share, and a column of that name may be anything after a layer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from gbfl_compile.checking.general.sql.relations import (
     MOST_BRANCHES,
     Branch,
     Columns,
+    KnownTable,
     Relation,
     Tables,
     can_hold,
@@ -113,6 +114,7 @@ def _join(
             tables=below.tables | right.tables,
             notes=tuple(dict.fromkeys((*below.notes, *right.notes))),
             unclear=below.unclear or right.unclear,
+            loose=below.loose or right.loose or bool(below.tables and right.tables),
         ),
         *notes,
     )
@@ -133,6 +135,7 @@ def _join(
             if side:
                 _refuse_unclear_match(join, pair, reader, known)
             pairs.append((pair, meets, is_open or bool(side and (using or right.notes))))
+            combined = replace(combined, loose=combined.loose or is_open or bool(using))
         joined += _pairs(reader.engine, frame, name, right, pairs, side)
     if len(joined) > MOST_BRANCHES:
         refuse(place, "a join of too many rows of constants")
@@ -304,10 +307,26 @@ def _table(node: Any, reader: Reader, tables: Tables) -> Relation:
             uses.constants[known.key] = f"{known.key} as it is now ({len(rows)} row{'s' if len(rows) != 1 else ''})"
         return constant_rows(keys, rows)
     columns: dict[str, Value | Unread] = {
-        key: reader.feature(features[column]) if column in features else Other(f"{known.key}.{column}")
+        key: reader.feature(features[column])
+        if column in features
+        else Other(f"{known.key}.{column}", _key_test(known, column))
         for key, column in zip(keys, known.columns, strict=True)
     }
     return Relation((Branch(TRUE, columns),), None, frozenset([known.key]))
+
+
+def _key_test(known: KnownTable, column: str) -> Callable[[], bool]:
+    """Whether a column is a key, asked of its table only where a query relies on it; that it is one is written down."""
+
+    def is_key() -> bool:
+        if not known.is_key(column):
+            return False
+        if (uses := USES.get()) is not None:
+            words = f"{column} is different in every row of {known.key} as it is now"
+            uses.keys[f"{known.key}.{column}"] = words
+        return True
+
+    return is_key
 
 
 def filter_frames(
@@ -317,10 +336,11 @@ def filter_frames(
     if reader.tables is None:
         return frames, below
     where, aliases = node.args.get("where"), aliases_of(node, reader.engine)
-    kept, words, unclear = [], [], below.unclear
+    kept, words, unclear, loose = [], [], below.unclear, below.loose
     for frame in frames:
         holds, others = (TRUE, []) if where is None else conditions(where.this, frame, reader, known)
         unclear = unclear or any(asks_features(each, frame, reader, aliases) for each in others)
+        loose = loose or bool(others)
         if others and not below.tables and below.rest is None:
             refuse(where, "a filter that is not understood on rows of constants")
         if (joined := both((frame.holds, holds))) is not FALSE:
@@ -335,7 +355,9 @@ def filter_frames(
         words.append(words_of(distinct, reader) if distinct.args.get("on") else "DISTINCT, which merges equal rows")
     if (group := node.args.get("group")) is not None:
         words.append(words_of(group, reader))
-    return kept, replace(with_notes(below, *words, *limits_of(node, reader)), unclear=unclear)
+    limits = limits_of(node, reader)
+    loose = loose or bool(limits) or any(node.args.get(part) is not None for part in ("having", "qualify", "distinct"))
+    return kept, replace(with_notes(below, *words, *limits), unclear=unclear, loose=loose)
 
 
 def refuse_limits(node: Any, engine: Engine) -> None:

@@ -30,6 +30,7 @@ from gbfl_compile.checking.general.sql.frames import (
     with_notes,
 )
 from gbfl_compile.checking.general.sql.joins import filter_frames, frames_of, limits_of, refuse_limits, values_of_rows
+from gbfl_compile.checking.general.sql.merging import asks_one_row, merged_frame, numbered_frames
 from gbfl_compile.checking.general.sql.parsing import ParsedNode, Scope, kind, only, refuse, snippet
 from gbfl_compile.checking.general.sql.relations import (
     MOST_BRANCHES,
@@ -69,6 +70,14 @@ def query_relation(node: Any, reader: Reader, known: Stages, outer: Frame | None
     known = _with_stages(node, reader, known)
     frames, below = frames_of(node, reader, known, outer)
     frames, below = filter_frames(node, reader, known, frames, below)
+    if reader.tables is not None:
+        merged = merged_frame(node, reader, known, frames, below)
+        if merged is not None:
+            frames = [merged]
+        elif node.args.get("group") is not None or any(_aggregates(item, reader.engine) for item in node.expressions):
+            below = replace(below, loose=True)
+        else:
+            frames = numbered_frames(node, reader, known, frames, below)
     branches = []
     for frame in frames:
         columns, rest = _select(node, reader, known, frame)
@@ -88,7 +97,9 @@ def _union(node: Any, reader: Reader, known: Stages, outer: Frame | None) -> Rel
     if len(both_.branches) > MOST_BRANCHES:
         refuse(node, "a UNION of too many rows")
     return with_notes(
-        both_, *(["UNION, which merges equal rows"] if node.args.get("distinct") else []), *limits_of(node, reader)
+        replace(both_, loose=both_.loose or bool(node.args.get("distinct")) or bool(limits_of(node, reader))),
+        *(["UNION, which merges equal rows"] if node.args.get("distinct") else []),
+        *limits_of(node, reader),
     )
 
 
@@ -112,7 +123,7 @@ def _select(node: Any, reader: Reader, known: Stages, frame: Frame) -> tuple[Col
     """The columns of a SELECT list, and the columns that a star passes on and nobody has listed."""
     columns: dict[str, Value | Unread] = {}
     rest: Callable[[str], Value] | None = None
-    groups = _group_check(node, reader)
+    groups = _group_check(node, reader, frame.aggregate is not None)
     for number, item in enumerate(node.expressions):
         if kind(item) == "Star" or (kind(item) == "Column" and kind(item.this) == "Star"):
             if (merged := groups(item)) is not None:
@@ -209,7 +220,7 @@ def _asks(inner: Any, scope: Scope) -> bool:
     return False
 
 
-def _group_check(node: Any, reader: Reader) -> Callable[[Any], Unread | None]:
+def _group_check(node: Any, reader: Reader, is_merged: bool = False) -> Callable[[Any], Unread | None]:
     """Why an item of a SELECT that merges rows is not a value of one row; None where it is."""
     group = node.args.get("group")
     keys: set[str] = set()
@@ -227,6 +238,8 @@ def _group_check(node: Any, reader: Reader) -> Callable[[Any], Unread | None]:
             keys.add(canonical(each, reader.engine, several))
 
     def why_merged(inner: Any) -> Unread | None:
+        if is_merged and asks_one_row(inner, keys, reader, several):
+            return None
         if _aggregates(inner, reader.engine):
             return Unread(f"it is computed from several rows: {snippet(inner)}")
         if canonical(inner, reader.engine, several) in keys:

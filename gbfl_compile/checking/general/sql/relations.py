@@ -53,6 +53,8 @@ class KnownTable:
     """The text of a view."""
     names: tuple[str, ...] = ()
     """What the view calls its columns, where that is said apart from its query."""
+    is_key: Callable[[str], bool] = lambda column: False
+    """Whether a column is different in every row that the table holds now."""
 
 
 Tables: TypeAlias = Callable[[str, str], KnownTable]
@@ -82,6 +84,8 @@ class Relation:
     """Whether a filter that is not understood may depend on features."""
     spelled: str = ""
     """The name of a stage as it is written."""
+    loose: bool = False
+    """Whether rows may be left out, doubled or merged in a way that the branches do not say."""
 
     def names(self) -> tuple[str, ...]:
         """The columns that are listed, in their order."""
@@ -158,6 +162,7 @@ def side_by_side(left: Relation, right: Relation) -> Relation:
         left.tables | right.tables,
         tuple(dict.fromkeys((*left.notes, *right.notes))),
         left.unclear or right.unclear,
+        loose=left.loose or right.loose,
     )
 
 

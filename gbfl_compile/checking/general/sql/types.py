@@ -12,6 +12,7 @@ from gbfl_compile.checking.general.sql.arithmetic import fitting
 from gbfl_compile.checking.general.sql.engines import Engine, as_double, number, text_as_double
 from gbfl_compile.checking.general.sql.finite import choices
 from gbfl_compile.checking.general.sql.logic import Truth
+from gbfl_compile.checking.general.sql.refusals import AllNull
 from gbfl_compile.checking.general.sql.values import (
     Column,
     Constant,
@@ -69,7 +70,7 @@ def _refuse_long_decimals(parts: Iterable[Value]) -> None:
 def as_together(engine: Engine, value: Value, kinds: frozenset[str]) -> Value:
     """A value chosen from parts of these kinds, as their common type has it."""
     if kinds and kinds_of(value) == {"null"}:
-        raise Unread("NULL for every row, of a type that other parts of the choice give it")
+        raise AllNull("NULL for every row, of a type that other parts of the choice give it")
     if len(kinds) < 2 or engine.name == "sqlite":  # there each value keeps its own type
         return value
     if "double" in kinds:

@@ -28,6 +28,8 @@ class Uses:
     outer: set[int] = field(default_factory=set)
     constants: dict[str, str] = field(default_factory=dict)
     """Tables that were read as the rows they hold now, and that in words."""
+    keys: dict[str, str] = field(default_factory=dict)
+    """Columns that are taken for keys, and that in words."""
     functions: dict[str, str] = field(default_factory=dict)
     """Functions that were read, with their bodies."""
     words: dict[str, None] = field(default_factory=dict)
@@ -153,6 +155,8 @@ class Other:
     """A column that is none of the features: it may be handed on, and nothing else."""
 
     name: str
+    is_key: Callable[[], bool] = field(default=lambda: False, compare=False, repr=False)
+    """Whether it is different in every row of its table."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
