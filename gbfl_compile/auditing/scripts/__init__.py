@@ -40,9 +40,9 @@ from gbfl_compile.auditing.scripts.template import (
     INCREMENTAL,
     TAG,
     VARIABLE,
-    refs_apart,
     refuse_hidden_tags,
     refuse_hooks,
+    separate_models,
     without_template,
 )
 from gbfl_compile.checking.general.sql import KnownFunction
@@ -120,7 +120,7 @@ def _query_in(content: str, dialect: str, label: str) -> DeployedQuery:
     content = re.sub(r"(?i)\bWITH\s+NO\s+SCHEMA\s+BINDING\b", "", content) if dialect == "redshift" else content
     parsed_as = ENGINES[dialect].parsed_as
     try:
-        content = without_template(refs_apart(content, parsed_as))
+        content = without_template(separate_models(content, parsed_as))
         every = statements_of(content, ENGINES[dialect])
         refuse_kept_objects(every)
         refuse_open_transaction(every)

@@ -92,7 +92,7 @@ def _bare(value: str) -> str:
     return value.strip("'\"")
 
 
-def refs_apart(content: str, parsed_as: str) -> str:
+def separate_models(content: str, parsed_as: str) -> str:
     """The template with other names for models and sources that are called as a stage of it is.
 
     dbt writes the schema before them: `{{ ref('loans') }}` never is the stage `loans`.
