@@ -104,7 +104,7 @@ def separate_models(content: str, parsed_as: str) -> str:
     trees = [tree for tree in parse(without_template(content), read=parsed_as) if tree is not None]
     stages = {stage.alias.casefold() for tree in trees for stage in tree.find_all(exp.CTE)}
 
-    def named(found: re.Match[str]) -> str:
+    def rename(found: re.Match[str]) -> str:
         return f"gbfl_model_{found[1]}" if found[1].casefold() in stages else found[0]
 
-    return SOURCE.sub(named, REF.sub(named, content))
+    return SOURCE.sub(rename, REF.sub(rename, content))
