@@ -4,6 +4,7 @@ import pytest
 
 from gbfl_compile.auditing.audit import audit
 from gbfl_compile.databases import availability
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 from tests.auditing.forms.corpus import DIFFERENT, EQUAL, TREE
 
 TEXTS = {
@@ -86,6 +87,21 @@ DO_MORE = {
             ("sqlite", "/* {{ config(tags='*/", "/*') }} */"),
         )
     },
+    **{
+        f"a view that another schema has too, {dialect}": (
+            dialect,
+            f"CREATE VIEW a.below AS SELECT * FROM applications; CREATE VIEW v AS {SELECT.replace('applications', 'b.below')}",
+        )
+        for dialect in ("postgres", "snowflake")
+    },
+    "a view that the file makes in the default schema": (
+        "postgres",
+        f"CREATE VIEW below AS SELECT * FROM applications; CREATE VIEW v AS {SELECT.replace('applications', 'b.below')}",
+    ),
+    "a function of another dataset": (
+        "bigquery",
+        "CREATE FUNCTION a.double(x FLOAT64) AS (x); SELECT id, {R} AS label FROM applications WHERE b.double(1.0) > 0",
+    ),
     "names that are looked up elsewhere first": ("postgres", f"SET search_path TO own, pg_catalog; {SELECT}"),
 }
 
@@ -136,3 +152,25 @@ def test_a_file_that_computes_a_feature_is_read_with_its_expression_and_the_mapp
     assert found.feature_columns == columns
     file.write_text(f"SELECT id, {rule.replace('+ 1', '+ 2')} AS label FROM applications")
     assert audit(TREE, file=file, dialect=dialect, columns=columns).verdict in ("different", "unread")
+
+
+CLEAN = "SELECT id, CASE WHEN income IS NULL THEN 5000 ELSE income END AS income FROM"
+RICH = "SELECT id, CASE WHEN income >= 3000 THEN 'yes' ELSE 'no' END AS label FROM"
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        (f"WITH clean AS ({CLEAN} {{{{ ref('loans') }}}}) {RICH} clean", "equal"),
+        (f"WITH loans AS ({CLEAN} {{{{ ref('loans') }}}}) {RICH} loans", "equal"),
+        (f"WITH loans AS ({CLEAN} {{{{ source('raw', 'loans') }}}}) {RICH} loans", "equal"),
+        (f"WITH clean AS ({CLEAN} {{{{ ref('loans') }}}}) {RICH} {{{{ ref('clean') }}}}", "different"),
+        (f"WITH Clean AS ({CLEAN} {{{{ ref('loans') }}}}) {RICH} {{{{ ref('clean') }}}}", "different"),
+    ],
+)
+def test_a_model_that_is_called_as_a_stage_is_called_is_another_one(tmp_path, text, verdict):
+    clause = Clause((Interval(0, 3000.0, if_missing=True),))
+    program = Program(("income",), ("no", "yes"), (clause,), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)))
+    (tmp_path / "model.sql").write_text(text)
+    (found,) = audit(program, file=tmp_path / "model.sql", dialect="sqlite").verdicts
+    assert found.verdict == verdict, found

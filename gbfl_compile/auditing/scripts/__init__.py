@@ -22,6 +22,7 @@ from gbfl_compile.auditing.scripts.effects import (
     refuse_other_clearing,
     refuse_other_label_type,
     refuse_other_place,
+    refuse_other_schemas,
 )
 from gbfl_compile.auditing.scripts.statements import (
     Statement,
@@ -33,6 +34,16 @@ from gbfl_compile.auditing.scripts.statements import (
     refuse_other_parts,
     statements_of,
     update_series,
+)
+from gbfl_compile.auditing.scripts.template import (
+    CONFIG,
+    INCREMENTAL,
+    TAG,
+    VARIABLE,
+    refuse_hidden_tags,
+    refuse_hooks,
+    separate_models,
+    without_template,
 )
 from gbfl_compile.checking.general.sql import KnownFunction
 from gbfl_compile.checking.general.sql.bodies import Body
@@ -53,28 +64,6 @@ HARMLESS_TEXT = re.compile(
 LOOK_UP = re.compile(r"\s*SET\s+search_path\b", re.IGNORECASE)
 CLEARING = {"TruncateTable", "Delete"}
 """Statements that remove rows: stated beside the verdict, which is about the rows that come out."""
-
-CONFIG = re.compile(r"\{\{-?\s*config\((.*?)\)\s*-?\}\}", re.DOTALL)
-SETTING = re.compile(r"""\s*(?:(\w+)\s*=\s*)?(?:'[^'{]*'|"[^"{]*"|[\w.]+|\[[^\]{]*\])\s*(?:,|$)""")
-SETTINGS = {
-    *("materialized", "unique_key", "schema", "database", "alias", "tags", "enabled", "incremental_strategy"),
-    *("on_schema_change", "cluster_by", "partition_by", "indexes", "meta", "docs", "group", "access"),
-}
-"""What a dbt model may be configured with: hooks and headers run statements of their own."""
-VALUES = {
-    "materialized": {"table", "view", "incremental", "ephemeral", "materialized_view"},
-    "enabled": {"true", "True"},
-    "incremental_strategy": {"append", "merge", "delete+insert", "insert_overwrite", "microbatch"},
-}
-"""Values of settings that are dbt's own; others are macros of the project."""
-THIS = re.compile(r"\{\{-?\s*this\s*-?\}\}")
-TAG = re.compile(r"\s*\{#-.*?#\}|\{#.*?#\}|\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
-"""What a template's reader takes first: a remark, or an expression in which a text may look like one."""
-REF = re.compile(r"""\{\{-?\s*ref\(\s*(?:['"]\w+['"]\s*,\s*)?['"](\w+)['"]\s*\)\s*-?\}\}""")
-SOURCE = re.compile(r"""\{\{-?\s*source\(\s*['"]\w+['"]\s*,\s*['"](\w+)['"]\s*\)\s*-?\}\}""")
-INCREMENTAL = re.compile(r"\{%-?\s*if is_incremental\(\)\s*-?%\}((?:(?!\{%).)*)\{%-?\s*endif\s*-?%\}", re.DOTALL)
-VARIABLE = re.compile(r"""\{\{-?\s*var\(\s*['"](\w+)['"]\s*,\s*('[\w ]*'|"[\w ]*"|-?[0-9.]+)\s*\)\s*-?\}\}""")
-ASSIGNMENT = re.compile(r"""\{%-?\s*set\s+(\w+)\s*=\s*('[\w ]*'|"[\w ]*"|-?[0-9.]+)\s*-?%\}""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +89,11 @@ def deployed_query(content: str, dialect: str, label: str) -> DeployedQuery:
     """The one query of a file, in its own words."""
     if dialect not in ENGINES:
         raise BadInput(f"no reader for the SQL of {dialect!r}: there are readers for {', '.join(ENGINES)}")
-    _refuse_hidden_tags(content, ENGINES[dialect].parsed_as)
+    refuse_hidden_tags(content, ENGINES[dialect].parsed_as)
     content = TAG.sub(lambda found: "" if found[0].lstrip().startswith("{#") else found[0], content)
     content = re.sub(r"\s*\{([{%])-", r"{\1", re.sub(r"-([}%])\}\s*", r"\1}", content))  # what the signs take away
     for settings in CONFIG.findall(content):
-        _refuse_hooks(settings)
+        refuse_hooks(settings)
     content = CONFIG.sub("", content)
     always, later = (_query_in(INCREMENTAL.sub(each, content), dialect, label) for each in ("", r"\1"))
     if not _differ_by_filters(always.tree, later.tree) or always.earlier != later.earlier:
@@ -112,47 +101,6 @@ def deployed_query(content: str, dialect: str, label: str) -> DeployedQuery:
     notes = [f"rows that an incremental run passes: {' '.join(each.split())}" for each in INCREMENTAL.findall(content)]
     notes += [f"var('{name}') has its default in the file, {value}" for name, value in VARIABLE.findall(content)]
     return replace(always, notes=(*notes, *always.notes))
-
-
-SIGNS = re.compile(r"\{[{%#]|[}%#]\}")
-"""What a template begins and ends with."""
-REMARK, TEXT = r"--[^\n]*|/\*.*?\*/", r"""'(?:[^'{]|\{\{.*?\}\}|\{(?!\{))*'|"[^"]*"|`[^`]*`"""
-
-
-def _refuse_hidden_tags(content: str, parsed_as: str) -> None:
-    """Refuse signs of a template that plain SQL does not see: in a remark, or in a text but for {{ … }} as a whole.
-
-    Such a file is one thing to dbt and another to a database that it is given to as it is.
-    """
-    if not SIGNS.search(content):
-        return
-    has_hashes = parsed_as in ("mysql", "clickhouse")
-    remarks = rf"{REMARK}|#[^\n]*" if has_hashes else REMARK
-    texts = rf"{TEXT}|\[[^\]]*\]" if parsed_as in ("sqlite", "tsql") else TEXT
-    spans = re.compile(rf"(?P<tag>{TAG.pattern})|(?P<remark>{remarks})|(?P<text>{texts})", re.DOTALL)
-    hidden = [
-        found["remark"] or re.sub(r"\{\{.*?\}\}", "", found["text"])
-        for found in spans.finditer(content)
-        if found["tag"] is None
-    ]
-    is_unclear = re.search(r"""\\['"`]|\$\w*\$|\"{3}|'{3}""" + ("|{#" if has_hashes else ""), content) is not None
-    if is_unclear or any(map(SIGNS.search, hidden)):
-        raise Unread("signs of a template within a remark or a text of SQL: audit the compiled file")
-
-
-def _refuse_hooks(settings: str) -> None:
-    place = 0
-    while place < len(settings.rstrip()):
-        match = SETTING.match(settings, place)
-        if match is None or match[1] not in SETTINGS:
-            name = settings[place:].strip() if match is None else match[1] or match[0]
-            raise Unread(f"config({name[:60]}), which may do more than say where the rows go: audit the compiled file")
-        value = match[0].partition("=")[2].strip(" ,'\"\n")
-        if value not in VALUES.get(match[1], {value}):
-            raise Unread(
-                f"config({match[1]}={value}), which is not dbt's own way to keep rows: audit the compiled file"
-            )
-        place = match.end()
 
 
 def _differ_by_filters(one: Any, other: Any) -> bool:
@@ -168,11 +116,11 @@ def _query_in(content: str, dialect: str, label: str) -> DeployedQuery:
     """The one query of a text without conditions of dbt."""
     import sqlglot
 
-    content = _without_template(content)
     content = re.sub(r"(?im)^[ \t]*GO[ \t]*$", ";", content) if dialect == "tsql" else content
     content = re.sub(r"(?i)\bWITH\s+NO\s+SCHEMA\s+BINDING\b", "", content) if dialect == "redshift" else content
     parsed_as = ENGINES[dialect].parsed_as
     try:
+        content = without_template(separate_models(content, parsed_as))
         every = statements_of(content, ENGINES[dialect])
         refuse_kept_objects(every)
         refuse_open_transaction(every)
@@ -184,6 +132,7 @@ def _query_in(content: str, dialect: str, label: str) -> DeployedQuery:
         query, earlier = _query_of(deciding, label, parsed_as)
         tree = sqlglot.parse_one(query, read=parsed_as)
         refuse_other_case(deciding, ENGINES[dialect], label)
+        refuse_other_schemas(deciding, parsed_as)
         _refuse_other_columns(deciding, tree, label)
         place = refuse_other_place(deciding[-1], earlier, label)
     except (sqlglot.errors.SqlglotError, RecursionError) as error:
@@ -219,28 +168,6 @@ def _without_harmless(statements: list[Statement]) -> list[Statement]:
                 continue
         found.append(each)
     return found
-
-
-def _without_template(content: str) -> str:
-    """The text with what dbt would put in it: names of tables, constants that the file itself sets."""
-    content = THIS.sub("gbfl_this", SOURCE.sub(r"\1", REF.sub(r"\1", content)))
-    content = VARIABLE.sub(lambda found: _bare(found[2]), content)
-    settings = ASSIGNMENT.findall(content)
-    if len({name for name, _ in settings}) == len(settings):
-        head, *_ = re.split(r"\{\{", content, maxsplit=1)
-        if len(ASSIGNMENT.findall(head)) != len(settings):
-            raise Unread("a template that sets a constant after it has begun to use them: audit the compiled file")
-        content = ASSIGNMENT.sub("", content)
-        for name, value in settings:
-            content = re.sub(rf"\{{\{{-?\s*{name}\s*-?\}}\}}", _bare(value), content)
-    if "{{" in content or "{%" in content:
-        raise Unread("a template: audit the compiled file, which dbt writes to target/compiled")
-    return content
-
-
-def _bare(value: str) -> str:
-    """What a template writes for a constant: a text without its quotes."""
-    return value.strip("'\"")
 
 
 LAYERS = ("VIEW", "TABLE")

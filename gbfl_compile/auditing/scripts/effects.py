@@ -91,6 +91,33 @@ def refuse_other_case(statements: Sequence[Statement], engine: Engine, label: st
                 raise Unread(f"{name.name} in quotes, which may be another column than {label}")
 
 
+DEFAULT_SCHEMAS = {
+    **dict.fromkeys(("postgres", "redshift", "snowflake"), "public"),
+    **dict.fromkeys(("duckdb", "sqlite"), "main"),
+    "tsql": "dbo",
+}
+"""The schema of a name without one."""
+
+
+def refuse_other_schemas(statements: Sequence[Statement], parsed_as: str) -> None:
+    """A view, table or function that the file makes is the one that it reads: not another schema's of that name."""
+    from sqlglot import exp
+
+    default = DEFAULT_SCHEMAS.get(parsed_as, "")
+    made: dict[str, str] = {}
+    for each in statements:
+        target = each.tree.this.find(exp.Table) if each.kind == "Create" else None
+        if target is not None:
+            made[target.name.casefold()] = target.db.casefold()
+    for each in statements:
+        tables = [(part.name, part.db) for part in each.tree.find_all(exp.Table)]
+        calls = [(part.expression.name, part.this.name) for part in each.tree.find_all(exp.Dot)]
+        for name, schema in ((name.casefold(), schema.casefold()) for name, schema in (*tables, *calls)):
+            if name in made and schema and schema != (made[name] or default):
+                place = f"in {made[name]}" if made[name] else "without a schema"
+                raise Unread(f"{name} is made {place}, and {schema}.{name} is read")
+
+
 def refuse_other_clearing(statement: Statement) -> None:
     """DELETE and TRUNCATE do nothing but remove rows: PostgreSQL's WITH may write."""
     known = {"Delete": {"this", "where"}, "TruncateTable": {"expressions", "option", "identity", "exists"}}

@@ -18,8 +18,9 @@ from gbfl_compile.auditing.view.domains import prove_on_columns
 from gbfl_compile.auditing.view.layered import audit_layers, run_unread
 from gbfl_compile.auditing.view.places import holds_kind
 from gbfl_compile.auditing.view.run import OtherRowCount, Outputs, ViewRun, outputs_of, run_view
+from gbfl_compile.auditing.view.shown_row import doubt_of
 from gbfl_compile.auditing.view.story import with_first_difference, with_mended_view, with_run
-from gbfl_compile.auditing.view.table_copy import REFUSED, is_refused, one_copy
+from gbfl_compile.auditing.view.table_copy import one_copy
 from gbfl_compile.auditing.view.view import (
     MissingFeature,
     View,
@@ -69,7 +70,7 @@ def audit_found_view(inputs: AuditInput, found: CatalogView, what: str, label: s
        `different`, `unread` or `not run` (undecided).
     2. The run: a differing answer makes anything `different`. A view that its database does not run is not `equal`.
     3. What only the general reader read, and nobody ran, is `not run`.
-    4. A difference that the table's constraints rule out is not `different` but `unread`.
+    4. A difference that the table's constraints, or the view's own answer, rule out is not `different` but `unread`.
     5. Column types: `equal` needs the columns to compare as doubles do, or a run over their own types.
     6. Built-in functions, operators, types or casts that users redefined: `equal` or `not run` becomes `unread`.
     7. The view itself is queried: where it fails, `equal` becomes `not run`.
@@ -265,8 +266,8 @@ def _read_generally(
     def read(outputs: Outputs) -> tuple[tuple[Reading, ...], tuple[str, ...], Outputs]:
         refuse_conversions(view.statement or "", view.database.dialect, _expected_text(audit.inputs, view, outputs))
         known = view.literals_in_utf8
-        naming = TextLayout(program.features, program.classes, columns, tuple(outputs), known_texts=known)
-        dialect = view.database.dialect
+        dialect, types = view.database.dialect, view.declared_types(columns)
+        naming = TextLayout(program.features, program.classes, columns, tuple(outputs), known_texts=known, types=types)
         return read_sql(text, dialect, naming), other_columns(text, dialect, naming), outputs
 
     try:
@@ -309,17 +310,14 @@ def _not_run(verdict: DeployedVerdict, why: str) -> DeployedVerdict:
 
 
 def _respect_constraints(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
-    """Step 4. The proof knows the types of the columns and NOT NULL; a CHECK constraint may rule out its row."""
-    if verdict.verdict != "different" or audit.run is None or audit.run.execution.different:
+    """Step 4. The proof knows types and NOT NULL; a CHECK may rule out its row, or the engine answer it as approved."""
+    shown = None if verdict.proof is None else verdict.proof.counterexample
+    if verdict.verdict != "different" or audit.run is None or audit.run.execution.different or shown is None:
         return verdict
-    counterexample = None if verdict.proof is None else verdict.proof.counterexample
     columns = feature_columns(audit.inputs, audit.view)
-    if counterexample is None:
-        return verdict
     copies = one_copy(audit.view, columns, audit.inputs.program)
-    if not is_refused(audit.inputs, audit.view, columns, copies, counterexample):
-        return verdict
-    return replace(verdict, verdict="unread", reason=REFUSED)
+    doubt = doubt_of(audit.inputs, audit.view, audit.run.outputs, columns, copies, shown)
+    return verdict if doubt is None else replace(verdict, verdict="unread", reason=doubt)
 
 
 def _check_types(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:

@@ -22,9 +22,9 @@ from gbfl_compile.auditing.view.domains import prove_on_columns
 from gbfl_compile.auditing.view.layers import known_functions, known_tables
 from gbfl_compile.auditing.view.places import Places, feature_places, refuse_uncertain_words
 from gbfl_compile.auditing.view.run import NoRowPassed, OtherRowCount, Outputs, ViewRun, outputs_of, run_copies
+from gbfl_compile.auditing.view.shown_row import doubt_of
 from gbfl_compile.auditing.view.stored_values import StoredValue, find_stored_value
 from gbfl_compile.auditing.view.story import with_first_difference, with_view_story
-from gbfl_compile.auditing.view.table_copy import REFUSED, is_refused
 from gbfl_compile.auditing.view.view import View, without_exact_casts
 from gbfl_compile.checking.artifact import ReadArtifact
 from gbfl_compile.checking.general.sql import DeployedText, TextLayout, read_deployed
@@ -96,7 +96,7 @@ def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVe
         if each[0] in ("probabilities", "score") and each not in outputs
     ]
     verdict = _with_run(inputs, view, [*outputs, *unread], places, text, verdict)
-    verdict = _respect_constraints(inputs, view, places, text, verdict)
+    verdict = _respect_constraints(inputs, view, outputs, places, text, verdict)
     only_run = tuple(name for _, name in unread if verdict.execution is not None)
     others = tuple(name for name in verdict.other_columns if name not in only_run)
     verdict = replace(verdict, run_only_columns=only_run, other_columns=others)
@@ -300,9 +300,9 @@ def _run_until_rows_pass(
 
 
 def _respect_constraints(
-    inputs: AuditInput, view: View, places: Places, text: DeployedText, verdict: DeployedVerdict
+    inputs: AuditInput, view: View, outputs: Outputs, places: Places, text: DeployedText, verdict: DeployedVerdict
 ) -> DeployedVerdict:
-    """A difference that only the text shows, on a row that a CHECK constraint may rule out.
+    """A difference that only the text shows, on a row that a CHECK constraint or the view's own answer may rule out.
 
     Where a join finds no row its columns are missing, whatever their table would take.
     """
@@ -317,9 +317,8 @@ def _respect_constraints(
     assert view.layers is not None  # noqa: S101 - it was run
     copies = copies_of(inputs.program, view, view.layers, places, text.uses.constants, None)
     features = [None if place is None else place.column for place in places.columns]
-    if not is_refused(inputs, view, features, copies, shown):
-        return verdict
-    return replace(verdict, verdict="unread", reason=REFUSED)
+    doubt = doubt_of(inputs, view, outputs, features, copies, shown)
+    return verdict if doubt is None else replace(verdict, verdict="unread", reason=doubt)
 
 
 def _respect_keys(

@@ -29,12 +29,11 @@ from gbfl_compile.auditing.view.view import View
 from gbfl_compile.backends.sql.conditions import moment_text
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.backends.sql.text import string
-from gbfl_compile.checking.prove.findings import Counterexample
 from gbfl_compile.databases.base import ROW, Database, Missing
 from gbfl_compile.databases.catalog import Catalog, Column, TableName, time_limit
 from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost, TimeLimitReached
 from gbfl_compile.ir.batch import Matrix
-from gbfl_compile.ir.kinds import Codebook, Value, codebook, decode_value, encode_values
+from gbfl_compile.ir.kinds import Codebook, Value, codebook, decode_value
 from gbfl_compile.ir.nodes import Kind, Program
 
 COPY, STAGED, DOUBLES, PART = "gbfl_witnesses", "gbfl_staged", "gbfl_doubles", "gbfl_part"
@@ -366,27 +365,3 @@ def one_copy(view: View, features: Sequence[Column | None], program: Program) ->
     assert view.table is not None  # noqa: S101 - the caller has looked
     columns, named = view.table_columns, (view.table,)
     return [TableCopy(view.database, view.catalog, view.table, columns, tuple(features), program, named=named)]
-
-
-REFUSED = "its text differs from the program, but the row that shows it is one the table's constraints refuse"
-
-
-def is_refused(
-    inputs: AuditInput,
-    view: View,
-    features: Sequence[Column | None],
-    copies: Sequence[TableCopy],
-    shown: Counterexample,
-) -> bool:
-    """Whether the tables cannot hold a row, however its missing values are written."""
-    book = codebook(inputs.program)
-    rows = np.array([shown.row], dtype=np.float64)
-    if shown.values is not None:
-        for feature, value in enumerate(shown.values):
-            book = book.with_text(feature, value) if isinstance(value, str) else book
-        rows = encode_values(inputs.program, [shown.values], book)
-    with copied_tables(view, inputs, features, copies) as copy:
-        ways: tuple[Missing, ...] = ("null", "nan") if copy.database.holds_nan else ("null",)
-        rounding = [place for place, column in enumerate(features) if column is not None and column.rounds]
-        staged = [copy.stage_witnesses(rows, way, book).rows[:, rounding] for way in ways]
-        return not any(np.array_equal(row, rows[0, rounding], equal_nan=True) for each in staged for row in each)

@@ -7,7 +7,7 @@ type of the user's own, and `DOUBLE` never is.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -36,6 +36,11 @@ class View(CatalogView):
         """Whether it answers with a column of this name."""
         fold = self.catalog.names_fold
         return any(own == name or (fold and own.casefold() == name.casefold()) for own in self.columns or ())
+
+    def declared_types(self, columns: Iterable[tuple[int, str]]) -> dict[int, str]:
+        """The declared type of each feature's column, in small letters."""
+        found = ((feature, self.column(name)) for feature, name in columns)
+        return {feature: " ".join(own.declared.casefold().split()) for feature, own in found if own is not None}
 
     def require_query(self) -> Query:
         """Its query; Unread where the text is not understood."""

@@ -131,7 +131,7 @@ def _read_once(engine: Engine, text: str, layout: TextLayout, constants: bool) -
 def _read_deployed(engine: Engine, text: str, layout: TextLayout, constants: bool, uses: Uses) -> DeployedText:
     stated = {_structure(engine, text, names): feature for feature, text, names in layout.expressions}
     book = [list(texts) for texts in _own_texts(layout)]
-    feature = _feature(layout, book)
+    feature = _feature(engine, layout, book)
     reader = Reader(
         engine,
         _table(engine, layout, feature),
@@ -174,14 +174,16 @@ def _own_texts(layout: TextLayout) -> tuple[tuple[str, ...], ...]:
     return ((),) * len(layout.features) if layout.approved is None else codebook(layout.approved).texts
 
 
-def _feature(layout: TextLayout, book: list[list[str]]) -> Callable[[int], Value]:
+FLOATS = ("float", "real", "float4")
+
+
+def _feature(engine: Engine, layout: TextLayout, book: list[list[str]]) -> Callable[[int], Value]:
     """What a feature is, by its kind."""
 
     def feature(place: int) -> Value:
-        kind = layout.kinds[place] if layout.kinds else "number"
+        kind, declared = layout.kinds[place] if layout.kinds else "number", layout.types.get(place, "")
         if kind == "number":
-            return Column(place)
-        declared = layout.types.get(place, "")
+            return Column(place, is_single=engine.narrows_literals and declared in FLOATS)
         return Word(place, kind, layout.features[place], declared, book[place], place in layout.exact)
 
     return feature
@@ -246,9 +248,10 @@ def _names(layout: TextLayout) -> list[str]:
     return [name for _, name in (*layout.columns, *layout.outputs)]
 
 
-def _table(engine: Engine, layout: TextLayout, feature: Callable[[int], Value] = Column) -> Callable[[str], Value]:
+def _table(engine: Engine, layout: TextLayout, feature: Callable[[int], Value] | None = None) -> Callable[[str], Value]:
     """What a column of the table is, by its name as the engine takes it."""
     columns = _columns(engine, layout)
+    feature = feature or _feature(engine, layout, [])
 
     def column(name: str) -> Value:
         return feature(columns[name]) if name in columns else Other(name)

@@ -10,7 +10,7 @@ from typing import Any
 
 from gbfl_compile.checking.general.sql import words
 from gbfl_compile.checking.general.sql.arithmetic import subtract
-from gbfl_compile.checking.general.sql.engines import Engine, as_double, text_as_double
+from gbfl_compile.checking.general.sql.engines import Engine, as_double, as_narrowed, text_as_double
 from gbfl_compile.checking.general.sql.finite import compare_numbers, compute
 from gbfl_compile.checking.general.sql.logic import (
     EVERY_NUMBER,
@@ -37,7 +37,7 @@ from gbfl_compile.checking.general.sql.logic import (
     unknown,
 )
 from gbfl_compile.checking.general.sql.parsing import Scope, kind, only, operands, refuse
-from gbfl_compile.checking.general.sql.types import as_together, kinds_together
+from gbfl_compile.checking.general.sql.types import as_together, kinds_together, refuse_narrowed
 from gbfl_compile.checking.general.sql.values import (
     Column,
     Constant,
@@ -172,7 +172,7 @@ def _bound_of(engine: Engine, column: Column, constant_: Constant) -> float:
         return bound
     if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise Unread(f"a feature compared with {describe(constant_)}")
-    return as_double(engine, value)
+    return as_narrowed(value) if column.is_single else as_double(engine, value)
 
 
 def _constants_compared(engine: Engine, left: Constant, comparison: Comparison, right: Constant) -> bool:
@@ -275,6 +275,7 @@ def _between(node: Any, scope: Scope) -> Value:
     only(node, "this", "low", "high")
     value = operand(node.this, scope)
     low, high = (operand(node.args[side], scope) for side in ("low", "high"))
+    refuse_narrowed([value, low, high])
     engine = scope.engine
     return conjunction([comparison_of(engine, value, ">=", low), comparison_of(engine, value, "<=", high)])
 
@@ -285,6 +286,7 @@ def _in(node: Any, scope: Scope) -> Value:
     items = [scope.follow(item, scope) for item in node.expressions]
     if not items:
         refuse(node, "IN of nothing")
+    refuse_narrowed([value, *items])
     for item in items:
         refuse_other_equality(node, item, scope)
     found = disjunction([comparison_of(scope.engine, value, "==", item) for item in items])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import re
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal, InvalidOperation, Overflow
@@ -71,6 +72,8 @@ class Engine:
     """Whether CASE x WHEN NULL finds a NULL, IN leaves a NULL of its list out, and 0.0 in a list is not -0.0."""
     executed_comments: bool = False
     """Whether /*! … */ is not a comment."""
+    narrows_literals: bool = False
+    """Whether a whole number or decimal beside a column of 32-bit floats becomes such a float, as 0.35 does."""
     float_is_single: bool = False
     """Whether FLOAT, which sqlglot takes for a double in this dialect, has 32 bits."""
     distinct_takes_all: bool = False
@@ -114,7 +117,17 @@ ENGINES: Mapping[str, Engine] = {
             null_after=True,
         ),
         # a bare decimal is DECIMAL: before 2.0 it became a double by a division, exact for 15 digits
-        Engine("duckdb", "duckdb", "greatest", "fold", most_digits=15, most_scale=22, bare_texts=True, null_after=True),
+        Engine(
+            "duckdb",
+            "duckdb",
+            "greatest",
+            "fold",
+            most_digits=15,
+            most_scale=22,
+            bare_texts=True,
+            null_after=True,
+            narrows_literals=True,
+        ),
         POSTGRES,
         MARIADB,
         replace(MARIADB, name="mysql"),
@@ -203,6 +216,32 @@ def as_double(engine: Engine, value: int | float | Decimal) -> float:
     if significant > engine.most_digits or -exponent > engine.most_scale:
         raise Unread(f"{_short(str(value))} is a decimal: what double {engine.name} makes of it is not certain")
     return nearest(engine, value)
+
+
+def as_float32(value: float) -> float:
+    """The 32-bit float nearest to a number."""
+    try:
+        found: float = struct.unpack("f", struct.pack("f", value))[0]
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    return found
+
+
+SHORT_DIGITS, SHORT_SCALE = 7, 10
+"""Of a decimal whose digits and power of ten are 32-bit floats: every way of dividing them finds the nearest one."""
+
+
+def as_narrowed(value: int | float | Decimal) -> float:
+    """What is compared with a column of 32-bit floats where `narrows_literals`; a double widens the column instead."""
+    found = float(value)
+    if isinstance(value, float) or as_float32(found) == value:
+        return found
+    _, digits, exponent = Decimal(value).as_tuple()
+    if len(digits) > SHORT_DIGITS or not isinstance(exponent, int) or not -SHORT_SCALE <= exponent <= 0:
+        raise Unread(
+            f"{_short(str(value))} compared with a FLOAT of 32 bits: write CAST(… AS DOUBLE) around the column"
+        )
+    return as_float32(found)
 
 
 def nearest(engine: Engine, value: Decimal) -> float:

@@ -42,6 +42,7 @@ from gbfl_compile.checking.general.sql.values import (
     Value,
     kinds_of,
     map_ends,
+    number_of_truth,
     pick,
     same,
 )
@@ -116,6 +117,8 @@ def _case(node: Any, scope: Scope) -> Value:
 def _arms(node: Any, arms: list[tuple[Any, Any]], default: Any, scope: Scope, subject: Value | None = None) -> Value:
     """The first arm whose condition is true. An arm no row comes to is read too: it has a say in the type."""
     conditions = [_holds(test, scope, subject) for test, _ in arms]
+    if isinstance(subject, Column) and subject.is_single:
+        refuse(node, "CASE of a FLOAT of 32 bits: write CAST(… AS DOUBLE) around the column")
     refuse_bits(node, [condition.true for condition in conditions], scope)
     answers = [_answer(answer, scope) for _, answer in arms]
     value: Value = Constant(None) if default is None else _answer(default, scope)
@@ -187,8 +190,9 @@ def _coalesce(node: Any, scope: Scope) -> Value:
 
 def _or_else(part: Value, rest: Value, scope: Scope) -> Value:
     """A value, or another one where it is NULL."""
-    if isinstance(part, Truth):
+    if isinstance(part, Truth) and kinds_of(rest) <= {"truth", "null"}:
         return choose(unknown(part), truth_of(scope.engine, rest), part)
+    part = number_of_truth(scope.engine, part)  # beside 2, a truth value is 1 or 0
 
     def of(end: Value) -> Value:
         match end:

@@ -114,6 +114,8 @@ def _with_stages(node: Any, reader: Reader, known: Stages) -> Stages:
         only(stage, "this", "alias", "materialized")
         if found[name or ""] is not None:
             refuse(stage, "two stages have this name")
+        if name in known:  # MariaDB takes the outer one
+            refuse(stage, f"a stage that hides another one called {name}")
         columns = rename_columns(stage, query_relation(stage.this, reader, found), names)
         found[name or ""] = replace(columns, spelled=str(stage.args["alias"].this.this))
     return found

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from gbfl_compile.checking.general.sql.arithmetic import fitting
-from gbfl_compile.checking.general.sql.engines import Engine, as_double, number, text_as_double
+from gbfl_compile.checking.general.sql.engines import Engine, as_double, as_float32, number, text_as_double
 from gbfl_compile.checking.general.sql.finite import choices
 from gbfl_compile.checking.general.sql.logic import Truth
 from gbfl_compile.checking.general.sql.refusals import AllNull
@@ -42,6 +42,7 @@ MOST_TOGETHER = 38
 def kinds_together(engine: Engine, parts: Iterable[Value]) -> frozenset[str]:
     """The kinds of all parts of a choice, NULL aside; refused where they have no type in common."""
     listed = list(parts)
+    refuse_narrowed(listed)
     kinds = frozenset[str]().union(*map(kinds_of, listed)) - {"null"}
     numbers = NUMBERS | {"truth"} if engine.numbers_are_truths and not kinds & {"decimal", "double"} else NUMBERS
     if len(kinds) > 1 and not kinds <= numbers:
@@ -51,6 +52,18 @@ def kinds_together(engine: Engine, parts: Iterable[Value]) -> frozenset[str]:
     if "decimal" in kinds and "double" not in kinds and engine.name != "postgres":
         _refuse_long_decimals(listed)
     return kinds
+
+
+def refuse_narrowed(parts: Iterable[Value]) -> None:
+    """Refuse constants that a common type with a column of 32-bit floats may change, and may not."""
+    every = [end for part in parts for end in ends(part)]
+    if not any(isinstance(end, Column) and end.is_single for end in every):
+        return
+    for end in every:
+        value = end.value if isinstance(end, Constant) else None
+        is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+        if is_number and as_float32(float(value)) != value:  # type: ignore[arg-type]  # asked in the line above
+            raise Unread(f"{describe(end)} beside a FLOAT of 32 bits: write CAST(… AS DOUBLE) around the column")
 
 
 def _refuse_long_decimals(parts: Iterable[Value]) -> None:

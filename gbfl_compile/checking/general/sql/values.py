@@ -62,6 +62,8 @@ class Column:
     """Whether the text makes a double of it."""
     outer: bool = False
     """Whether it is NULL where a join finds no row, whatever its table holds."""
+    is_single: bool = False
+    """Whether it is one of 32 bits that narrows what it is compared with: see `Engine.narrows_literals`."""
 
 
 @dataclass(frozen=True, slots=True)
