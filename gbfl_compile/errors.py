@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 LONGEST_MESSAGE = 1_500
 """Characters. A message quotes what it was given, and that may be a name of a million letters."""
 
@@ -47,3 +50,24 @@ class ConnectionLost(CannotRun):
 
 class TimeLimitReached(CannotRun):
     """Something was stopped because it did not finish within its time limit."""
+
+
+LONGEST_COMPARED = 100
+"""Letters: comparing longer names takes long, and nobody types them."""
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """`; did you mean 'income'?`, or nothing where no name is near: capitals and blanks count least.
+
+    >>> did_you_mean("Income", ["age", "income"]), did_you_mean("x", ["age"])
+    ("; did you mean 'income'?", '')
+    """
+    plain = {_plain(each): each for each in names if len(each) <= LONGEST_COMPARED}
+    if len(name) > LONGEST_COMPARED:
+        return ""
+    near = [_plain(name)] if _plain(name) in plain else get_close_matches(_plain(name), plain, 1)
+    return f"; did you mean {plain[near[0]]!r}?" if near else ""
+
+
+def _plain(name: str) -> str:
+    return name.strip().casefold().replace(" ", "_").replace("-", "_")

@@ -37,9 +37,23 @@ BACKENDS: Mapping[str, Backend] = {
 }
 
 
+OTHER_NAMES = {
+    **dict.fromkeys(("javascript", "typescript", "ts", "node", "nodejs", "mjs"), JS.target),
+    **dict.fromkeys(("py", "python3"), PYTHON.target),
+    **dict.fromkeys(("c99", "cpp", "c++"), C.target),
+    **dict.fromkeys(("postgresql", "psql", "sql:postgresql", "sql:psql"), "sql:postgres"),
+    **dict.fromkeys(("mssql", "sqlserver", "sql:mssql", "sql:sqlserver"), "sql:tsql"),
+    **dict.fromkeys(("sqlite3", "sql:sqlite3"), "sql:sqlite"),
+}
+"""What people call a target otherwise."""
+
+
 def _suggestion(target: str) -> str:
     """A guess at a mistyped target."""
-    near = difflib.get_close_matches(target, BACKENDS, 1, 0.6)
+    if not target:
+        return " (a name is missing between two commas)"
+    near = [OTHER_NAMES[target.lower()]] if target.lower() in OTHER_NAMES else []
+    near = near or difflib.get_close_matches(target, BACKENDS, 1, 0.6)
     if target in (name.partition(":")[2] for name in BACKENDS):
         near = [f"sql:{target}"]
     if target == "sql":

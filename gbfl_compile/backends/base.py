@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from gbfl_compile.errors import BadInput
+from gbfl_compile.errors import BadInput, did_you_mean
 from gbfl_compile.files import resource_folder
 from gbfl_compile.files.atomic import refuse_leading_out
 from gbfl_compile.ir.kinds import Codebook, Columns, decode_value
@@ -115,7 +115,7 @@ def take_options(target: str, options: Options, known: Mapping[str, tuple[str, .
     for key, value in options.items():
         if key not in known:
             have = f"it has {', '.join(sorted(known))}" if known else "it has none"
-            raise BadInput(f"target {target}: unknown option {key!r}, {have}")
+            raise BadInput(f"target {target}: unknown option {key!r}, {have}{did_you_mean(key, known)}")
         if value not in known[key]:
             raise BadInput(f"target {target}: {key}={value!r} is not one of {', '.join(known[key])}")
     return {key: options.get(key, values[0]) for key, values in known.items()}
@@ -127,7 +127,11 @@ LONGEST_ARTIFACT_NAME = 64
 def artifact_name(name: str) -> str:
     """The name itself, if it can name a file, a Python module and a C prefix; otherwise it is refused."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or len(name) > LONGEST_ARTIFACT_NAME:
-        raise BadInput(f"the name {name!r}: use letters, digits and _, {LONGEST_ARTIFACT_NAME} at most, no digit first")
+        near = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
+        such_as = f", such as {near}" if near and not near[0].isdigit() and len(near) <= LONGEST_ARTIFACT_NAME else ""
+        raise BadInput(
+            f"the name {name!r}: use letters, digits and _, {LONGEST_ARTIFACT_NAME} at most, no digit first{such_as}"
+        )
     if keyword.iskeyword(name):
         raise BadInput(f"the name {name!r} is a Python keyword: choose another")
     return name

@@ -18,6 +18,7 @@ from gbfl_compile.cli.flags import (
     output_options,
     quiet_option,
     refuse_overwriting,
+    refuse_swapped,
     target_options,
     target_settings,
 )
@@ -142,7 +143,9 @@ def check(
     if json_to not in (None, "-"):
         refuse_overwriting(Path(str(json_to)), program, data, triplets)
     if out is None:
-        raise click.UsageError("Missing argument 'OUT'.")
+        what = "It is the folder that gbfl compile wrote."
+        raise click.MissingParameter(what, click.get_current_context(), param_hint="'OUT'", param_type="argument")
+    refuse_swapped("check", program, out)
     import json
 
     from gbfl_compile.checking import check as verbs
@@ -243,6 +246,8 @@ def score(
     from gbfl_compile.backends.score import score as score_table
     from gbfl_compile.cli import screen
 
+    if data is not None:
+        refuse_swapped("score", source, data)
     if table is not None or to_table is not None:
         if data is not None or out is not None or name is not None or jobs is not None or na:
             raise click.UsageError("--table scores inside a database: leave DATA, --out, --name, --jobs and --na out.")

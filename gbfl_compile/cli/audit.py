@@ -18,6 +18,7 @@ from gbfl_compile.cli.flags import (
     as_json,
     column_mapping,
     output_options,
+    refuse_swapped,
 )
 from gbfl_compile.errors import BadInput, GbflError
 
@@ -138,6 +139,7 @@ def audit(
     Example: gbfl audit model.gbfl.json --file deployed/model.sql --dialect postgres
     """
     for each in (each for each in deployed if each.is_dir() or each.suffix not in READ_ENDINGS):
+        refuse_swapped("audit", program, each)
         raise BadInput(f"{each}: say with an option what it is: {_audit_command(program, each)}")
     mapping, labels = column_mapping(columns), _class_labels(program, classes)
     from gbfl_compile.auditing.audit import audit as run_audit

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Iterator
 from difflib import get_close_matches
@@ -52,6 +53,20 @@ def _noticing_closed_pipes() -> Iterator[None]:
         raise _NobodyReads from None
 
 
+OTHER_WORDS = {
+    **dict.fromkeys(("train", "fit", "learn"), "mine"),
+    **dict.fromkeys(("predict", "run", "apply"), "score"),
+    **dict.fromkeys(("export", "emit", "build", "convert"), "compile"),
+    **dict.fromkeys(("explain", "print", "why", "view"), "show"),
+    **dict.fromkeys(("verify", "prove", "test"), "check"),
+    **dict.fromkeys(("new", "start", "example", "quickstart"), "init"),
+    **dict.fromkeys(("help", "version", "info"), "--help"),
+    "compare": "diff",
+    "html": "report",
+}
+"""What other programs call these commands."""
+
+
 class _InOrder(click.Group):
     """Commands listed in the order they are used in, not by the alphabet."""
 
@@ -76,7 +91,7 @@ class _InOrder(click.Group):
         if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
             from gbfl_compile.files.formats import wrong_file
 
-            near = get_close_matches(args[0], self.commands, n=1)
+            near = [OTHER_WORDS[args[0]]] if args[0] in OTHER_WORDS else get_close_matches(args[0], self.commands, n=1)
             likeliest = f"did you mean gbfl {near[0]}?" if near else "gbfl --help lists them"
             raise BadInput(f"{args[0]}: {wrong_file(Path(args[0]), 'a command') or f'no such command; {likeliest}'}")
         return super().resolve_command(ctx, args)
@@ -172,7 +187,7 @@ def _run_command(arguments: list[str] | None) -> int:
         click.echo(f"gbfl: {printable(' '.join(str(error).split()))}", err=True)
         return error.exit_code
     except click.ClickException as error:
-        error.show()
+        _show_usage(error)
         return BAD_USAGE
     except SystemExit as ended:  # some code that was run tried to end us: nothing was decided
         if isinstance(ended.__context__, BrokenPipeError):  # the reader has seen enough
@@ -197,6 +212,22 @@ def _run_command(arguments: list[str] | None) -> int:
         traceback.print_exc()
         click.echo("gbfl: this is a defect in gbfl, nothing was decided", err=True)
         return COULD_NOT_RUN
+
+
+def _show_usage(error: click.ClickException) -> None:
+    """What is wrong with a command line. What is missing is shown by an example, unless its file is the wrong one."""
+    context = error.ctx if isinstance(error, click.MissingParameter) else None
+    if context is not None and isinstance(file := context.params.get("program"), Path):
+        from gbfl_compile.files.formats import A_PROGRAM, wrong_file
+        from gbfl_compile.ir.text import printable
+
+        if wrong := wrong_file(file, A_PROGRAM):
+            click.echo(f"gbfl: {printable(f'{file}: {wrong}')}", err=True)
+            return
+    error.show()
+    example = re.search(r"^\s*Example: (.+?)(?:\n\s*\n|\Z)", (context and context.command.help) or "", re.M | re.S)
+    if example:
+        click.echo(f"Example: {' '.join(example[1].split())}", err=True)
 
 
 def _give_up_stdout() -> None:

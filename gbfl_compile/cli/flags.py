@@ -129,7 +129,8 @@ def target_options(targets: Sequence[str], settings: tuple[str, ...]) -> dict[st
         family, dot, option = path.partition(".")
         matching = [target for target in targets if family in (target, target.partition(":")[0])]
         if not equals or not dot or not option:
-            raise BadInput(f"--set {setting!r}: write it as TARGET.OPTION=VALUE")
+            family, example = targets[0].partition(":")[0], setting if equals and not dot else "OPTION=VALUE"
+            raise BadInput(f"--set {setting!r}: write it as TARGET.OPTION=VALUE, such as --set {family}.{example}")
         if not matching:
             raise BadInput(f"--set {setting!r}: {family!r} is not among the targets {', '.join(targets)}")
         for target in matching:
@@ -204,3 +205,13 @@ def in_order() -> Iterator[Interrupts]:
         sys.unraisablehook = report_unraisable
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def refuse_swapped(command: str, first: Path, second: Path) -> None:
+    """Refuse two files in the wrong order, with the order in which they are taken."""
+    from gbfl_compile.files.formats import ORDER, file_kind, shell_command
+
+    if file_kind(second) in ORDER[command] and file_kind(first) not in ORDER[command]:
+        out = ("-o", "scored.csv") if command == "score" else ()
+        turned = shell_command("gbfl", command, str(second), str(first), *out)
+        raise BadInput(f"{first}: is in the place of {second}; the other way round: {turned}")

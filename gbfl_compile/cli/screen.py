@@ -177,14 +177,16 @@ def print_verdict(verdict: Verdict) -> None:
 
 
 def _verdict_table(verdict: Verdict, *, engines: bool) -> Table:
-    table = Table("target", "verdict", "proof", "execution", "local consistency", box=None, pad_edge=False)
+    counted = any(target.consistency is not None for target in verdict.targets)  # only with --triplets
+    last = ("local consistency",) if counted else ()
+    table = Table("target", "verdict", "proof", "execution", *last, box=None, pad_edge=False)
     for target in verdict.targets:
         table.add_row(
             Text(printable(target.target)),
             Text(target.verdict, style=COLOURS.get(target.verdict, "yellow")),
             Text(_proof_text(target), style=PROOF_COLOURS.get(_proof_text(target), "")),
             Text(_execution_text(target, with_engine=engines)),
-            Text(_consistency_text(target)),
+            *((Text(_consistency_text(target)),) if counted else ()),
         )
     return table
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
@@ -20,6 +21,7 @@ from gbfl_compile.databases.base import (
     NAMINGS,
     Address,
     Database,
+    file_engine,
     first_line,
     open_by_sqlalchemy,
     over_any_connection,
@@ -242,7 +244,9 @@ def read_address(url: str) -> Address:
     except ValueError:
         raise BadInput(f"the database URL cannot be read: {ENCODE}") from None
     if not parts.scheme or not url[len(parts.scheme) :].startswith("://"):
-        raise BadInput("a database is named by a URL: sqlite:///file, duckdb:///file, postgresql://user@host/name, …")
+        engine = None if "@" in url or "\0" in url else file_engine(Path(url))
+        meant = f"{engine}:///{url}" if engine else "sqlite:///file, duckdb:///file, postgresql://user@host/name, …"
+        raise BadInput(f"a database is named by a URL: {meant}")
     if parts.fragment or "@" in parts.path or "@" in parts.query:
         raise BadInput(f"the database URL cannot be read: {ENCODE}")
     return Address(

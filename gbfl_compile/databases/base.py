@@ -104,12 +104,33 @@ class Address:
 def existing_file(address: Address) -> str:
     """The file an address names, which must exist: engines would create a mistyped one and find no table in it."""
     if address.host:
-        raise BadInput(f"{address.scheme} names a file with three slashes: {address.scheme}:///folder/file")
+        raise BadInput(f"{address.scheme} names a file with three slashes: {address.scheme}:///{_file_of(address)}")
     if not address.database:
         raise BadInput(f"{address.scheme} needs a file: {address.scheme}:///folder/file")
     if not Path(address.database).is_file():
         raise BadInput(f"{address.database}: there is no such file")
+    engine = file_engine(Path(address.database))
+    if engine not in (None, address.scheme.partition("+")[0]):
+        raise BadInput(f"{address.database}: is a database of {engine}: name it {engine}:///{address.database}")
     return address.database
+
+
+def _file_of(address: Address) -> str:
+    """The file that was meant where its name was taken for a host's."""
+    parts = (address.host, address.database.strip("/"))
+    return "/".join(part for part in parts if part) if not address.user and address.port is None else "folder/file"
+
+
+def file_engine(path: Path) -> str | None:
+    """Which engine wrote a database file, by its first bytes; None where that is not known."""
+    try:
+        if not path.is_file():
+            return None
+        with path.open("rb") as file:
+            head = file.read(16)
+    except OSError:
+        return None
+    return "sqlite" if head.startswith(b"SQLite format 3\0") else "duckdb" if head[8:12] == b"DUCK" else None
 
 
 def library(name: str, extra: str) -> Any:

@@ -131,6 +131,8 @@ OUT_OF_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE,
 def unwritable(path: Path, error: OSError) -> GbflError:
     """The error to raise where something could not be written at `path`."""
     problem = os.strerror(error.errno) if error.errno else str(error)
+    if error.errno in (errno.EEXIST, errno.ENOTDIR):
+        problem += ": a file is where a folder is needed, name another folder"
     kind = CannotRun if error.errno in OUT_OF_ROOM else BadInput
     return kind(f"{path}: cannot be written: {problem}")
 

@@ -33,6 +33,17 @@ class FileKind:
     command: str
 
 
+AN_ARTIFACT_FOLDER = "the folder of one artifact"
+ORDER = {"audit": (A_PROGRAM,), "check": (A_PROGRAM,), "score": (A_PROGRAM, AN_ARTIFACT_FOLDER)}
+"""What these commands take first."""
+
+
+def file_kind(path: Path) -> str | None:
+    """What a file or folder is, in plain words."""
+    known = recognise(path, _head(path))
+    return None if known is None else known.what
+
+
 def shell_command(*words: str) -> str:
     """A command that can be pasted into a shell, names with spaces and the like quoted.
 
@@ -50,7 +61,11 @@ def wrong_file(path: Path, wanted: str, head: bytes | None = None) -> str | None
     known = recognise(path, _head(path) if head is None else head[:HEAD])
     if known is None or known.what == wanted:
         return None
-    return f"is {known.what}, not {wanted}" + (f"; {known.purpose}: {known.command}" if known.command else "")
+    purpose, command = known.purpose, known.command
+    if wanted == A_TABLE and path.is_dir() and (tables := sorted(each for each in path.iterdir() if _is_table(each))):
+        purpose, command = "a table in it", shell_command(str(tables[0]))
+    way_out = ": ".join(filter(None, (purpose, command)))
+    return f"is {known.what}, not {wanted}" + (f"; {way_out}" if way_out else "")
 
 
 def recognise(path: Path, head: bytes) -> FileKind | None:
@@ -84,9 +99,13 @@ def _kinds(path: Path, name: str, ending: str, head: bytes) -> Iterator[tuple[bo
         command = shell_command("gbfl", "mine", *words, "-o", made)
         yield magic, FileKind("a database", "to mine rules from one of its tables", command)
     table = shell_command("gbfl", "mine", file, "--target", "COLUMN", "--train", "gbm", "-o", made)
-    is_table = head.startswith((b"PAR1", b"ARROW1")) or name.endswith((".csv", ".csv.gz", ".parquet", ".arrow"))
+    is_table = head.startswith((b"PAR1", b"ARROW1")) or _is_table(path)
     yield is_table, FileKind(A_TABLE, "to mine rules from it", table)
     yield from _other_kinds(path, name, ending, head)
+
+
+def _is_table(path: Path) -> bool:
+    return path.name.lower().endswith((".csv", ".csv.gz", ".parquet", ".arrow"))
 
 
 def _artifact(path: Path, ending: str) -> FileKind:
@@ -109,8 +128,8 @@ def _other_kinds(path: Path, name: str, ending: str, head: bytes) -> Iterator[tu
     triplets = shell_command("gbfl", "check", "PROGRAM.json", "build", "--triplets", file)
     yield ending == ".npz", FileKind("a file of explained rows", "to use them in a check", triplets)
     yield head.lstrip()[:9].lower() == b"<!doctype", FileKind("an HTML page", "", "")
-    as_csv = "a spreadsheet: save its sheet as CSV (UTF-8)"
-    yield name.endswith((".xlsx", ".xls", ".ods")), FileKind(as_csv, "", "")
+    spreadsheet = FileKind("a spreadsheet", "save its sheet as CSV (UTF-8)", "")
+    yield name.endswith((".xlsx", ".xls", ".ods")), spreadsheet
     yield (
         ending == ".sql",
         FileKind(
@@ -159,7 +178,7 @@ def _folder(path: Path) -> FileKind | None:
         return FileKind("an evidence pack", "to verify it", shell_command("gbfl", "audit-evidence", "verify", file))
     if TARGET_FOLDER.fullmatch(path.resolve().name) and any(each.suffix in ARTIFACTS for each in path.iterdir()):
         score = shell_command("gbfl", "score", file, "TABLE.csv", "-o", "scored.csv")
-        return FileKind("the folder of one artifact", "to score a table with it", score)
+        return FileKind(AN_ARTIFACT_FOLDER, "to score a table with it", score)
     if any(TARGET_FOLDER.fullmatch(each.name) and each.is_dir() for each in path.iterdir()):
         check = shell_command("gbfl", "check", "PROGRAM.json", file)
         return FileKind("a folder of artifacts", "to check them", check)

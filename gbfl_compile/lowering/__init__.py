@@ -23,6 +23,7 @@ from gbfl_compile.ir.nodes import Clause, Decision, Interval, Kind, Leaf, Progra
 from gbfl_compile.ir.validate import validate
 from gbfl_compile.learning.baselines import AugmentedTree, DistilledTree, StandardTree
 from gbfl_compile.learning.classifier import GBFLClassifier
+from gbfl_compile.learning.tables import OnCommonCodes, OnPreparedRows
 from gbfl_compile.version import GENERATOR
 
 LEAF = -1
@@ -224,7 +225,8 @@ def provenance(model: Any, figures: Mapping[str, Any]) -> dict[str, Any]:
     }
     if hasattr(model, "black_box_"):
         black_box = model.black_box_.model
-        facts["black_box"] = {"kind": _kind(black_box), "fingerprint": _fingerprint(black_box)}
+        trained = black_box.model if isinstance(black_box, OnPreparedRows | OnCommonCodes) else black_box
+        facts["black_box"] = {"kind": _kind(trained), "fingerprint": _fingerprint(black_box)}
     if hasattr(model, "probabilities_"):
         facts["probabilities"] = dict(model.probabilities_)
     if (rows := _training_rows(model)) is not None:

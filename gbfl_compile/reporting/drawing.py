@@ -104,10 +104,10 @@ def share_bar(share: float, role: str) -> Bar:
     return Bar("0", px(100 * min(max(share, 0.0), 1.0)), role)
 
 
-def signed_bar(value: float, largest: float) -> Bar:
+def signed_bar(value: float, largest: float, roles: tuple[str, str] = ("for", "against")) -> Bar:
     """A bar from the middle to the right (for) or to the left (against); `largest` fills its half."""
     length = 50 * min(1.0, abs(value) / largest) if largest else 0.0
-    return Bar(px(50.0 if value >= 0 else 50 - length), px(length), "for" if value >= 0 else "against")
+    return Bar(px(50.0 if value >= 0 else 50 - length), px(length), roles[0] if value >= 0 else roles[1])
 
 
 DEEPEST, MOST_LEAVES = 6, 64

@@ -187,7 +187,7 @@ def banner(lines: tuple[TargetLine, ...] | None) -> Banner:
             headline = f"Different: {tally['different']} targets do not answer as their source: {names}"
         return Banner("different", headline, _tally_text(tally, len(lines)))
     for status, headline, detail in (
-        ("proved", "Proved equal", "Every target is proved to answer as its source, on every input."),
+        ("proved", "Proved equal", "Every target is proved to answer as these rules do, on every input."),
         ("checked", "Checked, not proved", "Every target answered as its source on the rows that were run."),
         ("not run", "Not checked", "No target was run, and none is proved."),
     ):

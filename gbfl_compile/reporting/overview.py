@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gbfl_compile.ir.nodes import Leaf, Program, Scorecard, Split, Tree
-from gbfl_compile.ir.text import clause_text
+from gbfl_compile.ir.nodes import Clause, Kind, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.text import atom_text, clause_text
 from gbfl_compile.reporting.figures import in_percent
 from gbfl_compile.reporting.text import class_names, count, distinct, one_line, percent, signed_text
 
@@ -28,8 +28,8 @@ class Overview:
     classes: tuple[str, ...]
     confusion: tuple[tuple[int, ...], ...]
     """One row per true class, one column per answer."""
-    rules: tuple[tuple[str, str], ...]
-    """A rule in words, and what it does."""
+    rules: tuple[tuple[tuple[str, ...], str], ...]
+    """The conditions of a rule in words, which must all hold, and what it does."""
     groups: Groups | None = None
     """Who is treated differently, where it was measured."""
 
@@ -129,7 +129,7 @@ def _decides(program: Program, names: tuple[str, ...], classes: Sequence[str]) -
 def _figures(test: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Accuracy beside the two that it is read against, and fidelity."""
     for key, name in (
-        ("accuracy", "right"),
+        ("accuracy", "the rules are right"),
         ("black_box_accuracy", "the black box is right"),
         ("base_rate", "always the commonest class"),
         ("fidelity", "same answer as the black box"),
@@ -147,7 +147,9 @@ def _confusion(form: Any, classes: int) -> tuple[tuple[int, ...], ...]:
     return tuple(rows) if fits and all(type(each) is int for row in rows for each in row) else ()
 
 
-def _leaves(program: Program, tree: Tree, names: tuple[str, ...], classes: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _leaves(
+    program: Program, tree: Tree, names: tuple[str, ...], classes: Sequence[str]
+) -> Iterator[tuple[tuple[str, ...], str]]:
     """The answers that most rows get, each with the questions on its way."""
     parent = {
         child: index
@@ -157,30 +159,36 @@ def _leaves(program: Program, tree: Tree, names: tuple[str, ...], classes: Seque
     }
     ends = [(-(node.rows or 0), index, node) for index, node in enumerate(tree.nodes) if isinstance(node, Leaf)]
     for rows, index, leaf in sorted(ends, key=lambda end: end[:2])[:RULES_SHOWN]:
-        holds: list[str] = []
+        holds: list[tuple[str, ...]] = []
         fails: list[str] = []
         place = index
         while place in parent:
             split = tree.nodes[parent[place]]
             assert isinstance(split, Split)  # noqa: S101 - only splits have children
-            text = clause_text(program.clauses[split.clause], names, program.kinds)
-            (holds if split.then == place else fails).append(text)
+            clause = program.clauses[split.clause]
+            if split.then == place:
+                holds.append(_conditions(clause, names, program.kinds))
+            else:
+                fails.append(clause_text(clause, names, program.kinds))
             place = parent[place]
-        yield _way(holds[::-1], fails[::-1]), f"{classes[leaf.winner]}, {count(-rows, 'training row')}"
+        yield (
+            _way([text for each in holds[::-1] for text in each], fails[::-1]),
+            f"{classes[leaf.winner]}, {count(-rows, 'training row')}",
+        )
 
 
-def _way(holds: Sequence[str], fails: Sequence[str]) -> str:
+def _way(holds: Sequence[str], fails: Sequence[str]) -> tuple[str, ...]:
     """The questions on the way to an answer; many that failed are only counted, as in a long rule list."""
     if len(fails) > FAILED_SHOWN:
         failed = [f"none of {len(fails)} other conditions holds"]
     else:
         failed = [f"not ({text})" for text in fails]
-    return " and ".join([*holds, *failed]) or "always"
+    return (*holds, *failed) or ("always",)
 
 
 def _clauses(
     program: Program, card: Scorecard, names: tuple[str, ...], classes: Sequence[str]
-) -> Iterator[tuple[str, str]]:
+) -> Iterator[tuple[tuple[str, ...], str]]:
     """The clauses that move most points over the training rows."""
     support = _at(program.metadata, "mining", "clause_support")
     counts = support if isinstance(support, Sequence) and len(support) == len(card.points) else [1] * len(card.points)
@@ -196,7 +204,11 @@ def _clauses(
         else:
             best = max(range(len(points)), key=lambda each: (abs(points[each]), -each))
             effect = f"{signed_text(points[best])} points for {classes[best]}"
-        yield clause_text(program.clauses[clause], names, program.kinds) or "always", effect
+        yield _conditions(program.clauses[clause], names, program.kinds), effect
+
+
+def _conditions(clause: Clause, names: tuple[str, ...], kinds: tuple[Kind, ...]) -> tuple[str, ...]:
+    return tuple(atom_text(atom, names, kinds) for atom in clause.atoms) or ("always",)
 
 
 def _at(form: Any, *path: str) -> Any:

@@ -140,13 +140,15 @@ def _answer(leaf: Leaf, labels: tuple[str, ...], most: int) -> tuple[str, str, s
 def _card(program: Program, card: Scorecard) -> Rules:
     classes, names = class_names(program.classes), distinct(program.features)
     columns, table, note = _columns(card, classes)
+    # of two classes, a bar has the colour that its class has everywhere else on the page
+    roles = (class_role(1), class_role(0)) if len(classes) == 2 else ("for", "against")
     largest = max((abs(points) for row in table[1:] for points in row), default=0)
     order = sorted(range(1, len(table)), key=lambda i: (-max(map(abs, table[i]), default=0), i))
 
     def line(index: int) -> PointsLine:
         cells = tuple(
             # a class may start with many times the points of any clause: a clipped bar would understate it
-            (signed_text(points), signed_bar(points, largest) if abs(points) <= largest else None)
+            (signed_text(points), signed_bar(points, largest, roles) if abs(points) <= largest else None)
             for points in table[index]
         )
         if index == 0:
@@ -160,7 +162,7 @@ def _card(program: Program, card: Scorecard) -> Rules:
             f"{name}: {bands_text(own, c)}" for c, (name, own) in enumerate(zip(classes, card.bands, strict=True))
         )
         note = f"{note} How often the answer was observed to be right, by its lead in points: {rates}.".strip()
-    worth = f"A point is worth 2^-{card.scale} of a logit." if card.scale else "A point is worth one logit."
+    worth = f"A point is worth 1/{2**card.scale} of a logit." if card.scale else "A point is worth one logit."
     return Rules(
         summary=f"A rule set of {count(len(program.clauses), 'clause')}: the points of those that hold are added up, "
         f"and the class with the most points wins; ties go to the earlier class. {worth}",

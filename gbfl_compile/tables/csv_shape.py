@@ -26,7 +26,10 @@ UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 NUMBER_IN_OTHER_WORDS = re.compile(r"[+-]?\d[\d.,' \u00a0\u2009\u202f\u2019]*")
 NUMBER_WITH_A_UNIT = re.compile(r"[^\d\w]{0,3}[+-]?\d[\d.,' ]*[^\d\w]{0,3}")
-DATE_IN_OTHER_WORDS = re.compile(r"\d{1,2}[./-]\d{1,2}[./-](\d{2}|\d{4})|\d{4}[./]\d{1,2}[./]\d{1,2}")
+DATE_IN_OTHER_WORDS = re.compile(
+    r"\d{1,2}[./-]\d{1,2}[./-](\d{2}|\d{4})|\d{4}[./]\d{1,2}[./]\d{1,2}"
+    r"|\d{1,2}[. -]{1,2}[^\W\d_]{3,9}\.?[ -]\d{2,4}|[^\W\d_]{3,9}\.? \d{1,2},? \d{4}"
+)
 PADDED = re.compile(r"\s*0\d+\s*")
 """A number that begins with a zero, as postal codes and account numbers do."""
 NO_VALUE = frozenset({"?", "-", "--", ".", "n.a.", "N.A.", "na", "none", "missing", "unknown"})
@@ -51,9 +54,10 @@ def other_separator(header: Sequence[str], rows: Iterator[Sequence[str]]) -> str
 def other_encoding(error: UnicodeDecodeError) -> str:
     """What to do about bytes that are not UTF-8."""
     if error.start == 0 and error.object[:2] in UTF_16:
-        return "it is UTF-16: save it as UTF-8, for instance with: iconv -f UTF-16 -t UTF-8"
+        return "it is UTF-16: save it as UTF-8, for instance with: iconv -f UTF-16 -t UTF-8 FILE > NEW"
     wrong = error.object[error.start]
-    return f"the byte {wrong:#04x} is not UTF-8: save it as UTF-8, for instance with: iconv -f WINDOWS-1252 -t UTF-8"
+    convert = "iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW"
+    return f"the byte {wrong:#04x} is not UTF-8: save it as UTF-8, for instance with: {convert}"
 
 
 def number_hint(value: object) -> str:

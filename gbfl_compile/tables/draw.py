@@ -23,6 +23,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.nodes import Kind
 from gbfl_compile.tables.batches import column_names, decode, table_batches
+from gbfl_compile.tables.csv_shape import category_hint
 from gbfl_compile.tables.kinds import MOST_TEXTS, ColumnFacts, too_many_texts
 from gbfl_compile.tables.read import csv_options, feature_names, file_ending, pyarrow_part, reading, refuse_absent
 
@@ -33,6 +34,12 @@ Places: TypeAlias = NDArray[np.int64]
 
 OF_EACH_CLASS = 2
 """Rows used of each class at least: one to learn from, one to measure on."""
+MOST_CLASSES = 100
+CLASSES_ONLY = (
+    f"it must hold classes, at most {MOST_CLASSES} of them, and no fractions; to learn bands of a number, make a "
+    "column of them, in pandas: t['band'] = pandas.cut(t[NUMBER], 3).astype(str)"
+)
+"""What is wrong with a target that is a quantity, and the way out."""
 FOLLOWED_CLASSES = 1000
 """A column with more values holds no classes and is refused later: not all of them are followed here."""
 
@@ -45,7 +52,7 @@ class RowDraw:
     of: int
 
 
-def draw(classes: Iterable[NDArray[Any]], most: int, seed: int) -> RowDraw:
+def draw(classes: Iterable[NDArray[Any]], most: int, seed: int, target: str = "y") -> RowDraw:
     """At most `most` rows, and two of each class among them, of a table whose classes come in blocks of any size.
 
     Every row gets a random number, in the order of rows, and those with the smallest are drawn: the draw does not
@@ -62,6 +69,8 @@ def draw(classes: Iterable[NDArray[Any]], most: int, seed: int) -> RowDraw:
                 firsts.setdefault(label, _Smallest(OF_EACH_CLASS)).add(lots[own], places[own])
     firm = np.concatenate([first.places() for first in firsts.values()]) if firsts else np.empty(0, dtype=np.int64)
     if len(firm) > most:
+        if len(firsts) > MOST_CLASSES:
+            raise BadInput(f"the target {target!r} has {len(firsts)} different values or more: {CLASSES_ONLY}")
         raise BadInput(f"--rows {most}: too few for two rows of each of the {len(firsts)} classes")
     others = smallest.places()
     others = others[~np.isin(others, firm)][: most - len(firm)]
@@ -130,7 +139,7 @@ def drawn_rows(path: Path, target: str, most: int, seed: int, text: tuple[str, .
     names = column_names(path)
     with reading(path):
         # without the target column nothing is drawn: the caller names the columns there are
-        drawn = draw(_classes(path, target) if target in names else (), most, seed)
+        drawn = draw(_classes(path, target) if target in names else (), most, seed, target)
         if file_ending(path) in CSV_ENDINGS:
             return _csv_rows(path, names, drawn.places, text), drawn
         return _arrow_rows(path, names, drawn.places), drawn
@@ -249,8 +258,10 @@ class Choice:
         """The features among the columns of a table."""
         if self.features:
             refuse_absent(there, (self.target, *self.features), where)
-            if self.target in self.features or set(self.features) & set(self.drop):
-                raise BadInput(f"{where}: --features names the target, or a column of --drop")
+            if self.target in self.features:
+                raise BadInput(f"{where}: --features names the target, {self.target!r}: leave it out there")
+            if both := [name for name in self.features if name in self.drop]:
+                raise BadInput(f"{where}: {both[0]!r} is both in --features and in --drop: leave it out of one")
             return self.features
         return feature_names(there, self.target, self.drop, where)
 
@@ -274,10 +285,7 @@ def used_columns(
             notes.append(f"column {fact.name!r} is empty and is left out")
         elif fact.kind == "category" and len(fact.texts) == len(x) - fact.missing >= MANY_ROWS:
             keys += [] if fact.missing else [fact.name]
-            notes.append(
-                f"column {fact.name!r} has another text in every row: it is a key and left out; "
-                f"--kind {shlex.quote(fact.name)}=category takes it"
-            )
+            notes.append(_unlike_in_every_row(fact))
         elif many:
             notes.append(
                 f"column {fact.name!r} has {len(fact.texts):,} different texts, {MOST_TEXTS:,} at most, and is left "
@@ -292,6 +300,16 @@ def used_columns(
         else:
             kept.append(place)
     return kept, tuple(notes), tuple(keys)
+
+
+def _unlike_in_every_row(fact: ColumnFacts) -> str:
+    """A key; or dates and amounts in a form that is not read as such, which are nobody's key."""
+    if (hint := category_hint(fact.texts)) and hint.startswith("write "):
+        return f"column {fact.name!r} has another text in every row, such as {fact.texts[0]!r}, and is left out; {hint}"
+    return (
+        f"column {fact.name!r} has another text in every row: it is a key and left out; "
+        f"--kind {shlex.quote(fact.name)}=category takes it"
+    )
 
 
 KEY_NAMES = frozenset({"id", "ids", "key", "index", "nr", "no", "number", "row", "rowid", "rownames", "uid", "uuid"})

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from gbfl_compile.errors import BadInput, CannotRun, GbflError, NotANumber
+from gbfl_compile.errors import BadInput, CannotRun, GbflError, NotANumber, did_you_mean
 from gbfl_compile.files.atomic import refuse_bomb
 from gbfl_compile.files.formats import A_TABLE, wrong_file
 from gbfl_compile.tables.csv_shape import (
@@ -245,7 +245,8 @@ def feature_names(names: Sequence[str], target: str, drop: tuple[str, ...], wher
     for flag, columns in (("--target", (target,)), ("--drop", drop)):
         for name in columns:
             if name not in names:
-                raise BadInput(f"{where}: has no column {name!r} for {flag}: its columns are {some_names(names)}")
+                hint = did_you_mean(name, names)
+                raise BadInput(f"{where}: has no column {name!r} for {flag}: its columns are {some_names(names)}{hint}")
     if target in drop:
         raise BadInput(f"{where}: {target!r} is the target and cannot be dropped")
     features = tuple(name for name in names if name != target and name not in drop)
@@ -287,7 +288,8 @@ def refuse_absent(there: Sequence[str], names: Sequence[str], where: str) -> Non
     among = set(there)
     if absent := [name for name in names if name not in among]:
         more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
-        raise BadInput(f"{where}: has no column {absent[0]!r}{more}: its columns are {some_names(there)}")
+        hint = did_you_mean(absent[0], there)
+        raise BadInput(f"{where}: has no column {absent[0]!r}{more}: its columns are {some_names(there)}{hint}")
 
 
 MOST_NAMED = 10

@@ -23,7 +23,18 @@ from gbfl_compile.ir.kinds import Columns
 from gbfl_compile.ir.text import printable
 from gbfl_compile.tables.batches import column_names, give_back, refuse_many_rows
 from gbfl_compile.tables.csv_shape import NO_VALUE, category_hint, padded_columns
-from gbfl_compile.tables.draw import MANY_ROWS, Choice, Places, RowDraw, draw, drawn_rows, most_rows, used_columns
+from gbfl_compile.tables.draw import (
+    CLASSES_ONLY,
+    MANY_ROWS,
+    MOST_CLASSES,
+    Choice,
+    Places,
+    RowDraw,
+    draw,
+    drawn_rows,
+    most_rows,
+    used_columns,
+)
 from gbfl_compile.tables.kinds import (
     KINDS,
     ColumnFacts,
@@ -44,7 +55,6 @@ from gbfl_compile.tables.values import as_pandas, palettes_of
 
 TEST_SHARE = 0.25
 FEWEST_ROWS = 40
-MOST_CLASSES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,10 +328,7 @@ def _classes(column: Any, target: str, where: str) -> NDArray[Any]:
         labels = [int(label) for label in labels]
     counts = dict.fromkeys(labels, 0)
     if any(isinstance(label, float) for label in labels) or len(counts) > MOST_CLASSES:
-        raise BadInput(
-            f"{where}: the target {target!r} has {len(counts)} different values: it must hold classes, "
-            f"at most {MOST_CLASSES} of them, and no fractions"
-        )
+        raise BadInput(f"{where}: the target {target!r} has {len(counts)} different values: {CLASSES_ONLY}")
     if not counts:
         raise BadInput(f"{where}: has columns and no rows")
     if len(counts) < 2:

@@ -256,14 +256,28 @@
     if (high.high !== Infinity) parts.push(`${high.low === high.high ? "up to" : "below"} ${say(high.high)}`);
     return parts.length ? [`${feature.name} ${parts.join(", ")}`] : [];
   });
+  // Why: the questions of a tree with their answers, from the first to the last; of a rule set, the rules that hold.
+  const isTree = program.decision.kind === "tree";
+  const MOST_QUESTIONS = 12;
+  const questions = () => {
+    const way = [];
+    let node = program.decision.nodes[0];
+    while ("clause" in node) {
+      const answer = holds(program, node.clause, state);
+      way.push([node.clause, answer]);
+      node = program.decision.nodes[answer ? node.then : node.otherwise];
+    }
+    return way.slice(-MOST_QUESTIONS);
+  };
   const update = () => {
     const answer = score(state);
+    const answers = isTree ? questions() : answer.held.map((clause) => [clause, true]);
     const box = at("try-answer");
     box.dataset.index = answer.index;
     box.dataset.probabilities = JSON.stringify(answer.probabilities);
     box.dataset.held = JSON.stringify(answer.held);
     const lines = CLASSES.map((label, index) => make("li", {}, `${label}: ${(100 * answer.probabilities[index]).toFixed(1)} %`, bar(answer.probabilities[index], index)));
-    const held = answer.held.map((clause) => make("li", {}, make("span", { class: "soft", text: `C${clause} ` }), clauses[clause].text));
+    const held = answers.map(([clause, holds]) => make("li", {}, make("span", { class: "soft", text: `C${clause} ` }), clauses[clause].text, ...(isTree ? [": ", make("strong", { text: holds ? "yes" : "no" })] : [])));
     const flips = smallestChanges(answer.index).map((changes) => {
       const label = CLASSES[labelWith(...changes)];
       const apply = () => {
@@ -275,7 +289,7 @@
       return make("li", {}, `${changes.map(changeText).join(" and ")} gives ${label} `, make("button", { type: "button", text: "try", onclick: apply, "aria-label": `try ${changes.map(changeText).join(" and ")}` }));
     });
     fill(box, make("p", { class: `decision class${Math.min(answer.index, 5)}-text` }, target === null ? "The rules answer " : `${target}: `, make("strong", { text: String(answer.label) })), make("ul", { class: "shares" }, ...lines));
-    fill(at("try-held"), list(held, "No rule holds: this is the answer where none does."));
+    fill(at("try-held"), list(held, isTree ? "There is no question: every row gets this answer." : "No rule holds: this is the answer where none does."));
     fill(at("try-flips"), list(flips, "No change of one or two values does, as far as was searched."));
     fill(at("try-stays"), list(stays(answer.index).map((text) => make("li", { text })), "No number or date has to stay where it is."));
     for (const each of controls.values()) drawStrip(each);
@@ -295,13 +309,13 @@
       const name = make("button", { type: "button", class: "plain", text: `C${clause}`, onclick: show, onfocus: show, "aria-describedby": "try-rows" });
       const cell = make("td", { text: holds(program, clause, state) ? "yes" : "no" });
       const text = make("th", { scope: "row" }, clauses[clause].text);
-      return make("tr", { onmouseenter: show }, make("td", {}, name), text, cell, make("td", { class: "number", text: examples.length ? `${counts[clause]} of ${examples.length}` : "–" }));
+      return make("tr", { onmouseenter: show }, make("td", {}, name), text, cell, ...(examples.length ? [make("td", { class: "number", text: `${counts[clause]} of ${examples.length}` })] : []));
     }));
   };
   const showRows = (clause) => {
     const rows = rowsOf(clause);
     const names = rows.slice(0, 12).map((example) => example.name).join(", ");
-    at("try-rows").textContent = examples.length ? `C${clause} holds on ${rows.length} of ${examples.length} examples${names ? `: ${names}` : ""}${rows.length > 12 ? ", …" : ""}` : "This page has no example rows.";
+    if (examples.length) at("try-rows").textContent = `C${clause} holds on ${rows.length} of ${examples.length} examples${names ? `: ${names}` : ""}${rows.length > 12 ? ", …" : ""}`;
   };
 
   const byCodePoints = (a, b) => {
@@ -371,7 +385,7 @@
     });
     const changed = JSON.stringify(edited) !== JSON.stringify(program);
     at("edit-moves").dataset.moved = moves.length;
-    const text = !changed ? "Nothing has been changed." : `${moves.length} of ${examples.length} examples get another answer.`;
+    const text = !changed ? "Nothing has been changed." : examples.length ? `${moves.length} of ${examples.length} examples get another answer.` : "Changed. This page has no example rows to show whom it moves (gbfl report --examples TABLE embeds some).";
     fill(at("edit-moves"), make("p", { text }), ...(moves.length ? [make("ul", {}, ...moves.slice(0, 20).map((line) => make("li", { text: line })))] : []));
     at("edit-save").disabled = !changed;
   };
@@ -408,6 +422,12 @@
     editor();
     moved();
   });
+  if (isTree) at("try-why").textContent = "Why: the questions on the way";
+  if (!examples.length) {
+    // without rows there is nothing to count, to point at or to move
+    document.querySelector("#try [data-order=rows]").closest("th").remove();
+    at("try-caption").textContent = "The rules, and whether each holds for the values above";
+  }
   at("edit-command").textContent = `gbfl diff ${file} edited.gbfl.json`;
   if (clauses.length) editor();
   else at("edit").hidden = true;

@@ -3,6 +3,7 @@
 Each is answered with the command that was meant, which can be pasted.
 """
 
+import datetime as dt
 import gzip
 import io
 import json
@@ -117,6 +118,10 @@ FILES = {
 }
 
 
+MINE = ["mine", "t.csv", "--target"]
+INSIDE = ["score", "p.gbfl.json", "--table", "t", "--to-table", "s", "--database"]
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_of_another_kind_is_answered_with_its_command(folder, capsys, name):
     content, what, words = FILES[name]
@@ -174,15 +179,46 @@ def test_a_broken_program_is_not_mistaken_for_another_file(folder, capsys):
     ("command", "meant"),
     [
         (["mine", "p.gbfl.json", "--target", "y", "--train", "gbm"], "gbfl show p.gbfl.json"),
-        (["check", "build", "p.gbfl.json"], "gbfl show p.gbfl.json"),
+        (["check", "build", "p.gbfl.json"], "gbfl check p.gbfl.json build"),
         (["check", "p.gbfl.json", "build/c"], "give the one above it, build"),
         (["check", "p.gbfl.json", "build/c/model.c"], "gbfl score build/c TABLE.csv -o scored.csv"),
         (["audit", "p.gbfl.json", "build"], "gbfl check p.gbfl.json build"),
+        (["audit", "build/c/model.c", "p.gbfl.json"], "gbfl audit p.gbfl.json build/c/model.c"),
+        (["score", "t.csv", "build/c"], "gbfl score build/c t.csv -o scored.csv"),
+        (["compile", "t.csv"], "gbfl mine t.csv --target COLUMN"),
         (["complie", "p.gbfl.json"], "did you mean gbfl compile?"),
+        (["predict", "t.csv"], "did you mean gbfl score?"),
+        (["help"], "did you mean gbfl --help?"),
+        (["compile", "p.gbfl.json", "--to", "javascript", "-o", "b"], "did you mean js?"),
+        (["compile", "p.gbfl.json", "--to", "postgresql", "-o", "b"], "did you mean sql:postgres?"),
+        (["compile", "p.gbfl.json", "--to", "c,,js", "-o", "b"], "a name is missing between two commas"),
+        (["compile", "p.gbfl.json", "--to", "c", "-o", "t.csv"], "a file is where a folder is needed"),
+        (["compile", "p.gbfl.json", "--to", "c", "-o", "b", "--name", "my model"], "such as my_model"),
+        (["compile", "p.gbfl.json", "--to", "c", "-o", "b", "--set", "c.dtpye=float32"], "did you mean 'dtype'?"),
+        (["compile", "p.gbfl.json", "--to", "sql:sqlite", "-o", "b", "--set", "form=view"], "--set sql.form=view"),
+        (["compile", "p.gbfl.json", "--to", "sql:sqlite", "-o", "b", "--set", "sql.tabel=t"], "did you mean 'table'?"),
+        ([*MINE, "Y", "--train", "gbm"], "did you mean 'y'?"),
+        ([*MINE, "y", "--train", "gbm", "--features", "x,y"], "--features names the target, 'y'"),
+        ([*MINE, "y", "--train", "gbm", "--features", "x", "--drop", "x"], "'x' is both in --features and in --drop"),
+        ([*MINE, "y", "--black-box", "scoring.predict"], "--black-box scoring:predict"),
+        ([*MINE, "y", "--black-box", "scoring.py:predict"], "--black-box scoring:predict"),
+        ([*MINE, "y", "--black-box", "scoring:predcit"], "did you mean 'predict'?"),
+        ([*MINE, "y", "--black-box", "no_such_module:predict"], "neither installed nor no_such_module.py in"),
+        ([*MINE, "y", "--black-box", "scoring:labels"], "it must return probabilities, as predict_proba does"),
+        (["mine", "tables", "--target", "y", "--train", "gbm"], "a table in it: tables/loans.csv"),
+        ([*INSIDE, "t.db"], "a database is named by a URL: sqlite:///t.db"),
+        ([*INSIDE, "sqlite://t.db"], "three slashes: sqlite:///t.db"),
+        ([*INSIDE, "duckdb:///t.db"], "name it sqlite:///t.db"),
         (["p.gbfl.json"], "gbfl show p.gbfl.json"),
     ],
 )
 def test_a_slip_is_answered_with_what_was_meant(folder, capsys, command, meant):
+    Path("t.csv").write_text("x,y\n" + "1,a\n2,b\n" * 40)
+    Path("scoring.py").write_text("def predict(x): return x[:, 0] - 1\n\ndef labels(x): return ['a'] * len(x)\n")
+    Path("tables").mkdir()
+    Path("tables/loans.csv").write_text("x,y\n")
+    with closing(sqlite3.connect("t.db")) as database:
+        database.execute("CREATE TABLE t (x)")
     assert meant in refusal(capsys, *command)
 
 
@@ -291,3 +327,30 @@ def test_a_terminal_has_colours(folder):
 
 def test_json_stays_json_on_a_terminal(folder):
     assert json.loads(on_terminal("show", "p.gbfl.json", "--json"))["digest"]
+
+
+@pytest.mark.parametrize("command", [["compile", "p.gbfl.json"], ["check", "p.gbfl.json"], ["mine", "t.csv"], ["show"]])
+def test_what_is_missing_is_shown_by_an_example(folder, capsys, command):
+    assert main(command) == 2
+    captured = capsys.readouterr()
+    assert (captured.out, "Missing" in captured.err) == ("", True)
+    assert captured.err.splitlines()[-1].startswith(f"Example: gbfl {command[0]} ")
+
+
+@pytest.mark.parametrize("rows", [[], ["--rows", "200"]])
+def test_a_quantity_as_target_is_told_how_to_become_classes(folder, capsys, rows):
+    Path("t.csv").write_text("x,y\n" + "".join(f"{n % 7},{n}\n" for n in range(300)))
+    line = refusal(capsys, *MINE, "y", "--train", "gbm", *rows)
+    assert "'y'" in line
+    assert "different values" in line
+    assert "pandas.cut" in line
+
+
+@pytest.mark.parametrize(("form", "first"), [("%m/%d/%Y", "01/01/2020"), ("%d %b %Y", "01 Apr 2020")])
+def test_dates_in_another_form_are_nobodys_key(folder, capsys, form, first):
+    days = [dt.date(2020, 1, 1) + dt.timedelta(days=n) for n in range(120)]
+    Path("t.csv").write_text("x,d,y\n" + "".join(f"{n % 7},{day:{form}},{n % 2}\n" for n, day in enumerate(days)))
+    assert main([*MINE, "y", "--train", "forest", "--explainer", "greedy"]) == 0
+    noted = next(line for line in capsys.readouterr().err.splitlines() if "'d'" in line)
+    assert f"such as '{first}', and is left out; write dates as 2024-03-01" in noted
+    assert "key" not in noted

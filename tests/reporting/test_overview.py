@@ -23,8 +23,8 @@ FIGURES = {"accuracy": 0.875, "black_box_accuracy": 0.9, "base_rate": 0.6, "conf
 def test_the_answers_with_most_rows_come_first_with_their_questions():
     rules = overview(TREE).rules
     assert [effect for _, effect in rules] == ["no, 70 training rows", "yes, 50 training rows", "no, 5 training rows"]
-    assert rules[1][0] == "age >= 30 and grade is A"
-    assert rules[0][0] == "not (age >= 30)"
+    assert rules[1][0] == ("age >= 30", "grade is A")
+    assert rules[0][0] == ("not (age >= 30)",)
 
 
 def test_the_clauses_of_a_rule_set_that_move_most_points_over_its_rows_come_first():
@@ -34,9 +34,22 @@ def test_the_clauses_of_a_rule_set_that_move_most_points_over_its_rows_come_firs
     assert [effect for _, effect in overview(counted).rules] == ["−4 points for yes", "+9 points for yes"]
 
 
+def test_a_rule_is_shown_condition_by_condition():
+    both = replace(TREE, clauses=(Clause((Interval(0, 30.0), OneOf(1, ("B",)))), TREE.clauses[1]))
+    assert overview(both).rules[1][0] == ("age >= 30", "grade is B", "grade is A")
+    assert overview(both).rules[0][0] == ("not (age >= 30 AND grade is B)",)
+    card = replace(both, decision=Scorecard((0, 0), ((0, 9), (0, -4))))
+    assert overview(card).rules[0][0] == ("age >= 30", "grade is B")
+    assert '<span class="condition">and grade is B</span>' in render_page(both)
+
+
 def test_accuracy_is_read_beside_the_black_box_and_the_base_rate():
     known = overview(replace(TREE, metadata={"figures": {"test": FIGURES}}))
-    assert [name for name, _ in known.figures] == ["right", "the black box is right", "always the commonest class"]
+    assert [name for name, _ in known.figures] == [
+        "the rules are right",
+        "the black box is right",
+        "always the commonest class",
+    ]
     assert known.confusion == ((50, 10), (5, 60))
     page = render_page(replace(TREE, metadata={"figures": {"test": FIGURES}}))
     assert page.index("At a glance") < page.index('class="banner')
@@ -82,6 +95,7 @@ def test_who_is_treated_differently_is_on_the_first_screen_with_counts_and_uncer
         "10 %; others 9 % (could be chance)",
     ]
     page = render_page(with_groups(GROUP, {**GROUP, "group": "age >= 60"}))
+    assert page.index("The most important rules") < page.index("Who it treats differently")
     assert page.index("Who it treats differently") < page.index('href="#rules"')
     assert "age &gt;= 60" not in page  # one for each feature
 

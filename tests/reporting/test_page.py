@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from gbfl_compile.cli import main
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.json import digest, save
-from gbfl_compile.ir.nodes import Program, leaf, split
+from gbfl_compile.ir.nodes import Program, Scorecard, leaf, split
 from gbfl_compile.learning.consistency import Triplets, save_triplets
 from gbfl_compile.reporting.page import ReportInputs, render_page
+from gbfl_compile.reporting.rules import rules
 from tests.programs import programs_with_rows
 from tests.reporting.samples import (
     ATTRIBUTE,
@@ -272,3 +273,10 @@ def test_each_form_is_called_by_its_name():
     )
     assert "A tree of 2 questions and 3 answers" in render_page(branching)
     assert "A rule set of 5 clauses" in render_page(rule_set(5))
+
+
+def test_the_bars_of_two_classes_have_the_colours_that_the_classes_have_elsewhere():
+    card = rule_set(clauses=4)
+    card = replace(card, classes=card.classes[:2], decision=Scorecard((0, 0), ((0, 9), (0, -4), (3, 0), (0, 0))))
+    roles = [(line.cells[0][0], line.cells[0][1].role) for line in rules(card).points[1:]]
+    assert roles == [("+9", "class1"), ("−4", "class0"), ("−3", "class0"), ("0", "class1")]

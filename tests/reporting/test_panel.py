@@ -13,9 +13,10 @@ import pytest
 from gbfl_compile import report
 from gbfl_compile.auditing.diff import diff
 from gbfl_compile.cli.loans import FEATURES, loans
-from gbfl_compile.ir.evaluate import evaluate
+from gbfl_compile.ir.evaluate import clause_holds, evaluate
 from gbfl_compile.ir.json import load, save
-from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard, leaf, split
+from gbfl_compile.ir.kinds import plain_value
+from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, Scorecard, Split, leaf, split
 from gbfl_compile.reporting.page import ReportInputs, render_page
 from gbfl_compile.reporting.panel import Example
 from tests.counts import shorten
@@ -174,6 +175,34 @@ def test_the_keyboard_alone_reaches_and_moves_everything(browser, tmp_path):
             assert browser.execute_script("return document.getElementById('try-0').value") != before
     assert {"try-example", "try-0", "try-1", "try-2", "try-3", "try-0-missing", "try-filter", "rows", "C0"} <= reached
     assert {"edit-clause", "edit-reset"} <= reached
+
+
+def test_a_tree_says_how_each_question_on_the_way_was_answered(browser, tmp_path):
+    rows = (ROW, [9000.0, "boat", False, None, 0.25], [None] * 5)
+    show(browser, page(tmp_path, TREE, rows), 1200)
+    for place, row in enumerate(rows):
+        choose = "const f = document.getElementById('try-example'); f.value = arguments[0];"
+        browser.execute_script(choose + "f.dispatchEvent(new Event('input'));", str(place))
+        shown = [line.text for line in browser.find_elements("css selector", "#try-held li")]
+        plain = [plain_value(*each) for each in zip(KINDS, row, NAMES, strict=True)]
+        way, node = [], TREE.decision.nodes[0]
+        while isinstance(node, Split):
+            holds = clause_holds(TREE.clauses[node.clause], plain)
+            way.append((f"C{node.clause}", "yes" if holds else "no"))
+            node = TREE.decision.nodes[node.then if holds else node.otherwise]
+        assert [(line.split()[0], line.split()[-1]) for line in shown] == way
+    assert "Why" in browser.execute_script("return document.getElementById('try-why').textContent")
+
+
+def test_a_page_without_rows_neither_counts_nor_points_at_them(browser, tmp_path):
+    show(browser, page(tmp_path, TREE, ()), 1200)
+    assert browser.find_elements("css selector", "#try [data-order=rows]") == []
+    head = browser.find_elements("css selector", "#try thead th")
+    lines = browser.find_elements("css selector", "#try-rules tr")
+    assert {len(line.find_elements("css selector", "td, th")) for line in lines} == {len(head)}
+    assert "examples" not in browser.execute_script("return document.getElementById('try-caption').textContent")
+    browser.execute_script("document.querySelector('#try-rules button').click()")
+    assert browser.get_log("browser") == []
 
 
 def test_rules_are_filtered_and_sorted_and_show_their_rows(browser, tmp_path):

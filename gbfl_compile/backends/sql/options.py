@@ -13,7 +13,7 @@ from gbfl_compile.backends.base import Options
 from gbfl_compile.backends.sql.conditions import refuse_kinds
 from gbfl_compile.backends.sql.dialect import Dialect, Form
 from gbfl_compile.backends.sql.text import identifier
-from gbfl_compile.errors import BadInput
+from gbfl_compile.errors import BadInput, did_you_mean
 from gbfl_compile.ir.nodes import Atom, Label, OneOf, Program, Scorecard
 from gbfl_compile.ir.text import label_text
 
@@ -68,7 +68,8 @@ def layout(dialect: Dialect, program: Program, name: str, options: Options, reas
     mapped = {key.removeprefix("column."): value for key, value in options.items() if key.startswith("column.")}
     for key, value in options.items():
         if key not in KNOWN and not key.startswith("column."):
-            raise BadInput(f"{where}: unknown option {key!r}, it has {', '.join(KNOWN)} and column.FEATURE")
+            have = f"it has {', '.join(KNOWN)} and column.FEATURE{did_you_mean(key, KNOWN)}"
+            raise BadInput(f"{where}: unknown option {key!r}, {have}")
         if key in CHOICES and value not in CHOICES[key]:
             raise BadInput(f"{where}: {key}={value!r} is not one of {', '.join(CHOICES[key])}")
     for feature in mapped:

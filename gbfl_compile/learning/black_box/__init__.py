@@ -267,7 +267,8 @@ def _as_table(answer: Any, n_rows: int) -> Matrix:
     try:
         table = np.asarray(answer, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise BadInput(f"the black box answered {type(answer).__name__}, not numbers: {error}") from None
+        wanted = "it must return probabilities, as predict_proba does"
+        raise BadInput(f"the black box answered {type(answer).__name__}, not numbers: {error}; {wanted}") from None
     if table.shape == (n_rows,):
         table = np.column_stack((1.0 - table, table))
     if table.ndim != 2 or len(table) != n_rows or table.shape[1] < 2:

@@ -10,18 +10,20 @@ import hashlib
 import importlib
 import io
 import os
+import shlex
 import sys
 import warnings
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gbfl_compile.errors import BadInput, CannotRun, GbflError
+from gbfl_compile.errors import BadInput, CannotRun, GbflError, did_you_mean
 from gbfl_compile.files.atomic import read_whole, refuse_bomb
 from gbfl_compile.files.formats import A_BLACK_BOX, wrong_file
 from gbfl_compile.ir.batch import Matrix
@@ -132,10 +134,10 @@ def load_black_box(
     if ending in PICKLES:
         return LoadedBlackBox(_open_pickle(path, trust_pickle), "pickle", path.name, _sha256(read_whole(path)))
     module, colon, attribute = source.partition(":")
-    if colon and module and attribute and "/" not in source and "\\" not in source:
+    if colon and module and attribute and "/" not in source and "\\" not in source and not _as_callable(source):
         return LoadedBlackBox(_import_attribute(module, attribute), "module", source)
     usual = f"give a file that ends in .onnx, .skops or {', '.join(PICKLES)}, or module:callable"
-    raise BadInput(f"--black-box {source}: {wrong_file(path, A_BLACK_BOX) or usual}")
+    raise BadInput(f"--black-box {source}: {_as_callable(source) or wrong_file(path, A_BLACK_BOX) or usual}")
 
 
 def _sha256(content: bytes) -> str:
@@ -181,6 +183,14 @@ def _open_pickle(path: Path, trust: bool) -> Any:
         raise BadInput(f"{path}: cannot be loaded: {_describe(error)}") from None
 
 
+def _as_callable(source: str) -> str:
+    """What was meant by `model.predict` or `model.py:predict`."""
+    module, dot, attribute = source.partition(".py:") if ".py:" in source else source.rpartition(".")
+    if dot and Path(f"{module}.py").is_file() and attribute.isidentifier():
+        return f"to name a function of a module: --black-box {shlex.quote(f'{module}:{attribute}')}"
+    return ""
+
+
 def _import_attribute(module: str, attribute: str) -> Any:
     """The object `attribute` of `module`, installed or in the current folder.
 
@@ -194,8 +204,17 @@ def _import_attribute(module: str, attribute: str) -> Any:
         for name in attribute.split("."):
             value = getattr(value, name)
     except Exception as error:  # the module's own code ran
-        raise BadInput(f"--black-box {module}:{attribute}: {_describe(error)}") from None
+        raise BadInput(f"--black-box {module}:{attribute}: {_describe(error)}{_way_out(error, module)}") from None
     return value
+
+
+def _way_out(error: Exception, module: str) -> str:
+    """Where a module is looked for; which of its names was meant."""
+    if isinstance(error, ModuleNotFoundError) and error.name == module.partition(".")[0]:
+        return f": neither installed nor {module.partition('.')[0]}.py in {Path.cwd()}"
+    if isinstance(error, AttributeError) and error.name and isinstance(error.obj, ModuleType):
+        return did_you_mean(error.name, [name for name in vars(error.obj) if name[0] != "_"])
+    return ""
 
 
 def _describe(error: Exception) -> str:
