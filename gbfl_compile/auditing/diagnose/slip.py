@@ -158,15 +158,15 @@ def rule_items(cells: Cells, reading: Reading) -> list[Hashable]:
                 turned = isinstance(step.condition, Not)
                 condition = step.condition.part if isinstance(step.condition, Not) else step.condition
                 ways = (step.otherwise, step.then) if turned else (step.then, step.otherwise)
-                asked = conjunction(cells, condition)
-                if asked is not None and len(asked) == 1 and asked[0][1] & cells.missing(asked[0][0]):
-                    ((feature, mask),) = asked  # the same question the other way round: x < 6 or missing, x >= 6
-                    asked, ways = ((feature, cells.everything(feature) & ~mask),), (ways[1], ways[0])
+                masks = conjunction(cells, condition)
+                if masks is not None and len(masks) == 1 and masks[0][1] & cells.missing(masks[0][0]):
+                    ((feature, mask),) = masks  # the same question the other way round: x < 6 or missing, x >= 6
+                    masks, ways = ((feature, cells.everything(feature) & ~mask),), (ways[1], ways[0])
                 answers = tuple(_winner(steps[way]) for way in ways)
                 if _never(cells, condition):
                     ways = (ways[1], ways[1])
                 else:
-                    items.append((asked or condition, answers))
+                    items.append((masks or condition, answers))
                 waiting += reversed(ways)
             return items
 

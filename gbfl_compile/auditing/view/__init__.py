@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 
 from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
 from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict
-from gbfl_compile.auditing.view.assumptions import without_nan_decimals
-from gbfl_compile.auditing.view.by_row import with_inferred_slip
 from gbfl_compile.auditing.view.domains import prove_on_columns
-from gbfl_compile.auditing.view.layered import audit_layers, run_unread
-from gbfl_compile.auditing.view.places import holds_kind
+from gbfl_compile.auditing.view.layered import audit_layers
+from gbfl_compile.auditing.view.layered_run import run_unread
+from gbfl_compile.auditing.view.places import holds_kind, without_nan_decimals
 from gbfl_compile.auditing.view.run import OtherRowCount, Outputs, ViewRun, outputs_of, run_view
-from gbfl_compile.auditing.view.shown_row import doubt_of
+from gbfl_compile.auditing.view.single_rows import doubt_of, with_inferred_slip
 from gbfl_compile.auditing.view.story import with_first_difference, with_mended_view, with_run
 from gbfl_compile.auditing.view.table_copy import one_copy
 from gbfl_compile.auditing.view.view import (

@@ -137,11 +137,11 @@ def _known_values(reader: Reader, frame: Frame) -> Callable[[Any, Scope], Value 
     if aggregate is None:
         return lookup
 
-    def known(node: Any, scope: Scope) -> Value | None:
+    def known_value(node: Any, scope: Scope) -> Value | None:
         value = lookup(node, scope)
         return aggregate(node, scope) if value is None else value
 
-    return known
+    return known_value
 
 
 def _feature_lookup(reader: Reader) -> Callable[[Any, Scope], Value | None]:

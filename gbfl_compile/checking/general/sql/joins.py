@@ -83,13 +83,7 @@ def _join(
     place: Any, join: Any, reader: Reader, known: Stages, frames: list[Frame], below: Relation
 ) -> tuple[list[Frame], Relation]:
     """The frames with one more thing to select from."""
-    if join is not None:
-        only(join, "this", "side", "kind", "on", "using", "method")
-    side, sort = ((join.side or "").upper(), (join.kind or "").upper()) if join is not None else ("", "")
-    if join is not None and (side not in ("", "LEFT", "RIGHT", "FULL") or sort not in ("", "INNER", "OUTER", "CROSS")):
-        refuse(join, "a join that is not understood")
-    if join is not None and join.args.get("method"):
-        refuse(join, f"{join.args['method']} JOIN: name the columns")
+    side = "" if join is None else _side_of(join)
     if kind(place) == "Lateral":
         return _lateral(place, join, reader, known, frames, below)
     may_be_lateral = kind(place) == "Subquery" and reader.engine.name == "duckdb" and not side and join is not None
@@ -140,6 +134,17 @@ def _join(
     if len(joined) > MOST_BRANCHES:
         refuse(place, "a join of too many rows of constants")
     return joined, combined
+
+
+def _side_of(join: Any) -> str:
+    """LEFT, RIGHT, FULL, or nothing for an inner join; other joins are refused."""
+    only(join, "this", "side", "kind", "on", "using", "method")
+    side, sort = (join.side or "").upper(), (join.kind or "").upper()
+    if side not in ("", "LEFT", "RIGHT", "FULL") or sort not in ("", "INNER", "OUTER", "CROSS"):
+        refuse(join, "a join that is not understood")
+    if join.args.get("method"):
+        refuse(join, f"{join.args['method']} JOIN: name the columns")
+    return side
 
 
 def _join_words(join: Any, reader: Reader) -> str:

@@ -19,8 +19,8 @@ from gbfl_compile.checking.general.sql.expressions import expression
 from gbfl_compile.checking.general.sql.frames import Frame, Reader, Stages, canonical, scope_of
 from gbfl_compile.checking.general.sql.logic import FALSE, TRUE, Formula, Points, both, either
 from gbfl_compile.checking.general.sql.parsing import Scope, kind, only, refuse
-from gbfl_compile.checking.general.sql.refusals import NullNode
 from gbfl_compile.checking.general.sql.relations import Relation
+from gbfl_compile.checking.general.sql.types import NullNode
 from gbfl_compile.checking.general.sql.values import Constant, Other, Total, Value, describe, ends, map_ends, pick, same
 from gbfl_compile.checking.reading.nodes import Unread
 
