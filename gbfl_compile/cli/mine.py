@@ -275,14 +275,14 @@ def paper(
             step("starting", len(names) * seeds)
             result = run_experiment(plan, lambda unit: step(unit, len(names) * seeds))
     except KeyboardInterrupt as stop:
-        click.echo(f"gbfl: {stop_name(stop)}: {_progress_kept(parts)}", err=True)
+        click.echo(f"gbfl: {stop_name(stop)}: {_finished_runs(parts)}", err=True)
         return INTERRUPTED
     if json_to not in (None, "-"):
         write_whole(Path(str(json_to)), (json.dumps(result, indent=1, allow_nan=False) + "\n").encode("ascii"))
     if out is not None:
         write_whole(out, document(result).encode("utf-8"))
     if work is None:
-        _remove_own(parts, names)
+        _remove_runs(parts, names)
     if json_to == "-":
         screen.print_json(result)
     else:
@@ -290,14 +290,14 @@ def paper(
     return COULD_NOT_RUN if result["not_available"] else EQUAL
 
 
-def _progress_kept(parts: Path) -> str:
+def _finished_runs(parts: Path) -> str:
     done = len(list(parts.glob("*.json"))) if parts.is_dir() else 0
     if not done:
         return "nothing was finished yet"
     return f"finished runs are kept in {parts} ({done}), the same command continues from there"
 
 
-def _remove_own(parts: Path, sets: tuple[str, ...]) -> None:
+def _remove_runs(parts: Path, sets: tuple[str, ...]) -> None:
     """Remove the runs that nobody asked to keep, and the folder unless it holds something else."""
     with contextlib.suppress(OSError):
         for name in sets:

@@ -1,4 +1,4 @@
-"""Small edits of a text: another sign, number, label, column or grouping; conditions or branches removed, added or moved.
+"""Small edits of a text: another sign, number, label, column or grouping; conditions or branches added or removed.
 
 Which of them mends the text is not known here: `mend` reads each edited text again.
 """
