@@ -68,7 +68,7 @@ def audit(
     """Whether what is deployed is the approved program, with the evidence for each thing that is named.
 
     file, dialect: a .py, .c, .onnx or .sql file, or several; the database of a .sql file that does not say so.
-    library, name, source, float32: a shared library, the prefix of its functions, the .c file it is said to be built
+    library, name, source, float32: a shared library, the prefix of its functions, the .c file it was supposedly built
         from, and whether it reads float32 rows.
     database, view: a URL or an open database, and a view there, or several.
     scored: a table of rows and predictions: a file, or a table of the database.

@@ -298,7 +298,7 @@ def _finished_runs(parts: Path) -> str:
 
 
 def _remove_runs(parts: Path, sets: tuple[str, ...]) -> None:
-    """Remove the runs that nobody asked to keep, and the folder unless it holds something else."""
+    """Remove the finished runs where no --work keeps them, and the folder unless it holds something else."""
     with contextlib.suppress(OSError):
         for name in sets:
             for unit in parts.glob(f"{name}-*-*.json"):

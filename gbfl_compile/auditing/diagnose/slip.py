@@ -90,7 +90,7 @@ def unlikeness(cells: Cells, own: Reading, written: Reading) -> int:
     """How much two sides are written with that the other is not; 0 where they are written alike.
 
     Rule sets of two classes are compared by the points that each step of a feature brings: `40 from 4000 on, 25 from
-    2000 on` is `25 from 2000 on and 15 more from 4000 on`, and whoever deploys points may count them in tens.
+    2000 on` is `25 from 2000 on and 15 more from 4000 on`, and a deployed text may count points in tens.
     """
     cards = [_steps(cells, each.decision) for each in (own, written) if isinstance(each.decision, PointDecision)]
     if len(cards) == 2 and all(len(each.classes) == 2 for each in (own, written)):
@@ -127,7 +127,7 @@ def _steps(cells: Cells, card: PointDecision) -> Card:
 
 
 def _unlike_cards(own: Card, written: Card, factor: int) -> int:
-    """How many steps differ, and whether the points that are needed do, if one counts in so many of the other's."""
+    """The number of steps that differ, plus one if the required points differ, with points scaled by `factor`."""
     steps = {key: worth * factor for key, worth in written[1].items()}
     unit = gcd(*own[1].values(), *steps.values()) or 1
     needed = (-own[0] // unit, -(written[0] * factor) // unit)

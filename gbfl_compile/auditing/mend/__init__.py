@@ -288,7 +288,7 @@ def _mend(name: str, text: str, edit: Edit, parts: DeployedText, is_unique: bool
 
 
 def _unique_begin(text: str, begins: int, ends: int, parts: DeployedText) -> int:
-    """Where a piece begins with so much before it that no other place of the text has the same words."""
+    """The start of a piece, with enough text before it to be unique."""
     for token in reversed([token for token in parts.tokens if token.start < begins]):
         if ends - token.start > LONG:
             break

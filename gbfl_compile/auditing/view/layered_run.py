@@ -1,6 +1,6 @@
-"""Runs a view that reads several layers, on copies of all the tables it reads, and what the run says of its verdict.
+"""Runs a view that reads several layers, on copies of all its tables, and corrects the verdict by what the run shows.
 
-Rows come out only where what filters and joins ask for is filled in: one way of filling is tried after the other.
+Rows come out only if the columns in filters and joins have suitable values: several ways to fill them are tried.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from gbfl_compile.ir.nodes import Program
 from gbfl_compile.ir.text import printable
 
 Way: TypeAlias = Literal["as the filters say", "filters first", "as in the tables", "one table"]
-"""What columns get that filters ask for: what they are compared with, NULL or the row's number elsewhere; the same, and
-elsewhere a value of their table; a value of their table in any case; or as the second, and tables without features are
-left empty, as a list of exceptions mostly is."""
+"""How to fill the columns that filters use: with the compared value, elsewhere NULL or the row's number (`as the filters
+say`); with the compared value, elsewhere one from their table (`filters first`); always with one from their table (`as in
+the tables`); or as the second, leaving tables without features empty, as lists of exceptions mostly are (`one table`)."""
 
 WAYS: tuple[Way, ...] = ("as the filters say", "filters first", "as in the tables", "one table")
 
@@ -51,7 +51,7 @@ def copies_of(
     filling: FillIn | None,
     way: Way = "as the filters say",
 ) -> list[TableCopy]:
-    """A copy of every table but those that were read as the constants they hold."""
+    """A copy of every table except those that were read as constants."""
     queries = [view.require_query(), *layers.views.values()]
     by_filters = way in ("as the filters say", "filters first", "one table")
     fillers = dict(values_in_filters(queries)) if by_filters else {}
@@ -92,7 +92,7 @@ def copies_of(
 
 
 def run_unread(inputs: AuditInput, view: View, label: str, verdict: DeployedVerdict) -> DeployedVerdict:
-    """A view whose text is not understood, run on its one table's own rows: a difference there is one."""
+    """Runs a view whose text is not understood on its one table's own rows, where any difference is real."""
     layers = view.layers
     if layers is None or layers.problem is not None or len(layers.distinct_bases()) != 1:
         return verdict
@@ -143,7 +143,7 @@ def with_run_of_layers(
 def _run_until_rows_pass(
     inputs: AuditInput, view: View, outputs: Outputs, places: Places, constants: Collection[str], ways: Sequence[Way]
 ) -> ViewRun:
-    """The run, with what filters ask for filled in in one way after the other until rows come out."""
+    """Runs the view, filling the columns of filters in one way after another until rows come out."""
     assert view.layers is not None  # noqa: S101 - it was read
     filling = fill_in(places.computed, places.keys()) if places.computed else None
     features = [None if place is None else place.column for place in places.columns]
@@ -160,9 +160,9 @@ def _run_until_rows_pass(
 def respect_constraints(
     inputs: AuditInput, view: View, outputs: Outputs, places: Places, text: DeployedText, verdict: DeployedVerdict
 ) -> DeployedVerdict:
-    """A difference that only the text shows, on a row that a CHECK constraint or the view's own answer may rule out.
+    """Doubts a difference that only the text shows: a CHECK constraint or the view's own answer may rule its row out.
 
-    Where a join finds no row its columns are missing, whatever their table would take.
+    Where a join finds no row its columns are missing, even if their table takes no NULL.
     """
     shown = None if verdict.proof is None else verdict.proof.counterexample
     was_seen = verdict.execution is not None and verdict.execution.different
@@ -182,7 +182,7 @@ def respect_constraints(
 def _respect_keys(
     inputs: AuditInput, view: View, places: Places, text: DeployedText, verdict: DeployedVerdict
 ) -> DeployedVerdict:
-    """A difference only where an outer join finds no row, to a table that a foreign key says to have one."""
+    """Doubts a difference that needs an outer join to find no row, where a foreign key guarantees one."""
     own = [None if place is None else place.column for place in places.columns]
     artifact = ReadArtifact("read as equal", text.readings, None)
     prover = prove_on_columns(own, text.readings, inputs.program.kinds)

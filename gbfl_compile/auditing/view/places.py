@@ -41,7 +41,7 @@ NUMBER_KINDS = ("double", "float32", "integer", "decimal")
 
 
 def holds_kind(column: Column, kind: Kind, dialect: str) -> bool:
-    """Whether a column holds values of a kind in a way that was tried out."""
+    """Whether a column's type is one that was tested for values of this kind."""
     is_sqlite, declared = dialect == "sqlite", column.declared.casefold()
     declared = declared.removeprefix("nullable(").removesuffix(")") if declared.startswith("nullable(") else declared
     match kind:
@@ -107,7 +107,7 @@ class Places:
 
 
 def feature_places(inputs: AuditInput, view: View, layers: Layers) -> Places:
-    """The column of each feature, or its expression: as --column says, of its own name, or called so by a layer."""
+    """The column or expression of each feature: named by --column, by its own name, or by a layer."""
     program, fold = inputs.program, view.catalog.names_fold
     used = {atom.feature for clause in program.clauses for atom in clause.atoms}
     bases = layers.distinct_bases()
@@ -160,7 +160,7 @@ def _missing(name: str, wanted: str, bases: Sequence[Base], queries: Sequence[Qu
 
 
 def refuse_uncertain_words(program: Program, view: View, layers: Layers, places: Places) -> None:
-    """Refuse what a program with words cannot be read in: types that were not tried out, and escapes in texts."""
+    """Refuse views that cannot be read for a program with words: untested types, and escapes in texts."""
     if not program.kinds:
         return
     used, dialect = used_features(program), view.database.dialect
@@ -177,7 +177,7 @@ def refuse_uncertain_words(program: Program, view: View, layers: Layers, places:
 
 
 def are_members(program: Program, columns: Sequence[Column | None], rows: Matrix, book: Codebook) -> NDArray[np.bool_]:
-    """The rows whose words are members of the enumerations that their columns are."""
+    """The rows whose words are members of their columns' enumerations."""
     keep = np.ones(len(rows), dtype=bool)
     for feature, members in _enumerations(program, columns):
         keep &= np.isin(rows[:, feature], _codes(members, book.texts[feature])) | np.isnan(rows[:, feature])
@@ -240,7 +240,7 @@ def witness_rows(inputs: AuditInput, view: View) -> tuple[Matrix, Codebook]:
 def with_assumptions(
     program: Program, view: View, places: Places, text: DeployedText, verdict: DeployedVerdict
 ) -> DeployedVerdict:
-    """The verdict with what an equal text is equal under."""
+    """The verdict with the assumptions under which an equal text is equal."""
     assumed = []
     if places.computed:
         words = ", ".join(f"{program.features[each.feature]} is {each.text}" for each in places.computed)
@@ -273,7 +273,7 @@ def _loose_columns(program: Program, dialect: str, places: Places) -> list[str]:
 
 
 def without_nan_decimals(verdict: DeployedVerdict, view: View, columns: Sequence[Column]) -> DeployedVerdict:
-    """PostgreSQL's NUMERIC can hold NaN, which no reading looks at: that it does not is then an assumption."""
+    """PostgreSQL's NUMERIC can hold NaN, which readings ignore: that it does not is added as an assumption."""
     numerics = [column.name for column in columns if column.type.kind == "decimal"]
     if view.database.dialect != "postgres" or not numerics or verdict.verdict != "equal":
         return verdict

@@ -39,7 +39,7 @@ from gbfl_compile.ir.kinds import codebook, encode_values
 from gbfl_compile.ir.nodes import Program
 
 SECONDS = 3.0
-"""That asking may take; rows whose label is not known by then are left out."""
+"""Time limit for the queries; rows whose label is not known by then are left out."""
 
 
 def with_inferred_slip(
@@ -91,7 +91,7 @@ def _run(
 def _labels(
     program: Program, expected: ExpectedAnswers, answers: Callable[[ExpectedAnswers], list[tuple[Any, ...]]]
 ) -> tuple[Matrix, RowAnswers]:
-    """The rows whose labels could be told apart, and those labels."""
+    """The rows whose labels could be determined, and those labels."""
     classes = {compared_value("label", label): number for number, label in enumerate(program.classes)}
     groups: dict[tuple[Any, ...], list[int]] = {}
     for place, answer in enumerate(expected.answers):
@@ -124,7 +124,7 @@ def doubt_of(
     copies: Sequence[TableCopy],
     shown: Counterexample,
 ) -> str | None:
-    """Why a row shows no difference, however its missing values are written; None where it may."""
+    """The reason why a row shows no difference, with missing values as NULL or NaN; None if it may show one."""
     book = codebook(inputs.program)
     rows = np.array([shown.row], dtype=np.float64)
     if shown.values is not None:

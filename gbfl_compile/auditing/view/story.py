@@ -116,7 +116,7 @@ def _region_at(inputs: AuditInput, reading: Reading, rows: TableRows, place: int
 def _query(view: View, label: str, region: Region, story: Story, places: Places) -> str | None:
     """The shortest SELECT that gives the deployed label, by running it."""
     database = view.database
-    for text, count in _queries(view, label, region, story, places):
+    for text, count in _queries(view, region, story, places):
         with suppress(CannotRun):
             answers = database.fetch(f"SELECT {database.quote(label)} FROM ({text}\n) gbfl_shown")  # noqa: S608 - as printed
             if (
@@ -134,7 +134,7 @@ def _same(answer: Any, label: Any) -> bool:
     return float(answer) == float(label)
 
 
-def _queries(view: View, label: str, region: Region, story: Story, places: Places) -> Iterator[tuple[str, int | None]]:
+def _queries(view: View, region: Region, story: Story, places: Places) -> Iterator[tuple[str, int | None]]:
     """What may show it, the shortest first, with the number of rows it should give."""
     database = view.database
     name = (
@@ -145,7 +145,7 @@ def _queries(view: View, label: str, region: Region, story: Story, places: Place
     for key, value in story.key.items():
         literal = _literal(value, database.dialect)
         if literal is not None:
-            yield f"SELECT * FROM {name} WHERE {_name(database, key)} = {literal}", 1  # noqa: S608 - as it is told
+            yield f"SELECT * FROM {name} WHERE {_name(database, key)} = {literal}", 1  # noqa: S608 - printed for people
     features = dict(zip(region.row, places, strict=True))
     if story.table is not None:
         tests = []
@@ -155,7 +155,7 @@ def _queries(view: View, label: str, region: Region, story: Story, places: Place
                 is_null = region.row[feature] is None
                 tests.append(f"{_name(database, place[1].name)} {'IS NULL' if is_null else f'= {literal}'}")
         table = next(place[0] for place in places if place is not None)
-        rows = f"(SELECT * FROM {table.in_quotes(database)} WHERE {' AND '.join(tests)})"  # noqa: S608 - as it is told
+        rows = f"(SELECT * FROM {table.in_quotes(database)} WHERE {' AND '.join(tests)})"  # noqa: S608 - printed for people
         yield _over(view, {table: rows}), None
     for with_types in (False, True):
         literals = _literal_rows(view, region, places, with_types)

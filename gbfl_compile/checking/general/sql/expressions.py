@@ -1,4 +1,4 @@
-"""SQL expressions, followed node by node: what each one is for any row, with NULL and NaN as the engine has them.
+"""Reads SQL expressions node by node: the value of each for any row, with the engine's own NULL and NaN.
 
 Nodes are sqlglot's. One that is not in the table, or that carries something the table does not expect, is refused.
 """
@@ -123,7 +123,7 @@ def _case(node: Any, scope: Scope) -> Value:
 
 
 def _arms(node: Any, arms: list[tuple[Any, Any]], default: Any, scope: Scope, subject: Value | None = None) -> Value:
-    """The first arm whose condition is true. An arm no row comes to is read too: it has a say in the type."""
+    """The first arm whose condition is true. An arm that no row reaches is read too: it affects the type."""
     conditions = [_holds(test, scope, subject) for test, _ in arms]
     if isinstance(subject, Column) and subject.is_single:
         refuse(node, "CASE of a FLOAT of 32 bits: write CAST(… AS DOUBLE) around the column")
@@ -161,7 +161,7 @@ KIND_OF_TYPE = {
 
 
 def _refuse_typed_nulls(answers: list[Any], kinds: frozenset[str]) -> None:
-    """A NULL that has a type gives it to what it is beside: refused where nothing else there has that type."""
+    """A typed NULL passes its type on to the values beside it: refused where none of them has that type."""
     for each in answers:
         named = _typed_null(each)
         if named is not None and kinds != {KIND_OF_TYPE.get(named)}:
@@ -169,7 +169,7 @@ def _refuse_typed_nulls(answers: list[Any], kinds: frozenset[str]) -> None:
 
 
 def _holds(test: Any, scope: Scope, subject: Value | None) -> Truth:
-    """An arm's condition, or that the subject of the CASE is what the arm asks for."""
+    """An arm's condition, or that the subject of the CASE equals the arm's value."""
     if subject is None:
         return condition(test, scope)
     one = expression(test, scope)
@@ -225,7 +225,7 @@ def _null_if(node: Any, scope: Scope) -> Value:
 
 
 def _width(value: Value) -> int:
-    """How wide the widest type of number is that a value can have; -1 where it is not a number."""
+    """The width of the widest numeric type that a value can have; -1 where it is not a number."""
     return max((WIDTHS.index(each) for each in kinds_of(value) if each in WIDTHS), default=-1)
 
 

@@ -1,4 +1,4 @@
-"""The statement of a SQL text: a query, or a view or a table made by one; and what its header says of itself.
+"""The statement in a SQL text: a query, or a view or table defined by one; and what its header declares.
 
 A header is as untrusted as the query: it may not call another column the label, take a feature from a column named
 like another feature, or put the classes of probabilities in an order their names belie.
@@ -45,7 +45,7 @@ KEEPING = {"clickhouse": {"MERGETREE", "MEMORY", "LOG"}, "mysql": {"INNODB"}}
 
 
 def answer_relation(engine: Engine, text: str, names: Sequence[str], reader: Reader) -> Relation:
-    """What comes out, with the names of its columns; `names` are those the text is said to use."""
+    """The query's result with the names of its columns; `names` are those that its header declares."""
     parts = statements(engine, text)
     if len(parts) != 1:
         raise Unread(f"{len(parts)} statements, one is read")
