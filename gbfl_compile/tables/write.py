@@ -87,7 +87,7 @@ class Writer:
 
 @contextmanager
 def table_writer(path: Path) -> Iterator[Writer]:
-    """A writer for the file at `path`, which appears once the block has succeeded. Leftovers of a killed run are removed."""
+    """A writer for the file at `path`, which appears once the block has succeeded. Leftovers are cleared."""
     ending = file_ending(path)
     clear_leftovers(path.parent)
     if not ending.startswith(".csv"):

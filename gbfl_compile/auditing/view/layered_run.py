@@ -35,9 +35,9 @@ from gbfl_compile.ir.nodes import Program
 from gbfl_compile.ir.text import printable
 
 Way: TypeAlias = Literal["as the filters say", "filters first", "as in the tables", "one table"]
-"""How to fill the columns that filters use: with the compared value, elsewhere NULL or the row's number (`as the filters
-say`); with the compared value, elsewhere one from their table (`filters first`); always with one from their table (`as in
-the tables`); or as the second, leaving tables without features empty, as lists of exceptions mostly are (`one table`)."""
+"""How to fill the columns that filters use. With the compared value, elsewhere NULL or the row's number (as the filters
+say); with the compared value, elsewhere a value of their table (filters first); always with a value of their table (as
+in the tables); or as the second, with tables without features left empty, as lists of exceptions are (one table)."""
 
 WAYS: tuple[Way, ...] = ("as the filters say", "filters first", "as in the tables", "one table")
 
