@@ -1,4 +1,4 @@
-"""The first screen of a report: what is decided, how well, and by which rules; never more than the program says."""
+"""The first screen of a report: what is decided, how well, and by which rules; nothing that the program does not state."""
 
 from dataclasses import replace
 
