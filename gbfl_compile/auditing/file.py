@@ -22,7 +22,7 @@ from gbfl_compile.checking.artifact import LARGEST, ArtifactProof, artifact_file
 from gbfl_compile.checking.general.sql import layout_in_header
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.checking.run import compare, expectation
-from gbfl_compile.checking.strict.python import ON_IMPORT
+from gbfl_compile.checking.strict.python import PYTHONS_OWN
 from gbfl_compile.checking.witnesses import artifact_constants
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files.atomic import read_whole
@@ -176,9 +176,10 @@ def import_shadow(path: Path, content: bytes) -> str | None:
     for file in sorted(folder.glob(f"{stem}.*")):
         if file.suffix in (".so", ".pyd"):
             return f"{file.name} beside it is a compiled module, which Python imports instead: remove it"
-    for name in _imports(content):
-        if (taken := next((file for file in sorted(folder.glob(f"{name}*")) if _can_be(file, name)), None)) is not None:
-            return f"{taken.name} beside it may be what it imports as {name}, and not Python's own: remove it"
+    for file in sorted(folder.iterdir()):
+        name = file.name.split(".")[0]
+        if file != path and name in PYTHONS_OWN and _can_be_imported(file):
+            return f"{file.name} beside it may be what Python imports as {name}, and not its own: remove it"
     for file in sorted((folder / "__pycache__").glob(f"{stem}.*.pyc")):
         if not _is_stale(file, path, content) and not _is_compiled_from(file, content):
             return f"__pycache__/{file.name} is what Python runs, and was not compiled from it: remove it"
@@ -190,21 +191,11 @@ def import_shadow(path: Path, content: bytes) -> str | None:
     return None
 
 
-def _imports(content: bytes) -> list[str]:
-    """The modules that a Python file imports, and those that these import."""
-    try:
-        body = ast.parse(content).body
-    except (SyntaxError, ValueError):
-        return []
-    named = [alias.name for each in body if isinstance(each, ast.Import) for alias in each.names]
-    return sorted({each for name in named for each in (name, *ON_IMPORT.get(name, ()))})
-
-
-def _can_be(file: Path, module: str) -> bool:
-    """Whether an import of the module finds this file or folder; `math-notes.txt` is nothing to it."""
+def _can_be_imported(file: Path) -> bool:
+    """Whether an import finds this file or folder; `math-notes.txt` is nothing to it."""
     if file.is_dir():
-        return file.name == module and any(file.glob("__init__.*"))
-    return file.name.split(".")[0] == module and file.suffix in (".py", ".pyc", ".pyw", ".so", ".pyd")
+        return any(file.glob("__init__.*"))
+    return file.suffix in (".py", ".pyc", ".pyw", ".so", ".pyd")
 
 
 def _is_stale(file: Path, source: Path, content: bytes) -> bool:

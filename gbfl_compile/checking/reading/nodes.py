@@ -190,7 +190,8 @@ Step: TypeAlias = tuple[int, int, bool]
 def one_file(files: Mapping[str, bytes], ending: str) -> tuple[str, bytes]:
     """The one file of an artifact that is one file."""
     if len(files) != 1:
-        raise Unread(f"{len(files)} files: the artifact is one {ending} file")
+        listed = ", ".join(sorted(files)[:5])
+        raise Unread(f"{len(files)} files ({listed}): the artifact is one {ending} file")
     ((name, content),) = files.items()
     if not name.endswith(ending):
         raise Unread(f"{name} is not a {ending} file")
