@@ -34,10 +34,22 @@ HEADER_TARGET = '["target", "sql:'
 
 def audit_file(inputs: AuditInput, path: Path, dialect: str | None = None, label: str | None = None) -> DeployedVerdict:
     """The verdict on one file. A graph and SQL are run on witnesses too; Python, C and JavaScript are only read."""
+    verdict = _audit(inputs, path, dialect, label)
+    if fingerprint_of(_files(path, read_whole(path, LARGEST))) != verdict.fingerprint:
+        raise BadInput(f"{path}: was changed while it was audited, audit it again")
+    return verdict
+
+
+def _files(path: Path, content: bytes) -> dict[str, bytes]:
+    """What an audit of the file is about: C with what is in its folder, any other file alone."""
+    return artifact_files(path, ".c") if path.suffix == ".c" else {path.name: content}
+
+
+def _audit(inputs: AuditInput, path: Path, dialect: str | None, label: str | None) -> DeployedVerdict:
     content = read_whole(path, LARGEST)
     target = _target(path, content, dialect)
     options = {f"column.{feature}": column for feature, column in inputs.columns.items()}
-    files = artifact_files(path, ".c") if target == "c" else {path.name: content}
+    files = _files(path, content)
     deployed = DeployedVerdict(str(path), "file", "not run", fingerprint=fingerprint_of(files), material=files)
     approved = replace(inputs.program, classes=inputs.class_names)
     labels = None if inputs.names is None else inputs.program.classes

@@ -7,15 +7,13 @@ import socket
 import sys
 import threading
 import time
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
 
-from gbfl_compile.auditing.answers import UNKNOWN
 from gbfl_compile.auditing.scorer import witness_input
-from gbfl_compile.auditing.scorer.callable import audit_callable, row_answers
+from gbfl_compile.auditing.scorer.callable import audit_callable
 from gbfl_compile.auditing.scorer.http import scorer_at
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.evaluate import evaluate
@@ -39,15 +37,6 @@ def wrong(rows):
 
 def text(rows):
     return [str(label) for label in right(rows)]
-
-class Looks:
-    def __init__(self, label):
-        self.label = label
-    def __repr__(self):
-        return self.label
-
-def look_alikes(rows):
-    return [Looks(label) for label in text(rows)]
 
 def truth(rows):
     return [bool(label) for label in right(rows)]
@@ -121,24 +110,6 @@ def test_labels_of_another_kind_are_different(here, what, form):
     found = audit_callable(PROGRAM, f"deployed:{what}", form=form)
     assert found.verdict == "different"
     assert found.execution.different == found.execution.rows
-
-
-def test_what_only_looks_like_a_label_is_none(here):
-    found = audit_callable(replace(PROGRAM, classes=("0", "1")), "deployed:look_alikes")
-    assert (found.verdict, found.execution.different) == ("different", found.execution.rows)
-    assert "is answered 'no label: " in found.reason
-
-
-def test_nan_is_not_the_class_that_is_called_nan():
-    inputs = witness_input(replace(PROGRAM, classes=("nan", "yes")))
-    deployed = row_answers(inputs, {row: {"other": "nan"} for row in range(len(inputs.rows))})
-    assert set(deployed.classes.tolist()) == {UNKNOWN}
-
-
-def test_a_truth_value_is_no_probability():
-    inputs = witness_input(PROGRAM)
-    deployed = row_answers(inputs, {0: {"probabilities": [False, True]}, 1: {"probabilities": [0, 1]}})
-    assert (deployed.classes[:2].tolist(), np.isnan(deployed.probabilities[0]).all()) == ([UNKNOWN, 1], True)
 
 
 def test_a_row_that_raises_counts_and_the_others_are_still_asked(here):
