@@ -150,6 +150,8 @@ class Reading:
     """The features whose missing value is NaN here, and NULL for the others; None where both are treated alike."""
     examples: tuple[Example, ...] = ()
     """The rows of its self-test, where it has one."""
+    clause_count: int | None = None
+    """How many clauses the artifact says that there are, where it says so apart from their texts."""
 
 
 class Unread(Exception):

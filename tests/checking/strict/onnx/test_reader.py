@@ -326,3 +326,20 @@ def test_every_field_that_is_written_is_accounted_for():
     for message, edit in edits.items():
         proof = edited(edit)
         assert (proof.answer, message in proof.reason) == ("unread", True), proof.reason
+
+
+@pytest.mark.parametrize("declared", [1, 2])
+def test_a_reason_in_a_column_of_its_own_is_refused(declared):
+    """`[rows, 1]` where `[rows]` is approved; a runtime gives it even where it is declared as the latter."""
+    model = opened(emit(TREE, "onnx", options={"lowering": "tree", "reason": "yes"}).files)
+    nodes = model.graph.node
+    for node in nodes:
+        node.input[:] = ["flat leaf" if name == "reason" else name for name in node.input]
+        node.output[:] = ["flat leaf" if name == "reason" else name for name in node.output]
+    column = next(node.input[0] for node in nodes if node.output[0] == "flat leaf")
+    nodes.append(helper.make_node("Identity", [column], ["reason"]))
+    (output,) = (output for output in model.graph.output if output.name == "reason")
+    if declared == 2:
+        output.type.tensor_type.shape.dim.add().dim_value = 1
+    with pytest.raises(Unread, match="reason"):
+        read("onnx", written(model))
