@@ -14,7 +14,7 @@ from gbfl_compile.checking.reading.from_program import align, as_reading, condit
 from gbfl_compile.checking.reading.nodes import PointDecision
 from gbfl_compile.ir.kinds import Codebook
 from gbfl_compile.ir.nodes import Clause, Leaf, Program, Scorecard, Tree
-from gbfl_compile.ir.text import bands_text, label_text
+from gbfl_compile.ir.text import bands_text, label_text, reasons_of
 
 LIKE_ENOUGH = 0.5
 """What two clauses must have in common, of 1, to be called two versions of one."""
@@ -44,6 +44,20 @@ def program_changes(old: Program, new: Program, book: Codebook | None = None) ->
     changes.extend(_points_changes(old, before, after, pairs))
     changes.extend(_decision_changes(old, new, pairs))
     return tuple(with_swaps(changes))
+
+
+def reason_changes(old: Program, new: Program, book: Codebook | None = None) -> tuple[Change, ...]:
+    """The user's reasons that the new version words otherwise, by the clauses that are in both."""
+    before, after = reasons_of(old), reasons_of(new)
+    if not before and not after:
+        return ()
+    frame = frame_of(old, align(as_reading(new), old.features, old.classes, old.kinds), book)
+    pairs = _same(_pieces(frame, old), _pieces(frame, new))
+    return tuple(
+        Change(f"reason of clause {a}", before.get(a, "none"), after.get(b, "none"))
+        for a, b in sorted(pairs)
+        if before.get(a) != after.get(b)
+    )
 
 
 def _features(old: Program, new: Program) -> Iterator[Change]:

@@ -59,6 +59,8 @@ def prove_reasons(program: Program, reading: Reading, budget_seconds: float = BU
 
 def _wrong_words(program: Program, reading: Reading) -> WrongReason | None:
     """Texts in a separate table, clause by clause, against the program's."""
+    if reading.clause_count not in (None, len(program.clauses)):
+        return WrongReason(f"says that there are {reading.clause_count} clauses, there are {len(program.clauses)}")
     own = reasons_of(program)
     if reading.reasons is not None and dict(reading.reasons) != own:
         told_of = dict(reading.reasons)

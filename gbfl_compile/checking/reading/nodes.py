@@ -150,6 +150,8 @@ class Reading:
     """The features whose missing value is NaN here, and NULL for the others; None where both are treated alike."""
     examples: tuple[Example, ...] = ()
     """The rows of its self-test, where it has one."""
+    clause_count: int | None = None
+    """How many clauses the artifact says that there are, where it says so apart from their texts."""
 
 
 class Unread(Exception):
@@ -190,7 +192,8 @@ Step: TypeAlias = tuple[int, int, bool]
 def one_file(files: Mapping[str, bytes], ending: str) -> tuple[str, bytes]:
     """The one file of an artifact that is one file."""
     if len(files) != 1:
-        raise Unread(f"{len(files)} files: the artifact is one {ending} file")
+        listed = ", ".join(sorted(files)[:5])
+        raise Unread(f"{len(files)} files ({listed}): the artifact is one {ending} file")
     ((name, content),) = files.items()
     if not name.endswith(ending):
         raise Unread(f"{name} is not a {ending} file")

@@ -1,8 +1,9 @@
 """JavaScript text as tokens, by a lexer of our own: every character is accounted for, and nothing has two meanings.
 
 Refused at once: characters beyond ASCII (U+2028 ends a comment), control characters, a `<` that could begin a tag in a
-page, comments that tools obey, a line that ends after `return` or `throw` (a semicolon is inserted there), numbers of
-more digits than every engine must read exactly, and anything that is not a token of the modules we emit.
+page, comments that tools obey, a line that ends after `return` or `throw` or between two words (a semicolon may be
+inserted there), numbers of more digits than every engine must read exactly, and anything that is not a token of the
+modules we emit.
 """
 
 from __future__ import annotations
@@ -67,6 +68,8 @@ def tokens(content: bytes) -> Tokens:
             raise Unread(f"line {line}: a comment that tools obey")
         if (word[0] == "\n" or word.startswith("//") or "\n" in word) and words and words[-1] in ("return", "throw"):
             raise Unread(f"line {line}: a line that ends after {words[-1]}")
+        if words and line > lines[-1] and _is_word(word) and _is_word(words[-1]):
+            raise Unread(f"line {line}: a line that begins with {word[:60]}, after one that ends with {words[-1][:60]}")
         if word[0] not in " \n" and not word.startswith("//"):
             words.append(word)
             lines.append(line)
@@ -75,6 +78,11 @@ def tokens(content: bytes) -> Tokens:
     if (tag := re.search(r"<[/!?]|<script", text, re.IGNORECASE)) is not None:
         raise Unread(f"line {text.count(chr(10), 0, tag.start()) + 1}: {tag.group()} could end the script of a page")
     return Tokens(words, lines)
+
+
+def _is_word(token: str) -> bool:
+    """A name, a number or a text: a semicolon may be inserted between two of them, where a line ends."""
+    return token[0].isalnum() or token[0] == '"'
 
 
 class Cursor:
