@@ -143,3 +143,21 @@ def test_a_query_for_each_row_that_leaves_rows_out_is_stated(engine):
         (found,) = audit(PROGRAM, database=database, view="v").verdicts
         assert found.verdict == "equal", found
         assert any("77777" in words for words in found.row_effects), found.row_effects
+
+
+@pytest.mark.parametrize(
+    ("column", "condition", "verdict"),
+    [("true", "true", "unread"), ("FALSE", "NOT false", "unread"), ("truth", "TRUE", "equal")],
+)
+def test_a_column_of_sqlite_called_true_is_not_mistaken_for_the_word(column, condition, verdict):
+    """The column is in the table, and holds what makes the condition false."""
+    with closing(scratch("sqlite")) as database:
+        held = int(column == "FALSE")
+        database.execute(f"CREATE TABLE loans (id INTEGER, income INTEGER, debt REAL, {column} INTEGER DEFAULT {held})")
+        database.execute("INSERT INTO loans (id, income, debt) VALUES (9, 77777, 0.1)")
+        for statement in besides(condition):
+            database.execute(statement)
+        (found,) = audit(PROGRAM, database=database, view="v").verdicts
+        assert database.fetch("SELECT label FROM v") == [("yes" if verdict == "equal" else "no",)]
+        assert found.verdict == verdict, found
+        assert verdict == "equal" or f"the column {column}" in found.reason, found
