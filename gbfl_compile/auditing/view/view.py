@@ -150,11 +150,11 @@ def _columns_called_true(view: View, queries: Sequence[Query]) -> list[tuple[str
     """Columns of tables that SQLite takes TRUE or FALSE for, where a text has such a word."""
     from sqlglot import TokenType
 
-    words = (TokenType.TRUE, TokenType.FALSE)
-    said = {token.text.casefold() for query in queries for token in query.tokens if token.token_type in words}
+    kinds = (TokenType.TRUE, TokenType.FALSE)
+    words = {token.text.casefold() for query in queries for token in query.tokens if token.token_type in kinds}
     bases = () if view.layers is None else view.layers.distinct_bases()
     columns = [*view.table_columns, *(column for base in bases for column in base.columns)]
-    return [("column", name) for name in dict.fromkeys(c.name for c in columns) if name.casefold() in said]
+    return [("column", name) for name in dict.fromkeys(c.name for c in columns) if name.casefold() in words]
 
 
 def _names_in(tokens: Sequence[Any]) -> Iterator[tuple[str, str]]:
