@@ -240,6 +240,8 @@ def _lateral(
             refuse(place, "a query for each row that is NULL where it finds nothing")
         if join is not None and _met(join.args.get("on"), frame, reader, known) != (TRUE, False):
             refuse(join, "a query per row with its own condition")
+        if can_hold(opposite(inner.holds())):
+            below = with_notes(below, f"a query for each row, which leaves out rows: {words_of(place, reader)}")
         for branch in inner.branches:
             holds = both((frame.holds, branch.holds))
             made.append(replace(frame, holds=holds, sources=(*frame.sources, (name, branch.columns, None))))

@@ -24,7 +24,7 @@ from gbfl_compile.checking.general.sql.parsing import (
     refuse_unclear_names,
     statements,
 )
-from gbfl_compile.checking.general.sql.queries import query_relation
+from gbfl_compile.checking.general.sql.queries import query_relation, refuse_inner_aliases
 from gbfl_compile.checking.general.sql.relations import Branch, Columns, KnownTable, Relation, Tables, are_apart
 from gbfl_compile.checking.general.sql.types import cast_to
 from gbfl_compile.checking.general.sql.values import Value, pick
@@ -51,6 +51,7 @@ def answer_relation(engine: Engine, text: str, names: Sequence[str], reader: Rea
         raise Unread(f"{len(parts)} statements, one is read")
     refuse_unclear_names(engine, [*names, *names_among(parts[0])])
     node = nodes_of(engine, parts[0], text)
+    refuse_inner_aliases(node, engine)
     reader = replace(reader, read_view=read_view)
     if kind(node) != "Create":
         return query_relation(node, reader, {})
