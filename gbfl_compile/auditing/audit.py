@@ -90,7 +90,8 @@ def audit(
     """
     files, views, calls = _several(file), _several(view), _several(call)
     if not (files or library or views or scored or calls):
-        raise BadInput("name what is deployed: --file, --library, --view, --scored or --call")
+        ways = "--file, --library, --view, --scored or --call" if database is None else "--view VIEW, or --scored TABLE"
+        raise BadInput(f"name what is deployed: {ways}")
     if views and database is None:
         raise BadInput("--view needs --database URL")
     if scored is None:

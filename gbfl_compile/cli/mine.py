@@ -196,7 +196,9 @@ def _warn_of_pickle(source: str | None) -> None:
 
 
 def _print_note(line: str) -> None:
-    click.echo(f"gbfl: {line}", err=True)
+    from gbfl_compile.cli.screen import print_note
+
+    print_note(f"gbfl: {line}")
 
 
 def _ignore(line: str) -> None:
