@@ -14,7 +14,6 @@ from gbfl_compile.auditing.answers import Bits
 from gbfl_compile.auditing.diagnose.answer import in_order
 from gbfl_compile.auditing.diagnose.clause import Need, atom_text, clause_text, needs_of
 from gbfl_compile.auditing.diagnose.slip import Case, Slip
-from gbfl_compile.auditing.verdict import Change
 from gbfl_compile.ir.batch import atom_column
 from gbfl_compile.ir.nodes import Atom, Clause, Interval, Leaf, OneOf, Program, Scorecard, Split, Tree
 from gbfl_compile.ir.text import printable

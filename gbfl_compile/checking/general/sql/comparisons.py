@@ -37,6 +37,7 @@ from gbfl_compile.checking.general.sql.logic import (
     unknown,
 )
 from gbfl_compile.checking.general.sql.parsing import Scope, kind, only, operands, refuse
+from gbfl_compile.checking.general.sql.scaled import bound_of
 from gbfl_compile.checking.general.sql.types import as_together, kinds_together, refuse_narrowed
 from gbfl_compile.checking.general.sql.values import (
     Column,
@@ -45,6 +46,7 @@ from gbfl_compile.checking.general.sql.values import (
     Moment,
     Near,
     Pick,
+    Scaled,
     Total,
     Value,
     Word,
@@ -103,6 +105,8 @@ def null_test(engine: Engine, value: Value) -> Truth:
             case Column(feature):
                 note_use(end)
                 return is_null(engine.nan, feature)
+            case Scaled(column):
+                return null_test(engine, column)
             case Word():
                 return words.word_is_null(end)
             case Constant(content):
@@ -130,7 +134,10 @@ def comparison_of(engine: Engine, left: Value, comparison: Comparison, right: Va
         case Column(feature), Constant():
             note_use(left)
             return compare(engine.nan, feature, comparison, _bound_of(engine, left, right))
-        case (Constant() | Moment(), Column() | Word()):
+        case Scaled(column), Constant():
+            sign_, bound = bound_of(engine, left, comparison, right)
+            return comparison_of(engine, column, sign_, Constant(bound))
+        case (Constant() | Moment(), Column() | Word() | Scaled()):
             return comparison_of(engine, right, MIRRORED[comparison], left)
         case Word(), Constant() | Moment():
             return words.compare_word(engine, left, comparison, right)
