@@ -90,7 +90,7 @@ def explain_reading(frame: Frame, rows: Matrix, decide: Callable[[Program], Find
         case = case_of(frame.program, rows, RowAnswers(reading_winners(reading, rows)), clock, book)
         slips: list[Slip] = []
         try:
-            for kind in (*KINDS, rounder_points):
+            for kind in (rounder_points, *KINDS):
                 slips.extend(kind(case))
         except OutOfTime:
             pass
