@@ -12,6 +12,7 @@ from gbfl_compile.checking.general.sql import words
 from gbfl_compile.checking.general.sql.arithmetic import subtract
 from gbfl_compile.checking.general.sql.engines import Engine, as_double, as_narrowed, text_as_double
 from gbfl_compile.checking.general.sql.finite import compare_numbers, compute
+from gbfl_compile.checking.general.sql.linear import threshold_of
 from gbfl_compile.checking.general.sql.logic import (
     EVERY_NUMBER,
     UNKNOWN,
@@ -37,16 +38,15 @@ from gbfl_compile.checking.general.sql.logic import (
     unknown,
 )
 from gbfl_compile.checking.general.sql.parsing import Scope, kind, only, operands, refuse
-from gbfl_compile.checking.general.sql.scaled import bound_of
 from gbfl_compile.checking.general.sql.types import as_together, kinds_together, refuse_narrowed
 from gbfl_compile.checking.general.sql.values import (
     Column,
     Constant,
     Fractions,
+    LinearFeature,
     Moment,
     Near,
     Pick,
-    Scaled,
     Total,
     Value,
     Word,
@@ -105,7 +105,7 @@ def null_test(engine: Engine, value: Value) -> Truth:
             case Column(feature):
                 note_use(end)
                 return is_null(engine.nan, feature)
-            case Scaled(column):
+            case LinearFeature(column):
                 return null_test(engine, column)
             case Word():
                 return words.word_is_null(end)
@@ -134,10 +134,10 @@ def comparison_of(engine: Engine, left: Value, comparison: Comparison, right: Va
         case Column(feature), Constant():
             note_use(left)
             return compare(engine.nan, feature, comparison, _bound_of(engine, left, right))
-        case Scaled(column), Constant():
-            sign_, bound = bound_of(engine, left, comparison, right)
+        case LinearFeature(column), Constant():
+            sign_, bound = threshold_of(engine, left, comparison, right)
             return comparison_of(engine, column, sign_, Constant(bound))
-        case (Constant() | Moment(), Column() | Word() | Scaled()):
+        case (Constant() | Moment(), Column() | Word() | LinearFeature()):
             return comparison_of(engine, right, MIRRORED[comparison], left)
         case Word(), Constant() | Moment():
             return words.compare_word(engine, left, comparison, right)

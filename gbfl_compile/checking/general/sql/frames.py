@@ -137,11 +137,11 @@ def _known_values(reader: Reader, frame: Frame) -> Callable[[Any, Scope], Value 
     if aggregate is None:
         return lookup
 
-    def known(node: Any, scope: Scope) -> Value | None:
+    def look_at(node: Any, scope: Scope) -> Value | None:
         value = lookup(node, scope)
         return aggregate(node, scope) if value is None else value
 
-    return known
+    return look_at
 
 
 def _feature_lookup(reader: Reader) -> Callable[[Any, Scope], Value | None]:

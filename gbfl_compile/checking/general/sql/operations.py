@@ -7,8 +7,8 @@ from typing import Any
 
 from gbfl_compile.checking.general.sql.arithmetic import add, divide, minus, multiply, negative
 from gbfl_compile.checking.general.sql.engines import Engine
+from gbfl_compile.checking.general.sql.linear import linear_feature
 from gbfl_compile.checking.general.sql.parsing import Scope, kind, only
-from gbfl_compile.checking.general.sql.scaled import scaled
 from gbfl_compile.checking.general.sql.values import Sign, Value
 
 
@@ -28,7 +28,7 @@ def _add(node: Any, scope: Scope) -> Value:
     first = scope.follow(node, scope)
     for part in reversed(rest):
         second = scope.follow(part, scope)
-        first = scaled(scope.engine, first, "+", second, scope.types) or add(scope.engine, first, second)
+        first = linear_feature(scope.engine, first, "+", second, scope.types) or add(scope.engine, first, second)
     return first
 
 
@@ -36,7 +36,7 @@ def _binary(node: Any, scope: Scope) -> Value:
     only(node, "this", "expression", "typed", "safe")
     sign, act = BINARY[kind(node)]
     left, right = scope.follow(node.this, scope), scope.follow(node.args["expression"], scope)
-    return scaled(scope.engine, left, sign, right, scope.types) or act(scope.engine, left, right)
+    return linear_feature(scope.engine, left, sign, right, scope.types) or act(scope.engine, left, right)
 
 
 BINARY: Mapping[str, tuple[Sign, Callable[[Engine, Value, Value], Value]]] = {

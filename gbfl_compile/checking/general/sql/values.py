@@ -166,7 +166,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Scaled:
+class LinearFeature:
     """A feature that is multiplied, divided or moved by constants, one after another."""
 
     column: Column
@@ -195,7 +195,7 @@ class Pick:
     """The kinds of all it can come to."""
 
 
-Value: TypeAlias = Column | Word | Moment | Constant | Total | Fractions | Near | Scaled | Other | Truth | Pick
+Value: TypeAlias = Column | Word | Moment | Constant | Total | Fractions | Near | LinearFeature | Other | Truth | Pick
 
 
 def pick(condition: Formula, then: Value, otherwise: Value) -> Value:
@@ -226,7 +226,7 @@ def kinds_of(value: Value) -> frozenset[str]:
             return _KIND_OF[int]
         case Fractions():
             return frozenset([value.kind])
-        case Near() | Scaled():
+        case Near() | LinearFeature():
             return OF_SOME_NUMBER
         case Truth():
             return _KIND_OF[bool]
@@ -322,7 +322,7 @@ def describe(value: Value) -> str:
             return text if len(text) <= 40 else f"{text[:37]}..."
         case Column(feature):
             return f"feature {feature}"
-        case Scaled(column):
+        case LinearFeature(column):
             return f"a number computed from feature {column.feature}"
         case Word(kind=kind, name=name):
             return f"the {kind} {name}"

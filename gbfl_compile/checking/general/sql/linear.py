@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import Literal, TypeAlias
 
 from gbfl_compile.checking.general.sql.engines import Engine, as_double
-from gbfl_compile.checking.general.sql.values import USES, Column, Constant, Scaled, Sign, Step, Value, describe
+from gbfl_compile.checking.general.sql.values import USES, Column, Constant, LinearFeature, Sign, Step, Value, describe
 from gbfl_compile.checking.reading.conditions import ON_NUMBERS, Comparison
 from gbfl_compile.checking.reading.nodes import Unread
 
@@ -34,31 +34,33 @@ DECIMAL = re.compile(r"(?:decimal|numeric)\((\d+),\s*(\d+)\)")
 DOUBLE = ("double", "double precision", "float8", "float64")
 SQLITE_REAL = ("real", "floa", "doub")
 
-Bound: TypeAlias = tuple[Comparison, float | Decimal]
+Threshold: TypeAlias = tuple[Comparison, float | Decimal]
 """What the feature itself is compared with, and how."""
 
 Way: TypeAlias = Literal["exact", "double", "whole", "rounded"]
 """In which numbers the expression is computed."""
 
 
-def scaled(engine: Engine, left: Value, sign: Sign, right: Value, types: Mapping[int, str]) -> Scaled | None:
+def linear_feature(
+    engine: Engine, left: Value, sign: Sign, right: Value, types: Mapping[int, str]
+) -> LinearFeature | None:
     """A feature and a constant, added, multiplied, divided or taken from one another; None for anything else."""
     if isinstance(left, Constant) and sign in ("+", "*"):
         left, right = right, left
     number = right.value if isinstance(right, Constant) else None
-    if not isinstance(left, Column | Scaled) or not isinstance(number, int | float | Decimal):
+    if not isinstance(left, Column | LinearFeature) or not isinstance(number, int | float | Decimal):
         return None
     is_plain = isinstance(number, int | Decimal) or math.isfinite(number)
     if isinstance(number, bool) or not is_plain or not 0 < abs(number) < LARGEST_CONSTANT:
         return None
-    before = left if isinstance(left, Scaled) else Scaled(left, (), types.get(left.feature, ""))
+    before = left if isinstance(left, LinearFeature) else LinearFeature(left, (), types.get(left.feature, ""))
     if engine.name not in TESTED or before.column.is_single or len(before.steps) == MOST_STEPS:
         return None
     return replace(before, steps=(*before.steps, Step(sign, number)))
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Domain:
     """The values that a column can hold, each with a whole number in its order."""
 
     first: int
@@ -69,11 +71,11 @@ class Held:
     digits: int = 0
 
 
-def bound_of(engine: Engine, value: Scaled, comparison: Comparison, other: Constant) -> Bound:
+def threshold_of(engine: Engine, value: LinearFeature, comparison: Comparison, other: Constant) -> Threshold:
     """The comparison as one of the feature itself with one of its values."""
     if comparison in ("==", "!="):
         raise Unread(f"{describe(value)} that is equal to a number: write the value of the column itself")
-    found = {_bound(engine, value, comparison, other, held, way) for held, way in _ways(engine, value)}
+    found = {_threshold(engine, value, comparison, other, held, way) for held, way in _ways(engine, value)}
     if len(found) != 1:
         raise Unread(f"{describe(value)}, whose bound depends on the numbers in which it is computed")
     if engine.name == "mariadb" and any(step.sign == "/" for step in value.steps) and value.declared not in DOUBLE:
@@ -84,44 +86,46 @@ def bound_of(engine: Engine, value: Scaled, comparison: Comparison, other: Const
     return found.pop()
 
 
-def _ways(engine: Engine, value: Scaled) -> Iterator[tuple[Held, Way]]:
-    for held in _held(engine, value):
+def _ways(engine: Engine, value: LinearFeature) -> Iterator[tuple[Domain, Way]]:
+    for held in _domains(engine, value):
         for way in held.ways:
             yield held, way
 
 
-def _held(engine: Engine, value: Scaled) -> Iterator[Held]:
+def _domains(engine: Engine, value: LinearFeature) -> Iterator[Domain]:
     """What a column of this type can hold, and in which numbers its engine may compute with that."""
     declared = value.declared
     plain = declared.removeprefix("nullable(").removesuffix(")") if declared.startswith("nullable(") else declared
     divides = any(step.sign == "/" for step in value.steps)
-    doubles = Held(_place(-math.inf), _place(math.inf), _double_at, ("double",))
+    doubles = Domain(_place(-math.inf), _place(math.inf), _double_at, ("double",))
     if engine.name == "sqlite":
         yield doubles
         if not any(word in declared for word in SQLITE_REAL):
-            yield Held(-(2**53), 2**53, Decimal, ("whole", "exact") if divides else ("exact",), True)
+            yield Domain(-(2**53), 2**53, Decimal, ("whole", "exact") if divides else ("exact",), True)
     elif plain in DOUBLE:
         yield doubles
     elif WHOLE.fullmatch(plain):
         ways: tuple[Way, ...] = ("exact", "double")
         ways = (*ways, "whole") if divides and engine.name == "postgres" else ways
         ways = (*ways, "rounded") if divides and engine.name == "mariadb" else ways
-        yield Held(-(2**31), 2**31 - 1, Decimal, ways, True)
+        yield Domain(-(2**31), 2**31 - 1, Decimal, ways, True)
     elif match := DECIMAL.fullmatch(plain):
         size, digits = int(match[1]), int(match[2])
         if size > MOST_DIGITS or (engine.name == "clickhouse" and divides):
             raise Unread(f"{describe(value)} of the type {declared}")
         ways = ("exact", "double", "rounded") if divides and engine.name == "mariadb" else ("exact", "double")
-        yield Held(-(10**size) + 1, 10**size - 1, lambda n: Decimal(n).scaleb(-digits), ways, False, digits)
+        yield Domain(-(10**size) + 1, 10**size - 1, lambda n: Decimal(n).scaleb(-digits), ways, False, digits)
     else:
         raise Unread(f"{describe(value)} of the type {declared or 'that is not known'}")
 
 
-def _bound(engine: Engine, value: Scaled, comparison: Comparison, other: Constant, held: Held, way: Way) -> Bound:
+def _threshold(
+    engine: Engine, value: LinearFeature, comparison: Comparison, other: Constant, held: Domain, way: Way
+) -> Threshold:
     """Where the comparison begins to hold, or stops holding."""
 
     def holds(place: int) -> bool:
-        return _compare(engine, _computed(engine, value, held, way, held.number(place)), comparison, other)
+        return _compare(engine, _result(engine, value, held, way, held.number(place)), comparison, other)
 
     low, high = held.first, held.last
     at_low, at_high = holds(low), holds(high)
@@ -138,7 +142,7 @@ def _bound(engine: Engine, value: Scaled, comparison: Comparison, other: Constan
     return (">=", held.number(high)) if at_high else ("<=", held.number(low))
 
 
-def _computed(engine: Engine, value: Scaled, held: Held, way: Way, start: float | Decimal) -> float | Fraction:
+def _result(engine: Engine, value: LinearFeature, held: Domain, way: Way, start: float | Decimal) -> float | Fraction:
     if way == "double":
         number = float(start)
         for step in value.steps:
@@ -152,7 +156,7 @@ def _computed(engine: Engine, value: Scaled, held: Held, way: Way, start: float 
             exact = Fraction(math.trunc(exact))
         if step.sign == "/" and way == "rounded":
             digits += MORE_DIGITS
-            exact = _rounded(exact, digits)
+            exact = _round(exact, digits)
     return exact
 
 
@@ -170,7 +174,7 @@ ON_FRACTIONS: dict[Sign, Callable[[Fraction, Fraction], Fraction]] = {
 }
 
 
-def _rounded(exact: Fraction, digits: int) -> Fraction:
+def _round(exact: Fraction, digits: int) -> Fraction:
     """Half of a unit away from zero."""
     unit = Fraction(1, 10**digits)
     size = math.floor(abs(exact) / unit + Fraction(1, 2)) * unit
