@@ -48,10 +48,9 @@ def linear_feature(
     if isinstance(left, Constant) and sign in ("+", "*"):
         left, right = right, left
     number = right.value if isinstance(right, Constant) else None
-    if not isinstance(left, Column | LinearFeature) or not isinstance(number, int | float | Decimal):
+    if not isinstance(left, Column | LinearFeature) or number is None or isinstance(number, bool | str):
         return None
-    is_plain = isinstance(number, int | Decimal) or math.isfinite(number)
-    if isinstance(number, bool) or not is_plain or not 0 < abs(number) < LARGEST_CONSTANT:
+    if not 0 < abs(number) < LARGEST_CONSTANT:  # which NaN is not either
         return None
     before = left if isinstance(left, LinearFeature) else LinearFeature(left, (), types.get(left.feature, ""))
     if engine.name not in TESTED or before.column.is_single or len(before.steps) == MOST_STEPS:
