@@ -50,7 +50,7 @@ def linear_feature(
     number = right.value if isinstance(right, Constant) else None
     if not isinstance(left, Column | LinearFeature) or number is None or isinstance(number, bool | str):
         return None
-    if not 0 < abs(number) < LARGEST_CONSTANT:  # which NaN is not either
+    if not 0.0 < abs(float(number)) < LARGEST_CONSTANT:  # which NaN is not either
         return None
     before = left if isinstance(left, LinearFeature) else LinearFeature(left, (), types.get(left.feature, ""))
     if engine.name not in TESTED or before.column.is_single or len(before.steps) == MOST_STEPS:
