@@ -23,6 +23,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import label_array
 from gbfl_compile.ir.json import as_program, digest
 from gbfl_compile.ir.kinds import codebook
+from gbfl_compile.ir.text import printable
 
 if TYPE_CHECKING:
     from gbfl_compile.databases.base import Database
@@ -257,7 +258,7 @@ def with_other_command(
         return verdict
     text = next((each.decode("utf-8", errors="replace") for each in verdict.material.values()), "")
     place = _place(text, verdict.reason or "")
-    reason = (verdict.reason or "").partition("; not in the strict form")[0]
+    reason = _with_names((verdict.reason or "").partition("; not in the strict form")[0], program)
     if place is not None:
         line = line_at("", text, place)
         reason = f"line {line.number} is not understood ({line.text}): {reason}"
@@ -266,6 +267,19 @@ def with_other_command(
     wanted = ", ".join(command.columns.get(name, name) for name in program.features)
     note = f"{command.compare_rows(table)} (it must have the columns {wanted}: join them in where it does not)"
     return replace(verdict, reason=reason, other_command=note)
+
+
+def _with_names(reason: str, program: Program) -> str:
+    """A reason with the names of features, which readers know by their numbers."""
+
+    def name(found: re.Match[str]) -> str:
+        number = int(found[1])
+        return printable(program.features[number]) if number < len(program.features) else found[0]
+
+    return FEATURE.sub(name, reason)
+
+
+FEATURE = re.compile(r"\bfeature (\d+)\b")
 
 
 def _place(text: str, reason: str) -> int | None:

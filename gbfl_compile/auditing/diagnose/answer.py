@@ -97,7 +97,7 @@ def _other_order(case: Case, tree: Tree) -> Iterator[Slip]:
         if not isinstance(second, Split):
             continue
         case.clock.check()
-        nodes = _in_order(_swap_rules(tree, place, first, second))
+        nodes = in_order(_swap_rules(tree, place, first, second))
         changed = replace(case.program, decision=Tree(nodes))
         if explains(case, changed):
             a, b = first.clause, second.clause
@@ -112,7 +112,7 @@ def _swap_rules(tree: Tree, place: int, first: Split, second: Split) -> list[Lea
     return nodes
 
 
-def _in_order(nodes: Sequence[Leaf | Split]) -> tuple[Leaf | Split, ...]:
+def in_order(nodes: Sequence[Leaf | Split]) -> tuple[Leaf | Split, ...]:
     """The tree's nodes, ordered so that every branch comes after its parent."""
     listed: list[Leaf | Split] = []
 

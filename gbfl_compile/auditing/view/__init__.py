@@ -30,6 +30,7 @@ from gbfl_compile.auditing.view.view import (
     view_of,
     without_exact_casts,
 )
+from gbfl_compile.auditing.view.whole_numbers import without_fractions
 from gbfl_compile.checking.artifact import ArtifactProof, ReadArtifact
 from gbfl_compile.checking.general.sql import UNKNOWN_TEXTS, TextLayout, other_columns, read_sql
 from gbfl_compile.checking.reading.nodes import Reading, Unread, limit_work
@@ -61,12 +62,14 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
 
 
 def audit_found_view(inputs: AuditInput, found: CatalogView, what: str, label: str = LABEL) -> DeployedVerdict:
-    """The verdict on one view; `what` is what the report calls it, `label` its column of labels.
+    """The verdict on one view; `what` is what the report calls it, `label` its column of labels."""
+    return without_fractions(found, lambda each: _audit_found(inputs, each, what, label))
 
-    STEPS run in order, and each may change the verdict of those before it:
 
-    1. The text is read and proved, over all doubles and then over what the table's columns can hold: `equal`,
-       `different`, `unread` or `not run` (undecided).
+def _audit_found(inputs: AuditInput, found: CatalogView, what: str, label: str) -> DeployedVerdict:
+    """STEPS run in order, and each may change the verdict of those before it.
+
+    1. The text is read and proved, over all doubles and then over what the columns can hold: any of the four verdicts.
     2. The run: a differing answer makes anything `different`. A view that its database does not run is not `equal`.
     3. What only the general reader read, and nobody ran, is `not run`.
     4. A difference that the table's constraints, or the view's own answer, rule out is not `different` but `unread`.
@@ -82,8 +85,7 @@ def audit_found_view(inputs: AuditInput, found: CatalogView, what: str, label: s
     fingerprint, material = hashlib.sha256(definition).hexdigest(), {"definition.sql": definition}
     verdict = DeployedVerdict(what, "view", "not run", None, None, fingerprint, version, material=material)
     if view.materialized:
-        rows = f"compare them with --scored {printable(view.name)}"
-        reason = f"it is a materialized view and answers from stored rows: {rows}"
+        reason = f"a materialized view answers from stored rows: compare them with --scored {printable(view.name)}"
         return replace(verdict, verdict="unread", reason=reason)
     if view.query is not None and (view.views_below or view.table is None or not inputs.holds_nan):
         return _through_layers(inputs, view, label, verdict)

@@ -252,6 +252,8 @@ def with_assumptions(
         listed = ", ".join(map(printable, text.uses.zoneless))
         words = f"that no server and no session has a time zone other than UTC, by which texts beside {listed} would be"
         assumed.append(f"{words} read")
+    if text.uses.has_rounded_quotients:
+        assumed.append("that no session sets div_precision_increment, by which quotients are rounded")
     assumed += _loose_columns(program, view.database.dialect, places)
     return replace(verdict, proof_assumes="; ".join(assumed)) if assumed and verdict.verdict == "equal" else verdict
 

@@ -19,7 +19,18 @@ from gbfl_compile.checking.general.sql.points import (
     without_dead_ends,
     without_points,
 )
-from gbfl_compile.checking.general.sql.values import Constant, Pick, Total, Value, describe, ends, kinds_of, pick
+from gbfl_compile.checking.general.sql.values import (
+    Constant,
+    Pick,
+    Total,
+    Value,
+    describe,
+    ends,
+    kinds_of,
+    map_ends,
+    number_of_truth,
+    pick,
+)
 from gbfl_compile.checking.reading.nodes import Outcome, Unread, pay
 from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.intervals import Values, clause_values
@@ -70,7 +81,8 @@ class RuleSet:
 def decision(engine: Engine, answers: Answers, classes: tuple[Label, ...]) -> Tree | RuleSet:
     """All columns as one tree or one rule set."""
     winner = _winner(engine, classes)
-    answers = replace(answers, label=without_dead_ends(answers.label, lambda end: _is_answer(winner, end)))
+    label = map_ends(answers.label, lambda end: number_of_truth(engine, end))
+    answers = replace(answers, label=without_dead_ends(label, lambda end: _is_answer(winner, end)))
     if answers.scores or is_scored([answers.label, *answers.probabilities]):
         try:
             _check_ends(answers.label, winner)
@@ -167,6 +179,8 @@ def _winner(engine: Engine, classes: tuple[Label, ...]) -> Callable[[Value], int
     wanted = type(classes[0])
 
     def winner(end: Value) -> int:
+        if end == Constant(None):
+            raise Unread("the label is NULL for some rows, as where no WHEN holds and there is no ELSE")
         if not isinstance(end, Constant) or end.value is None:
             raise Unread(f"the label is {describe(end)} for some rows")
         value = end.value

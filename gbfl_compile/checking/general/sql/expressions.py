@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gbfl_compile.checking.general.sql.arithmetic import add, divide, minus, multiply, negative
 from gbfl_compile.checking.general.sql.builtin import BUILTINS
 from gbfl_compile.checking.general.sql.comparisons import (
     PREDICATES,
@@ -24,6 +23,7 @@ from gbfl_compile.checking.general.sql.comparisons import (
 from gbfl_compile.checking.general.sql.engines import number
 from gbfl_compile.checking.general.sql.functions import call_value
 from gbfl_compile.checking.general.sql.logic import Truth, choose, negate, unknown
+from gbfl_compile.checking.general.sql.operations import OPERATIONS
 from gbfl_compile.checking.general.sql.parsing import ParsedNode, Scope, kind, only, refuse, snippet
 from gbfl_compile.checking.general.sql.types import (
     AllNull,
@@ -264,31 +264,6 @@ def _collate(node: Any, scope: Scope) -> Value:
     return map_ends(value, lambda end: with_collation(scope.engine, end, str(name.this), kind(name) == "Identifier"))
 
 
-def _neg(node: Any, scope: Scope) -> Value:
-    only(node, "this")
-    return negative(scope.engine, expression(node.this, scope))
-
-
-def _add(node: Any, scope: Scope) -> Value:
-    """In the order in which doubles are added; a sum may be long, so this does not recurse on its left."""
-    rest = []
-    while kind(node) in ("Add", "Paren"):
-        if kind(node) == "Add":
-            only(node, "this", "expression", "safe")
-            rest.append(node.args["expression"])
-        node = node.this
-    first = expression(node, scope)
-    for part in reversed(rest):
-        first = add(scope.engine, first, expression(part, scope))
-    return first
-
-
-def _binary(node: Any, scope: Scope) -> Value:
-    only(node, "this", "expression", "typed", "safe")
-    act = {"Sub": minus, "Mul": multiply, "Div": divide}[kind(node)]
-    return act(scope.engine, expression(node.this, scope), expression(node.args["expression"], scope))
-
-
 def _call(node: Any, scope: Scope) -> Value:
     """Functions sqlglot has no node for."""
     only(node, "this", "expressions")
@@ -367,11 +342,7 @@ READERS: Mapping[str, Callable[[Any, Scope], Value]] = {
     "TryCast": _cast,  # how sqlglot reads CAST in Spark; a cast that could fail is refused in any case
     "CastToStrType": _cast_to_text_type,
     "Collate": _collate,
-    "Neg": _neg,
-    "Add": _add,
-    "Sub": _binary,
-    "Mul": _binary,
-    "Div": _binary,
+    **OPERATIONS,
     **BUILTINS,
     "Anonymous": _call,
     "Dot": _call_in_schema,

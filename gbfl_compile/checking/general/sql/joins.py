@@ -195,14 +195,15 @@ def _pairs(
         raise Unread("an outer join to rows that a filter on features may leave out")
     if side in ("RIGHT", "FULL") and (frame.holds is not TRUE or any(meets is not TRUE for _, meets, _ in pairs)):
         raise Unread("an outer join of rows that a condition on features may leave out")
+    met = [replace(pair, holds=both((pair.holds, meets))) for pair, meets, _ in pairs]
     if not is_outer:
-        yield from (replace(pair, holds=both((pair.holds, meets))) for pair, meets, _ in pairs)
+        yield from [each for each in met if each.holds is not FALSE] or met[:1]
         return
     if is_open or right.tables or right.rest is not None:
         source = _null_side(pairs[0][0].sources[-1], both((right.branches[0].holds, pairs[0][1])))
         yield replace(frame, sources=(*frame.sources, source), merged=pairs[0][0].merged)
         return
-    yield from (replace(pair, holds=both((pair.holds, meets))) for pair, meets, _ in pairs)
+    yield from (each for each in met if each.holds is not FALSE)
     missed = opposite(
         either(both((branch.holds, meets)) for branch, (_, meets, _) in zip(right.branches, pairs, strict=True))
     )

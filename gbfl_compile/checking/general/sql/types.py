@@ -17,6 +17,7 @@ from gbfl_compile.checking.general.sql.values import (
     Column,
     Constant,
     Fractions,
+    LinearFeature,
     Moment,
     Near,
     Other,
@@ -257,7 +258,7 @@ def _as_double(engine: Engine, end: Value, strict: bool) -> Value:
             return map_ends(choices(engine, end), lambda one: _as_double(engine, one, strict))
         case Near(low, high) if low == high and low.denominator == 1:
             return Constant(float(low))
-        case Near() | Other() | Constant() | Truth() | Pick() | Word() | Moment():
+        case Near() | LinearFeature() | Other() | Constant() | Truth() | Pick() | Word() | Moment():
             raise Unread(f"{describe(end)} cast to a double")
 
 
