@@ -104,6 +104,7 @@ def _domains(engine: Engine, value: LinearFeature) -> Iterator[Domain]:
     elif plain in DOUBLE:
         yield doubles
     elif WHOLE.fullmatch(plain):
+        _refuse_wrapping(engine, value, plain)
         ways: tuple[Way, ...] = ("exact", "double")
         ways = (*ways, "whole") if divides and engine.name == "postgres" else ways
         ways = (*ways, "rounded") if divides and engine.name == "mariadb" else ways
@@ -116,6 +117,19 @@ def _domains(engine: Engine, value: LinearFeature) -> Iterator[Domain]:
         yield Domain(-(10**size) + 1, 10**size - 1, lambda n: Decimal(n).scaleb(-digits), ways, False, digits)
     else:
         raise Unread(f"{describe(value)} of the type {declared or 'that is not known'}")
+
+
+def _refuse_wrapping(engine: Engine, value: LinearFeature, declared: str) -> None:
+    """Whole numbers of ClickHouse that outgrow 64 bits begin again at the other end; those of others are refused there."""
+    if engine.name != "clickhouse":
+        return
+    largest = Fraction(2) ** int(declared.lstrip("uint"))
+    for step in value.steps:
+        if step.sign == "/" or type(step.number) is not int:
+            return  # from here on these are doubles or decimals
+        largest = largest * abs(step.number) if step.sign == "*" else largest + abs(step.number)
+        if largest >= 2**63:
+            raise Unread(f"{describe(value)} of the type {declared}, which may grow beyond 64 bits")
 
 
 def _threshold(
