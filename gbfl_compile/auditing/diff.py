@@ -44,7 +44,7 @@ MOST_CANDIDATES, REGION_SECONDS, SAMPLED = 60, 3.0, 20_000
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a new version of a program does otherwise than the old one."""
+    """How a new version of a program differs from the old one."""
 
     old: str
     new: str
@@ -117,14 +117,14 @@ class Difference:
 
 
 def with_features_of(old: Program, new: Program) -> Program:
-    """The old version with the features that only the new one has behind its own: it asks none of them."""
+    """The old version with the new one's additional features appended; it uses none of them."""
     more = [name for name in new.features if name not in old.features]
     kinds = [_kind_in_both(old, new, name) for name in (*old.features, *more)]
     return replace(old, features=(*old.features, *more), kinds=() if set(kinds) <= {"number"} else tuple(kinds))
 
 
 def _kind_in_both(old: Program, new: Program, name: str) -> Kind:
-    """The kind of a feature; that of the version which asks it, where it is of two kinds."""
+    """The kind of a feature; where the versions disagree, that of the version that uses it."""
     sides = [each for each in (old, new) if name in each.features]
     kinds = {each.kind(each.features.index(name)): each for each in sides if asks(each, name)}
     if len(kinds) > 1:
@@ -169,7 +169,7 @@ def difference(
 def _regions(frame: Frame, new: Program, shown: Counterexample, data: Matrix | None) -> list[Region]:
     """Regions around rows that get another class: the proof's row, rows of the data, and rows of every cell.
 
-    Those that ask least come first: they are the widest, and the ones people can read.
+    Those with the fewest conditions come first: they are the widest, and people can read them.
     """
     rows = np.concatenate([_rows_about(frame, new), *([] if data is None else [data])])
     other = evaluate_many(frame.program, rows, frame.book).labels != reading_labels(frame.reading, rows)

@@ -156,7 +156,7 @@ def _points_changes(old: Program, before: list[Piece], after: list[Piece], pairs
 
 
 def _decision_changes(old: Program, new: Program, pairs: dict[int, int]) -> Iterator[Change]:
-    """What the classes start with, or leaves of a tree of the same shape; another shape is said to be one."""
+    """Changes of the starting points, or of leaves in a tree of the same shape; another shape is one change."""
     before, after = old.decision, new.decision
     if isinstance(before, Tree) and isinstance(after, Tree):
         if _shape(before, pairs) != _shape(after, None):
@@ -184,7 +184,7 @@ def _rates_text(card: Scorecard) -> str:
 
 
 def _shape(tree: Tree, pairs: dict[int, int] | None) -> list[int | None]:
-    """What is asked node by node, clauses numbered as the new version has them."""
+    """The test at each node, with the clause numbers of the new version."""
     return [
         None if isinstance(node, Leaf) else node.clause if pairs is None else pairs.get(node.clause, -1)
         for node in tree.nodes

@@ -48,7 +48,7 @@ ENGINES_RUN = frozenset({"clickhouse", "datafusion", "duckdb", "mariadb", "postg
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """The readers of one target; the general one is asked where the strict one refuses."""
+    """The readers of one target; the general one is used where the strict one refuses."""
 
     strict: StrictReader | None
     general: Reader | None = None
@@ -182,7 +182,7 @@ OTHER_NAMES = "its features or classes are not the source's"
 
 @dataclass(frozen=True, slots=True)
 class ArtifactProof:
-    """What reading and proving an artifact showed. `proved` is said only where every way it answers is.
+    """What reading and proving an artifact showed. It is `proved` only where every output is.
 
     `read as equal` is the same proof about what a general reader read: a text that this reader misunderstands would
     be proved wrongly, so it is a lower tier.

@@ -75,7 +75,7 @@ class ScorerReplies:
     unstable: str | None = None
     """How it answered the same row differently when it was called again."""
     again: str | None = None
-    """How it was asked again."""
+    """How it was called again."""
 
 
 def audit_callable(

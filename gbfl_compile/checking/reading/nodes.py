@@ -102,11 +102,11 @@ class PointDecision:
     tie_to: Literal["lower", "higher"] = "lower"
     """Which class wins among those with equal points: the lower or the higher position."""
     held: tuple[Condition, ...] | None = None
-    """When each clause is said to have held, clause by clause: the reason given for the answer."""
+    """When the artifact reports each clause as having held: the reason it gives for the answer."""
     says_scores: bool = True
     """Whether the points themselves come out; where not, only what they decide is the artifact's."""
     words: tuple[str | None, ...] | None = None
-    """What is said of each clause where it held, in words; None for one that never does."""
+    """The reported text of each clause where it held; None for a clause that never holds."""
     constants: tuple[float, ...] | None = None
     """The probabilities, where they are written out as the same numbers for every row; `scale` is None then."""
     bands: tuple[tuple[Band, ...], ...] = ()
@@ -298,7 +298,7 @@ def bands_by_class(value: object, classes: int) -> tuple[tuple[Band, ...], ...]:
 
 
 def scale_of(worth: float) -> int:
-    """The scale of points that are worth so much of a logit each: 2**-scale."""
+    """The scale of points that are worth 2**-scale of a logit each."""
     mantissa, exponent = math.frexp(worth)
     if mantissa != 0.5:
         raise Unread(f"a point is worth {worth!r}, which is not a power of two")

@@ -257,7 +257,7 @@ def _is_platformio(text: str, name: str) -> bool:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object in which no key is said twice: which one counts depends on who reads it."""
+    """An object without duplicate keys: readers disagree on which of two counts."""
     if len(dict(pairs)) != len(pairs):
         raise ValueError("a key is there twice")
     return dict(pairs)

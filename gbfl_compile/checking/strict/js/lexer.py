@@ -86,7 +86,7 @@ def _is_word(token: str) -> bool:
 
 
 class Cursor:
-    """Tokens read one after another: each is taken for what it has to be, or the file is refused with its line."""
+    """Reads tokens one after another: each must be what is expected, or the file is refused with its line."""
 
     def __init__(self, file: Tokens) -> None:
         self.words, self.lines, self.at = file.words, file.lines, 0
@@ -97,7 +97,7 @@ class Cursor:
         return cls(Tokens(words, [1] * len(words)))
 
     def refuse(self, what: str) -> NoReturn:
-        """Say where, and what is not understood there."""
+        """Refuse the file with the line and what is not understood there."""
         place = min(max(self.at - 1, 0), len(self.lines) - 1)
         raise Unread(f"line {self.lines[place] if self.lines else 1}: {what}")
 
@@ -112,7 +112,7 @@ class Cursor:
         return word or self.refuse("ends too early")
 
     def take(self, pattern: str) -> bool:
-        """Whether these tokens come next; if so, they are taken."""
+        """Whether these tokens come next; if so, they are consumed."""
         wanted = pattern.split(" ")
         if self.words[self.at : self.at + len(wanted)] != wanted:
             return False
@@ -178,7 +178,7 @@ class Cursor:
         return -number if negative else number
 
     def double(self) -> float:
-        """A finite number of so few digits that every engine reads the same double; there is no -0."""
+        """A finite number, short enough that every engine reads the same double; there is no -0."""
         negative = self.take("-")
         word = self.next()
         digits = re.sub(r"e.*|\.", "", word).lstrip("0")
@@ -190,7 +190,7 @@ class Cursor:
         return -number if negative else number
 
     def doubles(self) -> tuple[float, ...]:
-        """Numbers up to the bracket that ends them, which is taken."""
+        """Numbers up to the closing bracket, which is consumed."""
         numbers = [self.double()]
         while self.take(","):
             numbers.append(self.double())

@@ -1,4 +1,4 @@
-"""What ONNX means is what its reader says: types, NaN, sums, trees; the rest is refused by node."""
+"""The ONNX reader gives ONNX its real meaning: types, NaN, sums, trees; the rest is refused by node."""
 
 import numpy as np
 import pytest
