@@ -114,7 +114,7 @@ def plain_value(kind: Kind, value: Any, name: str) -> float | str | None:
         case "category":
             if not isinstance(value, str):
                 raise BadInput(f"{name!r} is a category: {value!r} is a {type(value).__name__}, give text")
-            return str(value)
+            return str.__str__(value)  # the text itself: str() of an Enum of texts is its name
         case "boolean":
             if type(value).__name__ not in ("bool", "bool_") and value not in (0, 1):
                 raise BadInput(f"{name!r} is a boolean: {value!r} is neither true nor false")

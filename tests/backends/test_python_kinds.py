@@ -1,7 +1,10 @@
 """The Python target takes words, booleans, dates and missing values as Python has them, and is proved."""
 
 import datetime
+import types
+from enum import Enum
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -78,7 +81,7 @@ EDITS = {
         "    long = 'Month-to-month two year'\n    if income >= 1000.0 and contract is not None and contract in long",
     ),
     "another kind": ("    'boolean',", "    'number',"),
-    "trimmed texts": ("return str(value)", "return str(value).strip()"),
+    "trimmed texts": ("return str.__str__(value)", "return str.__str__(value).strip()"),
     "local dates": ("_datetime.date(1970, 1, 1)", "_datetime.date(1970, 1, 2)"),
 }
 
@@ -156,3 +159,21 @@ def test_what_pandas_calls_missing_is_missing():
             for missing in (pandas.NA, pandas.NaT, None, float("nan")):
                 lacking = [missing if place == other else value for other, value in enumerate(row)]
                 assert namespace["predict"](lacking) == evaluate(LOANS, lacking).label
+
+
+class Grade(str, Enum):  # noqa: UP042 - str() of a StrEnum is its text, of this one its name
+    A = "a"
+
+
+class Shown(str):
+    def __str__(self):
+        return "shown otherwise"
+
+
+@pytest.mark.parametrize("value", ["a", Grade.A, Shown("a"), np.str_("a")])
+def test_a_text_of_a_class_of_its_own_is_its_text(value):
+    clauses = (Clause((OneOf(0, ("a",)),)),)
+    program = Program(("g",), ("no", "yes"), clauses, split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)), kinds=("category",))
+    model = types.ModuleType("model")
+    exec(compile(emit(program, "python").files["model.py"], "model.py", "exec"), model.__dict__)
+    assert (evaluate(program, [value]).label, model.predict([value]), model.predict({"g": value})) == ("yes",) * 3
