@@ -53,17 +53,19 @@ def held(declared, value):
     return round(Decimal(value), 2) if "(12" in declared else value
 
 
-def answers(database, engine, declared, asked):
+def answers(database, engine, declared, compared):
     """The values of a table, and for each what the engine says of each condition."""
     near = {
-        held(declared, each) for _, place in asked for each in (place, place - 1, place + 1, place - 0.01, place + 0.01)
+        held(declared, each)
+        for _, place in compared
+        for each in (place, place - 1, place + 1, place - 0.01, place + 0.01)
     }
-    near |= {held(declared, math.nextafter(place, way)) for _, place in asked for way in (-math.inf, math.inf)}
+    near |= {held(declared, math.nextafter(place, way)) for _, place in compared for way in (-math.inf, math.inf)}
     values = sorted(each for each in near if abs(each) < 10**6)
     database.execute(f"CREATE TABLE data (id INT, x {declared}){' ENGINE = Memory' if engine == 'clickhouse' else ''}")
     rows = ", ".join(f"({number}, {value!s})" for number, value in enumerate([*map(repr_of, values), "NULL"]))
     database.execute(f"INSERT INTO data VALUES {rows}")
-    shown = ", ".join(f"CASE WHEN {text} THEN 1 ELSE 0 END AS c{number}" for number, (text, _) in enumerate(asked))
+    shown = ", ".join(f"CASE WHEN {text} THEN 1 ELSE 0 END AS c{number}" for number, (text, _) in enumerate(compared))
     listed = [row[1:] for row in sorted(database.fetch(f"SELECT id, {shown} FROM data"))]
     return [*map(float, values), math.nan], listed
 
@@ -80,19 +82,19 @@ def read(engine, declared, condition):
 
 
 def test_what_is_read_is_what_the_engine_answers(engine):
-    asked, count = list(conditions()), 0
+    compared, count = list(conditions()), 0
     for declared in COLUMNS[engine]:
         with closing(scratch(engine)) as database:
-            values, listed = answers(database, engine, declared, asked)
-        for number, (condition, _) in enumerate(asked):
+            values, listed = answers(database, engine, declared, compared)
+        for number, (condition, _) in enumerate(compared):
             try:
                 reading, *_ = read(engine, declared, condition)
             except Unread:
                 continue
             count += 1
-            said = [run_reading(reading, [value]).label == "yes" for value in values]
-            assert said == [row[number] == 1 for row in listed], (declared, condition)
-    assert count > len(asked), f"only {count} of {3 * len(asked)} are read"
+            expected = [run_reading(reading, [value]).label == "yes" for value in values]
+            assert expected == [row[number] == 1 for row in listed], (declared, condition)
+    assert count > len(compared), f"only {count} of {3 * len(compared)} are read"
 
 
 @pytest.mark.parametrize("declared", ["INTEGER", "REAL", "NUMERIC", "a type of the user's"])
