@@ -69,7 +69,7 @@ def audit(
     """Whether what is deployed is the approved program, with the evidence for each thing that is named.
 
     file, dialect: a .py, .c, .onnx or .sql file, or several; the database of a .sql file that does not say so.
-    library, name, source, float32: a shared library, the prefix of its functions, the .c file it is said to be built
+    library, name, source, float32: a shared library, the prefix of its functions, the .c file it was supposedly built
         from, and whether it reads float32 rows.
     database, view: a URL or an open database, and a view there, or several.
     scored: a table of rows and predictions: a file, or a table of the database.
@@ -91,7 +91,8 @@ def audit(
     """
     files, views, calls = _several(file), _several(view), _several(call)
     if not (files or library or views or scored or calls):
-        raise BadInput("name what is deployed: --file, --library, --view, --scored or --call")
+        ways = "--file, --library, --view, --scored or --call" if database is None else "--view VIEW, or --scored TABLE"
+        raise BadInput(f"name what is deployed: {ways}")
     if views and database is None:
         raise BadInput("--view needs --database URL")
     if scored is None:

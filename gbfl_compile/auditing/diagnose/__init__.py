@@ -1,4 +1,4 @@
-"""Which one slip would explain what a scorer that cannot be read answered: a guess that fits every row it was asked.
+"""Which single slip explains the answers of a scorer that cannot be read: an inference that fits every row.
 
 All small changes of the approved program are tried: in one clause, in what is done with the clauses, in the columns it
 is given. The simplest whose answers are the scorer's on all rows is told, as inferred, with how many others would fit

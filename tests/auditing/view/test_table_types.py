@@ -1,4 +1,4 @@
-"""A view is run on a copy of its own table: what the columns cannot hold is not used against it, and what they do is."""
+"""A view is run on a copy of its own table: values that the columns cannot hold are not used against it."""
 
 import time
 from contextlib import closing

@@ -65,7 +65,7 @@ WORD = re.compile(r"[A-Za-z0-9_]+")
 
 
 def truth_of(engine: Engine, value: Value) -> Truth:
-    """A value where a condition is asked for."""
+    """A value where a condition is expected."""
 
     def of(end: Value) -> Truth:
         match end:
@@ -206,7 +206,7 @@ def _constants_compared(engine: Engine, left: Constant, comparison: Comparison, 
 COMPARISONS: Mapping[str, Comparison] = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "EQ": "==", "NEQ": "!="}
 
 UNCLEAR = {*COMPARISONS, "Is", "Between", "In", "NullSafeEQ", "NullSafeNEQ", "Not", "And", "Or"}
-"""`a < b < c`, `a = b IS NULL`: engines and sqlglot need not agree which comes first, so brackets are asked for."""
+"""`a < b < c`, `a = b IS NULL`: engines and sqlglot may disagree on which comes first, so brackets are required."""
 
 
 def operand(node: Any, scope: Scope) -> Value:
@@ -217,7 +217,7 @@ def operand(node: Any, scope: Scope) -> Value:
 
 
 def condition(node: Any, scope: Scope) -> Truth:
-    """An expression where a condition is asked for."""
+    """An expression where a condition is expected."""
     return truth_of(scope.engine, scope.follow(node, scope))
 
 

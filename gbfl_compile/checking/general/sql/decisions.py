@@ -1,4 +1,4 @@
-"""From the columns of a query to one decision: label, probabilities, leaf and scores must be made of the same rules."""
+"""Turns the columns of a query into one decision: label, probabilities, leaf and scores must follow the same rules."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ MOST_STEPS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the columns of a query are, by what they say."""
+    """The columns of a query, sorted by the answers they hold."""
 
     label: Value
     probabilities: tuple[Value, ...] = ()
@@ -54,7 +54,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A question of all columns together."""
+    """One test, with both outcomes for all columns."""
 
     formula: Formula
     then: int
@@ -63,7 +63,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """Questions and outcomes."""
+    """Tests and outcomes."""
 
     steps: tuple[Step | Outcome, ...]
 
@@ -120,7 +120,7 @@ def _written_out(answers: Answers, winner: Callable[[Value], int]) -> Answers:
 
 
 def where_it_answers(holds: Formula, answers: Answers, approved: Program) -> Answers:
-    """The answers where a row comes out; elsewhere what was approved, so that only rows that come out are compared."""
+    """The answers for rows that come out, and the approved ones elsewhere, so that only the former are compared."""
     if answers.probabilities and not isinstance(approved.decision, ApprovedTree):
         raise Unread("a filter on features together with probabilities computed from points")
     answers = replace(answers, label=without_points(answers.label))
@@ -175,7 +175,7 @@ def _by_points(conditions: Sequence[Formula], card: Scorecard, end: Callable[[tu
 
 
 def _winner(engine: Engine, classes: tuple[Label, ...]) -> Callable[[Value], int]:
-    """The class that an end of the label column means."""
+    """The class that a value of the label column means."""
     wanted = type(classes[0])
 
     def winner(end: Value) -> int:
@@ -237,7 +237,7 @@ def _text(value: Value) -> str:
 
 
 def _together(columns: Sequence[Value], outcome: Callable[[Sequence[Value]], Outcome]) -> Iterator[Step | Outcome]:
-    """Columns that ask the same questions, asked once: a step is where all of them are."""
+    """Columns with the same tests, tested once: each step has the state of all of them."""
     place: dict[tuple[int, ...], int] = {}
     order: list[tuple[Value, ...]] = []
     follow: dict[tuple[int, ...], tuple[Formula, tuple[Value, ...], tuple[Value, ...]]] = {}

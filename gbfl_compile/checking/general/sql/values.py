@@ -45,7 +45,7 @@ USES: ContextVar[Uses | None] = ContextVar("USES", default=None)
 
 
 def note_use(column: Column | Word) -> None:
-    """Write down that a feature is asked for."""
+    """Record that a feature is used."""
     uses = USES.get()
     if uses is None:
         return
