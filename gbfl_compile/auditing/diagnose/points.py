@@ -40,6 +40,8 @@ def rounder_points(case: Case) -> Iterator[Slip]:
         return
     step = math.gcd(*(worth for row in card.points for worth in row)) or 1
     for place, (low, high) in _allowed_places(case, card):
+        if step == 1 and place[0] == len(card.points):
+            continue  # the points to start with are tried as they are allowed: a few more would fit too often
         tried = [sign * more * step for more in range(1, MOST_STEPS + 1) for sign in (1, -1)]
         for added in (each for each in tried if low <= each <= high):
             yield from _points_slip(case, card, place, (low, high), added)

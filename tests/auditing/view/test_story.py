@@ -141,7 +141,7 @@ def test_the_clause_whose_and_became_or_is_named(lender):
     )
     _, lines = lines_on(lender, REFUSALS, rule)
     assert "  clause 2: late >= 1 AND income < 60000 is deployed as late >= 1 OR income < 60000" in lines
-    assert "    to mend it, write late >= 1 AND for late >= 1 OR" in lines
+    assert "    to mend it, write late >= 1 AND income < 60000 for late >= 1 OR income < 60000" in lines
     assert not any("rows of loans" in line for line in lines), "the table is empty"
 
 
