@@ -31,6 +31,7 @@ from gbfl_compile.tables.batches import (
     rows_at_once,
     table_batches,
 )
+from gbfl_compile.tables.frames import named_table
 from gbfl_compile.tables.kinds import MARKS
 from gbfl_compile.tables.read import feature_matrix, file_ending, refuse_absent, some_names
 from gbfl_compile.tables.write import CodedColumn, in_order, table_writer
@@ -116,7 +117,7 @@ def score(
         return _score_inside(source, table, out, keys, database, schema, columns, replace)
     if isinstance(source, str | os.PathLike) and Path(source).is_file() and name is None:
         source = as_program(source)
-    is_file = isinstance(table, str | os.PathLike)
+    is_file, table = isinstance(table, str | os.PathLike), named_table(table)
     if is_file and out is None:
         raise BadInput(f"{table}: name a file for its answers")
     if not is_file and not hasattr(table, "columns"):
@@ -151,7 +152,7 @@ def _score_frame(
     import pandas as pd
 
     names = _output_names(predictor, keys, "the table")
-    _refuse_columns([str(name) for name in frame.columns], _features_needed(predictor), keys, "the table")
+    _refuse_columns(list(frame.columns), _features_needed(predictor), keys, "the table")
     if _reads_texts(predictor, na) or len(_features_needed(predictor)) < len(predictor.features):
         answers = answer_frame(predictor, frame, "the table", na)
     else:
@@ -290,7 +291,7 @@ def _refuse_columns(columns: Sequence[str], features: tuple[str, ...], keys: tup
         raise BadInput(f"{where}: has no key column {absent[0]!r}: there are {some_names(columns)}")
     refuse_absent(columns, features, where)
     times = Counter(columns)
-    if repeated := [name for name in (*features, *keys) if times[name] > 1]:
+    if repeated := [name for name in keys if times[name] > 1]:
         raise BadInput(f"{where}: the column {repeated[0]!r} appears {times[repeated[0]]} times, rename one")
 
 

@@ -312,10 +312,20 @@ class EncodedTable:
 
 def recorded_marks(program: Program) -> tuple[str, ...]:
     """The texts that meant a missing value in the table a program was mined from."""
+    marks = [column.get("missing_texts", ()) for column in _recorded_columns(program)]
+    return tuple(sorted({str(mark) for each in marks for mark in each}))
+
+
+def recorded_texts(program: Program, name: str) -> tuple[str, ...]:
+    """The texts that a category had in the table a program was mined from."""
+    values = [column.get("values", ()) for column in _recorded_columns(program) if column.get("name") == name]
+    return tuple(str(text) for each in values for text, *_ in each)
+
+
+def _recorded_columns(program: Program) -> list[dict[str, Any]]:
     mining = program.metadata.get("mining")
     columns = mining.get("data", {}).get("columns", ()) if isinstance(mining, dict) else ()
-    marks = [column.get("missing_texts", ()) for column in columns if isinstance(column, dict)]
-    return tuple(sorted({str(mark) for each in marks for mark in each}))
+    return [column for column in columns if isinstance(column, dict)]
 
 
 def used_features(program: Program) -> tuple[bool, ...]:

@@ -20,8 +20,9 @@ from gbfl_compile.ir.kinds import Columns, EncodedTable
 from gbfl_compile.learning.black_box import Matrix, OriginalTable, as_black_box
 from gbfl_compile.learning.explain import Domain, domain_of, table_domain
 from gbfl_compile.learning.prepare import kinds_of
+from gbfl_compile.tables.frames import as_pandas
 from gbfl_compile.tables.kinds import KINDS, encode_rows, encode_table
-from gbfl_compile.tables.values import as_pandas, palettes_of
+from gbfl_compile.tables.values import palettes_of
 
 if TYPE_CHECKING:
     from gbfl_compile.learning.black_box.load import Kind

@@ -193,12 +193,18 @@ def read_database_table(url: str, table: str) -> Any:
     database = connect(url)
     try:
         columns = _columns(database, table)
-        chosen = ", ".join(database.quote(name) for name in columns)
+        chosen = ", ".join(_selection(database, name, kind) for name, kind in columns.items())
         place = ".".join(database.quote(part) for part in _parts(table))
         rows = database.fetch(f"SELECT {chosen} FROM {place}")  # noqa: S608 - every name in it is quoted
     finally:
         database.close()
-    return pd.DataFrame.from_records(rows, columns=columns)
+    return pd.DataFrame.from_records(rows, columns=list(columns))
+
+
+def _selection(database: Database, name: str, kind: str) -> str:
+    """A column as the SQL targets compare it: PostgreSQL sends CHAR(n) with the blanks that no comparison sees."""
+    quoted = database.quote(name)
+    return f"CAST({quoted} AS text)" if database.dialect == "postgres" and kind == "character" else quoted
 
 
 def _parts(table: str) -> list[str]:
@@ -208,25 +214,25 @@ def _parts(table: str) -> list[str]:
     return parts
 
 
-def _columns(database: Database, table: str) -> list[str]:
-    """The columns' names in order, as the engine's own catalogue has them."""
+def _columns(database: Database, table: str) -> dict[str, str]:
+    """The columns in order, name to type, as the engine's own catalogue has them."""
     schema, name = ([None, *_parts(table)])[-2:]
     if database.dialect == "sqlite":
-        query = f"SELECT name FROM pragma_table_info({_text(database, name)})"  # noqa: S608 - quoted
+        query = f"SELECT name, type FROM pragma_table_info({_text(database, name)})"  # noqa: S608 - quoted
     else:
         where = f"table_name = {_text(database, name)}"
         if schema is not None:
             where += f" AND table_schema = {_text(database, schema)}"
         query = (
-            "SELECT column_name, table_schema FROM information_schema.columns "  # noqa: S608 - quoted
+            "SELECT column_name, data_type, table_schema FROM information_schema.columns "  # noqa: S608 - quoted
             f"WHERE {where} ORDER BY table_schema, ordinal_position"
         )
     columns = database.fetch(query)
     if not columns:
         raise BadInput(f"the database has no table {table!r}, or does not let you see its columns")
-    if len({row[1:] for row in columns}) > 1:
+    if len({row[2:] for row in columns}) > 1:
         raise BadInput(f"there is a table {table!r} in several schemas: write schema.table")
-    return [str(row[0]) for row in columns]
+    return {str(row[0]): str(row[1]) for row in columns}
 
 
 def _text(database: Database, text: str | None) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -19,7 +20,7 @@ import numpy as np
 from gbfl_compile.errors import BadInput, NotANumber
 from gbfl_compile.ir.kinds import Codebook, Columns, plain_value
 from gbfl_compile.ir.nodes import TRUE, Kind
-from gbfl_compile.tables.csv_shape import PADDED, number_hint
+from gbfl_compile.tables.csv_shape import MOSTLY, PADDED, number_hint
 from gbfl_compile.tables.read import MISSING
 
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ STRAY = 0.5
 
 NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-TIME = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}:\d{2})?")
+TIME = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}(:?\d{2})?)?")
+CATEGORICAL = "its type is categorical"
+"""Why numbers are a category: pandas or Arrow says that they are."""
 TRUTH = {"true": 1.0, "false": 0.0}
 
 
@@ -81,10 +84,15 @@ class _Column:
     values: tuple[Any, ...]
     places: NDArray[np.int64] | None
 
-    def row_of(self, value: int) -> int:
-        """The first row, from 1 on, that has the value of this number."""
+    def place(self, value: int) -> str:
+        """The first row, from 1 on, that has the value of this number, as errors name it."""
         row = int((self.codes == value).argmax())
-        return int(row if self.places is None else self.places[row]) + 1
+        return f"{self.where}: column {self.name!r}, row {int(row if self.places is None else self.places[row]) + 1}"
+
+    def first(self, texts: Sequence[str]) -> tuple[str, str]:
+        """The first of these texts in the table, after its place: values are in the order of their first rows."""
+        number = min(map(self.values.index, texts))
+        return self.place(number), self.values[number]
 
 
 def marks_of(na: Sequence[str] | None) -> frozenset[str]:
@@ -169,7 +177,7 @@ def encode_rows(
         column = _by_value(table[name], name, where, places)
         if kind == "category":
             code = {text: float(place) for place, text in enumerate(texts, start=1)}
-            words = [text_of(value) for value in column.values]
+            words = _plain_values(column, kind, None)
             plain: list[Any] = [None if word in own else code.get(str(word), 0.0) for word in words]
         else:
             plain = _plain_values(column, kind, marks)
@@ -181,7 +189,7 @@ def _encode(
     series: Any, name: str, where: str, wanted: Kind | None, marks: frozenset[str], places: NDArray[np.int64] | None
 ) -> tuple[Matrix, ColumnFacts]:
     column = _by_value(series, name, where, places)
-    kind, why = (wanted, "asked for") if wanted is not None else _infer(column, marks)
+    kind, why = (wanted, "asked for") if wanted is not None else _infer(column, marks, _is_categorical(series.dtype))
     plain = _plain_values(column, kind, marks)
     found = tuple(sorted({v for v in column.values if isinstance(v, str) and is_mark(v, marks)}))
     if kind != "category":
@@ -242,15 +250,22 @@ def _take(plain: Sequence[Any], codes: NDArray[np.intp]) -> Matrix:
     return palette[codes]
 
 
-def _infer(column: _Column, marks: frozenset[str]) -> tuple[Kind, str]:
+def _is_categorical(dtype: Any) -> bool:
+    """Whether a column is one of categories, of pandas or of Arrow."""
+    return str(dtype) == "category" or str(dtype).startswith("dictionary<")
+
+
+def _infer(column: _Column, marks: frozenset[str], categorical: bool) -> tuple[Kind, str]:
     """The kind of a column by its values, and the reason in a few words."""
     values = [value for value in column.values if not (isinstance(value, str) and is_mark(value, marks))]
     if not values:
         return "number", "it holds nothing"
-    if all(isinstance(value, str) for value in values):
-        return _infer_text(column, values)
     if all(isinstance(value, bool | np.bool_) for value in values):
         return "boolean", "its values are true and false"
+    if categorical:
+        return "category", CATEGORICAL
+    if all(isinstance(value, str) for value in values):
+        return _infer_text(column, values)
     if all(isinstance(value, datetime.datetime) for value in values):
         return "timestamp", "its values are timestamps"
     if all(isinstance(value, datetime.date) and not isinstance(value, datetime.datetime) for value in values):
@@ -273,16 +288,28 @@ def _infer_text(column: _Column, values: Sequence[str]) -> tuple[Kind, str]:
         _refuse_stray(column, [value for value in values if not NUMBER.fullmatch(value)])
     if all(value.strip().lower() in TRUTH for value in values):
         return "boolean", "its texts are true and false"
-    for kind, pattern in (("date", DATE), ("timestamp", TIME)):
-        if all(pattern.fullmatch(value.strip()) and _moment(value.strip()) for value in values):
-            return ("date", "its texts are dates") if kind == "date" else ("timestamp", "its texts are timestamps")
+    if all(_is_moment(value, DATE) for value in values):
+        return "date", "its texts are dates"
+    others = [value for value in values if not _is_moment(value, DATE) and not _is_moment(value, TIME)]
+    if not others:
+        return "timestamp", "its texts are timestamps"
+    if len(others) < (1 - MOSTLY) * len(values):
+        place, value = column.first(others)
+        raise BadInput(
+            f"{place}: {value!r} is not a date, and nearly all others are: correct it, "
+            f"say --na {shlex.quote(value)} if it means missing, or --kind {shlex.quote(column.name)}=category"
+        )
     return "category", "its values are texts"
+
+
+def _is_moment(text: str, pattern: re.Pattern[str]) -> bool:
+    return pattern.fullmatch(text.strip()) is not None and _moment(text.strip()) is not None
 
 
 def _refuse_stray(column: _Column, words: Sequence[str]) -> None:
     """Refuse the first word: among this many numbers it is most likely a mistake."""
-    row, value = min((column.row_of(column.values.index(word)), word) for word in words)
-    raise NotANumber(f"{column.where}: column {column.name!r}, row {row}", value, number_hint(value))
+    place, value = column.first(words)
+    raise NotANumber(place, value, number_hint(value))
 
 
 def _is_number(value: Any) -> bool:
@@ -296,20 +323,25 @@ def _moment(text: str) -> datetime.datetime | None:
         return None
 
 
-def _plain_values(column: _Column, kind: Kind, marks: frozenset[str]) -> list[float | str | None]:
+def _plain_values(column: _Column, kind: Kind, marks: Collection[str] | None) -> list[float | str | None]:
     """Each different value of a column as its kind compares it: a double, a text, or None where it is missing."""
     plain: list[float | str | None] = []
     for number, value in enumerate(column.values):
-        if isinstance(value, str) and is_mark(value, marks):
+        if marks is not None and isinstance(value, str) and is_mark(value, marks):
             plain.append(None)
             continue
-        converted = _convert(value, kind)
-        if converted is None:
-            place = f"{column.where}: column {column.name!r}, row {column.row_of(number)}"
-            if kind == "number":
-                raise NotANumber(place, value, number_hint(value))
+        try:
+            converted = _convert(value, kind)
+        except (BadInput, OverflowError) as error:
             raise BadInput(
-                f"{place}: {value!r} is not a {kind}: give another --kind, or leave the column out with --drop"
+                f"{column.place(number)}: {error}: put another value there, or leave the column out with --drop"
+            ) from None
+        if converted is None:
+            if kind == "number":
+                raise NotANumber(column.place(number), value, number_hint(value))
+            raise BadInput(
+                f"{column.place(number)}: {value!r} is not a {kind}: give another --kind, or leave the column out "
+                "with --drop"
             )
         plain.append(converted)
     return plain
@@ -335,13 +367,20 @@ def _convert(value: Any, kind: Kind) -> float | str | None:
 
 
 def text_of(value: Any) -> str | None:
-    """A category's text: as it is, or a number as it is written without a fraction where it has none."""
+    """A category's text: as it is, or a number as it is written without a fraction where it has none.
+
+    A double of 2^53 or more has no text: it may have been another whole number.
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, bool | np.bool_):
         return str(bool(value)).lower()
     if not _is_number(value):
         return str(value) if isinstance(value, datetime.date) else None
+    if isinstance(value, int | np.integer):
+        return str(value)
+    if not abs(value) < 2**53:
+        return None
     return str(int(value)) if value == int(value) else repr(float(value))
 
 
@@ -356,5 +395,5 @@ def _as_time(value: Any, kind: Kind) -> float | None:
         return None
     if kind == "timestamp" and not isinstance(value, datetime.datetime):
         value = datetime.datetime.combine(value, datetime.time())
-    plain = plain_value(kind, value, kind)
+    plain = plain_value(kind, value, f"{value}")
     return None if plain is None else float(plain)

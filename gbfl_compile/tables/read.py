@@ -26,6 +26,7 @@ from gbfl_compile.tables.csv_shape import (
     refuse_ragged,
     refuse_short_rows,
 )
+from gbfl_compile.tables.frames import named_table
 from gbfl_compile.version import install_command
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ def feature_rows(source: Any, features: tuple[str, ...]) -> Matrix:
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         return feature_matrix(read_table(path), features, str(path))
+    source = named_table(source)
     if hasattr(source, "columns"):
         return feature_matrix(source, features, "the table")
     try:
@@ -71,6 +73,7 @@ def feature_row(source: Any, features: tuple[str, ...], number: int = 1) -> tupl
 
     A row by itself is a mapping of names to values, or a sequence of one value per feature; None is missing.
     """
+    source = named_table(source)
     if isinstance(source, str | os.PathLike) or hasattr(source, "columns"):
         rows = feature_rows(source, features)
         where = source if isinstance(source, str | os.PathLike) else "the table"
@@ -233,8 +236,6 @@ def feature_matrix(
     """
     import numpy as np
 
-    if getattr(table.columns, "nlevels", 1) > 1:
-        raise BadInput(f"{where}: its columns have names of several levels, give each one name")
     refuse_absent(list(table.columns), features, where)
     columns = [numbers(table[name], name, where, places=places) for name in features]
     return np.column_stack(columns) if len(table) else np.empty((0, len(features)))
@@ -252,6 +253,7 @@ def feature_names(names: Sequence[str], target: str, drop: tuple[str, ...], wher
     features = tuple(name for name in names if name != target and name not in drop)
     if not features:
         raise BadInput(f"{where}: no column is left to learn from")
+    refuse_absent(names, (target, *features), where)
     return features
 
 
@@ -284,12 +286,17 @@ NUMBER_AS_NAME = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 def refuse_absent(there: Sequence[str], names: Sequence[str], where: str) -> None:
-    """Name the columns that are wanted and not there, and what there is."""
+    """Name the columns that are wanted and not there, and what there is; or one that is there twice."""
     among = set(there)
     if absent := [name for name in names if name not in among]:
         more = f" and {len(absent) - 1} more" if len(absent) > 1 else ""
         hint = did_you_mean(absent[0], there)
         raise BadInput(f"{where}: has no column {absent[0]!r}{more}: its columns are {some_names(there)}{hint}")
+    if len(among) == len(there):
+        return
+    times = Counter(there)
+    if repeated := [name for name in names if times[name] > 1]:
+        raise BadInput(f"{where}: the column {repeated[0]!r} appears {times[repeated[0]]} times, rename one")
 
 
 MOST_NAMED = 10

@@ -35,7 +35,9 @@ from gbfl_compile.tables.draw import (
     most_rows,
     used_columns,
 )
+from gbfl_compile.tables.frames import named_table
 from gbfl_compile.tables.kinds import (
+    CATEGORICAL,
     KINDS,
     ColumnFacts,
     columns_of,
@@ -51,7 +53,7 @@ from gbfl_compile.tables.read import (
     refuse_nameless,
     some_names,
 )
-from gbfl_compile.tables.values import as_pandas, palettes_of
+from gbfl_compile.tables.values import palettes_of
 
 TEST_SHARE = 0.25
 FEWEST_ROWS = 40
@@ -122,7 +124,9 @@ def read_sample(
     name, frame, drawn = _read(table, choice, database, most, seed, memory)
     of, places = (len(frame), None) if drawn is None else (drawn.of, drawn.places)
     whole = rows_of(frame, choice, name, places=places, of=of)
-    palettes = () if whole.is_plain else palettes_of(frame, whole.facts)
+    is_csv = database is None and name.lower().endswith((".csv", ".csv.gz"))
+    palettes = palettes_of(frame, whole.facts, typed=not is_csv)
+    is_plain = whole.is_plain and all(palette.spelling is None for palette in palettes)
     del frame
     give_back()
     rows = limit_rows(whole, most, seed)
@@ -132,7 +136,10 @@ def read_sample(
     notes += [
         f"column {fact.name!r} is a category of texts such as {shown_text(fact.texts)!r}: {hint}"
         for fact in rows.facts
-        if fact.texts and not choice.is_asked_for(fact.name) and (hint := category_hint(fact.texts))
+        if fact.texts
+        and fact.why != CATEGORICAL
+        and not choice.is_asked_for(fact.name)
+        and (hint := category_hint(fact.texts))
     ]
     notes += [
         f"column {key!r} has another number in every row; if it is a key, leave it out with --drop"
@@ -156,7 +163,7 @@ def read_sample(
     if rows.keys:
         facts["keys"] = list(rows.keys)
     split = split_of(rows, seed, name)
-    if rows.is_plain:
+    if is_plain:
         return Sample(name, rows.features, split, facts, tuple(notes))
     facts["columns"] = [fact.as_json() for fact in rows.facts]
     notes.append(kinds_text(rows.facts))
@@ -191,10 +198,10 @@ def _read(
 
         return table, read_database_table(database, table), None
     if not isinstance(table, str | os.PathLike):
+        table = named_table(table)
         if not hasattr(table, "columns"):
             raise BadInput(f"a table is a file or a DataFrame, not {type(table).__name__}")
-        table = as_pandas(table)
-        return "the table", table.rename(columns=str), None
+        return "the table", table, None
     path = Path(table)
     rows, names = most_rows(path), column_names(path)
     is_csv = file_ending(path).startswith(".csv")
@@ -221,7 +228,7 @@ def _read(
 
 
 def _is_read_again(column: Any, choice: Choice) -> bool:
-    return getattr(column.dtype, "kind", "O") not in "fiub" or choice.kinds.get(str(column.name)) == "category"
+    return getattr(column.dtype, "kind", "O") not in "fiub" or choice.kinds.get(str(column.name), "number") != "number"
 
 
 def rows_of(table: Any, choice: Choice, where: str, *, places: Places | None = None, of: int | None = None) -> Rows:
@@ -230,9 +237,7 @@ def rows_of(table: Any, choice: Choice, where: str, *, places: Places | None = N
     `places` gives the positions of the rows in the larger table they were drawn from, so that errors can name them;
     `of` is how many rows that table has.
     """
-    if getattr(table.columns, "nlevels", 1) > 1:
-        raise BadInput(f"{where}: its columns have names of several levels, give each one name")
-    features = choice.names([str(name) for name in table.columns], where)
+    features = choice.names(list(table.columns), where)
     of = len(table) if of is None else of
     places = np.arange(len(table)) if places is None else places
     marks = marks_of(choice.na)

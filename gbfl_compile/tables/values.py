@@ -21,6 +21,7 @@ from gbfl_compile.ir.kinds import (
     Columns,
     Value,
     codebook,
+    decode_value,
     encode_values,
     read_value,
     recorded_marks,
@@ -28,7 +29,8 @@ from gbfl_compile.ir.kinds import (
 )
 from gbfl_compile.ir.nodes import Kind, Program
 from gbfl_compile.tables.batches import column_names
-from gbfl_compile.tables.kinds import MARKS, ColumnFacts, is_mark, text_of
+from gbfl_compile.tables.frames import named_table
+from gbfl_compile.tables.kinds import MARKS, ColumnFacts, encode_table, is_mark, text_of
 from gbfl_compile.tables.read import feature_rows, read_table, refuse_absent
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
 
 
 def has_values(program: Program, source: Any) -> bool:
-    """Whether rows are more than numbers: there are words or dates, texts that mean missing, or columns not needed."""
+    """Whether rows are more than numbers: words, dates, texts that mean missing, or not every column."""
     return bool(program.kinds or recorded_marks(program)) or _lacks_unused(program, source)
 
 
@@ -45,12 +47,13 @@ def _lacks_unused(program: Program, source: Any) -> bool:
     unused = [name for name, used in zip(program.features, used_features(program), strict=True) if not used]
     if not unused or not (isinstance(source, str | os.PathLike) or hasattr(source, "columns")):
         return False
-    there = column_names(Path(source)) if isinstance(source, str | os.PathLike) else [str(c) for c in source.columns]
+    there = column_names(Path(source)) if isinstance(source, str | os.PathLike) else list(source.columns)
     return not set(unused) <= set(there)
 
 
 def encoded_rows(source: Any, program: Program) -> Matrix:
     """Rows of a table (a file, a DataFrame or a matrix of numbers) as float64, words and dates encoded."""
+    source = named_table(source)
     if not has_values(program, source):
         return feature_rows(source, program.features)
     return encode_values(program, value_rows(source, program), codebook(program))
@@ -58,7 +61,7 @@ def encoded_rows(source: Any, program: Program) -> Matrix:
 
 def coded_rows(source: Any, program: Program) -> tuple[Matrix, Codebook]:
     """The same, with a code of its own for every text of the table, and the book of these codes."""
-    book = codebook(program)
+    book, source = codebook(program), named_table(source)
     if not has_values(program, source):
         return feature_rows(source, program.features), book
     texts = [dict.fromkeys(listed) for listed in book.texts]
@@ -79,6 +82,7 @@ def value_rows(source: Any, program: Program) -> list[list[Value]]:
         path = Path(source)
         words = tuple(name for f, name in enumerate(program.features) if program.kind(f) != "number")
         return _table_rows(read_table(path, words), program, str(path), from_file=True)
+    source = named_table(source)
     if hasattr(source, "columns"):
         return _table_rows(source, program, "the table", from_file=False)
     return [value_row(row, program) for row in source]
@@ -86,6 +90,7 @@ def value_rows(source: Any, program: Program) -> list[list[Value]]:
 
 def one_value_row(source: Any, program: Program, number: int = 1) -> tuple[list[Value], int]:
     """One row and how many there are: of a table the `number`-th, or a row by itself."""
+    source = named_table(source)
     if isinstance(source, str | os.PathLike) or hasattr(source, "columns"):
         rows = value_rows(source, program)
         if not 1 <= number <= len(rows):
@@ -113,7 +118,7 @@ def value_row(source: Any, program: Program) -> list[Value]:
 
 
 def _used_names(program: Program) -> tuple[str, ...]:
-    """The features that some rule asks about.."""
+    """The features that some rule asks about."""
     used = zip(program.features, used_features(program), strict=True)
     return tuple(name for name, is_used in used if is_used)
 
@@ -163,32 +168,34 @@ class Palette:
     """A pandas array: `values[code - 1]`; None where the column is not a category."""
     mark: bool = False
     """Whether one more value at the end is what the table has in place of a missing one, such as "?"."""
+    spelling: Spelling | None = None
+    """How the table writes numbers, dates or truth values where it has texts; None where a model gets the values."""
 
 
-def as_pandas(table: Any) -> Any:
-    """Arrow and Polars tables as pandas ones with the same names; everything else unchanged."""
-    if hasattr(table, "column_names") and hasattr(table, "to_pandas"):
-        return table.to_pandas()
-    if hasattr(table, "to_dicts") and hasattr(table, "columns"):
-        import pandas as pd
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """The text of each value of a column, and of a missing one."""
 
-        return pd.DataFrame({name: table[name].to_list() for name in table.columns})
-    return table
+    dtype: Any
+    texts: Mapping[float, str]
+    missing: str | None
 
 
-def palettes_of(table: Any, facts: Sequence[ColumnFacts]) -> tuple[Palette, ...]:
-    """The palette of each column that is described."""
-    return tuple(_palette(table[fact.name], fact) for fact in facts)
+def palettes_of(table: Any, facts: Sequence[ColumnFacts], *, typed: bool = True) -> tuple[Palette, ...]:
+    """The palette of each column that is described; a table that is not `typed` is a CSV file, where all is text."""
+    return tuple(_palette(table[fact.name], fact, typed) for fact in facts)
 
 
-def _palette(column: Any, fact: ColumnFacts) -> Palette:
+def _palette(column: Any, fact: ColumnFacts, typed: bool) -> Palette:
     import pandas as pd
 
+    spelling = _spelling(column, fact) if typed and fact.kind != "category" else None
     if fact.kind in ("date", "timestamp"):
         values = column.dropna()
-        return Palette(np.dtype("M8[us]") if len(values) and isinstance(values.iloc[0], str) else column.dtype)
+        is_text = len(values) and isinstance(values.iloc[0], str)
+        return Palette(np.dtype("M8[us]") if is_text else column.dtype, spelling=spelling)
     if fact.kind != "category":
-        return Palette(column.dtype)
+        return Palette(column.dtype, spelling=spelling)
     first: dict[str, Any] = {}
     for value in column.dropna().unique().tolist():
         first.setdefault(str(text_of(value)), value)
@@ -200,8 +207,29 @@ def _palette(column: Any, fact: ColumnFacts) -> Palette:
     return Palette(column.dtype, pd.Series(originals).astype(column.dtype).array, mark)
 
 
+def _spelling(column: Any, fact: ColumnFacts) -> Spelling | None:
+    """How the table writes the values of this column, where it writes texts; of several ways the first."""
+    import pandas as pd
+
+    if getattr(column.dtype, "kind", "O") in "fiubM":
+        return None
+    own = [value for value in column.dropna().unique().tolist() if value not in fact.marks]
+    if not own or not all(isinstance(value, str) for value in own):
+        return None
+    x, _, _ = encode_table(pd.DataFrame({fact.name: own}), (fact.name,), "the table", kinds={fact.name: fact.kind})
+    missing = fact.marks[0] if len(fact.marks) == 1 and not column.isna().any() else None
+    return Spelling(column.dtype, dict(zip(x[::-1, 0].tolist(), own[::-1], strict=True)), missing)
+
+
 def other_forms(palettes: Sequence[Palette]) -> list[tuple[Palette, ...]]:
-    """How else the same table may have been given to a model: gaps instead of marks, pandas categories, or both."""
+    """How else the same table may have been given to a model: values instead of their texts, then words otherwise."""
+    values = tuple(replace(each, spelling=None) for each in palettes)
+    first = [values] if any(each.spelling is not None for each in palettes) else []
+    return [*first, *_forms_of_words(values)]
+
+
+def _forms_of_words(palettes: Sequence[Palette]) -> list[tuple[Palette, ...]]:
+    """Gaps instead of marks, pandas categories, or both."""
     gaps = tuple(replace(each, values=each.values[:-1], mark=False) if each.mark else each for each in palettes)
     forms = [gaps, *(tuple(_as_category(each) for each in form) for form in (tuple(palettes), gaps))]
     return [form for place, form in enumerate(forms) if not any(form is earlier for earlier in forms[:place])]
@@ -233,6 +261,8 @@ def _palette_column(columns: Columns, palette: Palette, place: int, values: Matr
 
     missing = np.isnan(values)
     kind = columns.kinds[place]
+    if palette.spelling is not None:
+        return _texts(palette.spelling, kind, values)
     if kind == "category":
         codes = np.where(missing, len(palette.values) if palette.mark else 0, values).astype(np.int64) - 1
         return pd.api.extensions.take(palette.values, codes, allow_fill=True)
@@ -242,7 +272,7 @@ def _palette_column(columns: Columns, palette: Palette, place: int, values: Matr
         if palette.dtype == bool and not missing.any():
             return values >= 1.0
         truth = np.where(missing, None, values >= 1.0)  # type: ignore[call-overload]  # numpy knows no None among truths
-        return pd.array(truth, dtype=palette.dtype) if str(palette.dtype) == "boolean" else truth
+        return pd.array(truth, dtype=palette.dtype) if str(palette.dtype) in ("boolean", "category") else truth
     unit = "D" if kind == "date" else "us"
     times = np.where(missing, np.iinfo(np.int64).min, np.where(missing, 0, values).astype(np.int64)).view(f"M8[{unit}]")
     if getattr(palette.dtype, "kind", "O") == "M":
@@ -257,3 +287,17 @@ def _numbers(values: Matrix, dtype: Any, has_missing: bool) -> Any:
     if getattr(dtype, "kind", "O") in "iub" and not has_missing and isinstance(dtype, np.dtype):
         return values.astype(dtype)
     return values
+
+
+def _texts(spelling: Spelling, kind: Kind, values: Matrix) -> Any:
+    """Values as the table writes them; those that it does not have, as they are written in general."""
+    import pandas as pd
+
+    distinct, places = np.unique(values, return_inverse=True)
+    own: list[str | None] = []
+    for value in distinct.tolist():
+        if np.isnan(value):
+            own.append(spelling.missing)
+        else:
+            own.append(spelling.texts.get(value) or str(text_of(decode_value(kind, value)) or value))
+    return pd.array(np.array(own, dtype=object)[places], dtype=spelling.dtype)

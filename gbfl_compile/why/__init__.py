@@ -19,6 +19,7 @@ from gbfl_compile.ir.kinds import Codebook, Value, codebook, decode_rows, encode
 from gbfl_compile.ir.nodes import Label, Program
 from gbfl_compile.ir.text import label_text, printable
 from gbfl_compile.learning.consistency import Triplets, triplets_for
+from gbfl_compile.tables.frames import named_table
 from gbfl_compile.tables.read import feature_row
 from gbfl_compile.tables.values import has_values, one_value_row
 from gbfl_compile.why.account import Account, account, as_json, lines, value_text
@@ -84,7 +85,7 @@ def explain_row(
     category is a text; a date or timestamp may be an ISO 8601 text.
     triplets: rows with their PPs and PNs that include this one, to add what the black box says.
     """
-    source = as_program(program)
+    source, row = as_program(program), named_table(row)
     if source.kinds:
         values, rows = one_value_row(row, source, row_number)
         own = None if triplets is None else _black_box_answer(source, triplets, values)

@@ -1,5 +1,7 @@
 """A table is scored inside its database; nothing is lost, and a wrong name is reported with the reason."""
 
+import re
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +11,7 @@ from gbfl_compile.backends.sql.score import score_in_database
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
 from gbfl_compile.ir.batch import evaluate_many
-from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
+from gbfl_compile.ir.nodes import Clause, Interval, OneOf, Program, leaf, split
 
 PROGRAM = Program(
     ("age", "in come"),
@@ -82,6 +84,58 @@ def test_a_table_in_the_way_of_a_replacement_is_named_and_nothing_is_lost(people
         score_in_database(PROGRAM, people, "people", "scored_people", keys=("gbfl_row",), replace=True)
     assert scored(people) == expected()
     people.execute("DROP TABLE fresh_gbfl")
+
+
+def category(*texts):
+    """A program that asks whether a column holds one of these texts."""
+    return Program(
+        *(("code",), ("no", "yes"), (Clause((OneOf(0, texts),)),), split(0, leaf(0.1, 0.9), leaf(0.9, 0.1))),
+        kinds=("category",),
+    )
+
+
+OTHER_TEXTS = {
+    "decimals": ("DECIMAL(9,2)", ("0.50", "1.00"), "0.5", "the column 'code' has 0.50?, which"),
+    "doubles": ("DOUBLE", ("1e-7", "0.25"), "1e-07", "the column 'code' has 1e-07, which"),
+    "truth values": ("BOOLEAN", ("TRUE", "FALSE"), "true", "the column 'code' has the number 1, and .* 'true'"),
+}
+
+
+@pytest.mark.parametrize(("type_", "values", "text", "says"), OTHER_TEXTS.values(), ids=OTHER_TEXTS)
+def test_a_category_whose_texts_the_engine_writes_otherwise_is_never_misread(database, type_, values, text, says):
+    if database.dialect == "spark":
+        pytest.skip("Spark makes no table here, only views")
+    double = {"postgres": "DOUBLE PRECISION"}.get(database.dialect, type_) if type_ == "DOUBLE" else type_
+    with_null = f"Nullable({double})" if database.dialect == "clickhouse" else double
+    tail = "ENGINE = Memory" if database.dialect == "clickhouse" else ""
+    database.execute(f"CREATE TABLE codes (code {with_null}) {tail}")
+    try:
+        database.execute(f"INSERT INTO codes VALUES {', '.join(f'({value})' for value in values)}")
+        refusal = ""
+        try:
+            score_in_database(category(text), database, "codes", "scored_codes")
+        except BadInput as error:
+            refusal = str(error)
+        if refusal:
+            assert re.search(says, refusal)
+        else:
+            assert sorted(database.fetch("SELECT label FROM scored_codes")) == [("no",), ("yes",)]
+    finally:
+        for table in ("codes", "scored_codes"):
+            database.execute(f"DROP TABLE IF EXISTS {table}")
+
+
+@pytest.mark.skipif(availability("duckdb") is not None, reason=str(availability("duckdb")))
+@pytest.mark.parametrize(("text", "is_refused"), [("0.5", True), ("0.50", False), ("7.5", False)])
+def test_a_text_as_the_engine_writes_it_is_compared(text, is_refused):
+    with closing(scratch("duckdb")) as database:
+        database.execute("CREATE TABLE codes AS SELECT CAST(0.5 AS DECIMAL(9,2)) AS code")
+        if is_refused:
+            with pytest.raises(BadInput, match=r"has 0.50, which DuckDB .* writes '0.50' and the table .* '0.5'"):
+                score_in_database(category(text), database, "codes", "scored_codes")
+        else:
+            score_in_database(category(text), database, "codes", "scored_codes")
+            assert database.fetch("SELECT label FROM scored_codes") == [("yes" if text == "0.50" else "no",)]
 
 
 MEMORY = {"clickhouse": "ENGINE = Memory"}

@@ -6,6 +6,7 @@ A table is scored only if a program can read it: columns that are absent or woul
 from __future__ import annotations
 
 import contextlib
+import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -18,7 +19,9 @@ from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.databases.base import Database, library, table_exists
 from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost, GbflError
 from gbfl_compile.ir.json import digest
-from gbfl_compile.ir.nodes import Kind, OneOf, Program
+from gbfl_compile.ir.kinds import codebook, recorded_texts
+from gbfl_compile.ir.nodes import TRUE, Kind, OneOf, Program
+from gbfl_compile.tables.kinds import text_of
 
 NOT_A_NUMBER = "typeof({column}) IN ('text', 'blob') AND NOT COALESCE(CAST({column} AS NUMERIC) = {column}, 0)"
 """Text that SQLite's CAST would take for 0, or for the digits it begins with."""
@@ -57,7 +60,7 @@ def check_source(
         if database.dialect == "sqlite" and kind in MISREAD:
             _refuse_misread(database, name, column, kind)
         if kind == "category":
-            _refuse_lost_zeros(program, feature, database, name, column)
+            _refuse_other_texts(program, feature, database, dialect, name, column)
 
 
 def _try(database: Database, query: str, what: str) -> None:
@@ -80,22 +83,47 @@ def _refuse_misread(database: Database, name: str, column: str, kind: Kind) -> N
         )
 
 
-def _refuse_lost_zeros(program: Program, feature: int, database: Database, name: str, column: str) -> None:
-    """Refuse numbers where the program lists codes such as '007': a loader that made them numbers lost their zeros."""
+def _refuse_other_texts(
+    program: Program, feature: int, database: Database, dialect: Dialect, name: str, column: str
+) -> None:
+    """Refuse a column of numbers or timestamps that the engine writes otherwise than the program's category has them.
+
+    Of a code such as '007' a loader that made it a number lost the zeros; 0.5 is '0.50' in a DECIMAL; a truth value of
+    MariaDB and SQLite is '1'.
+    """
     atoms = (atom for clause in program.clauses for atom in clause.atoms if atom.feature == feature)
     texts = (text for atom in atoms if isinstance(atom, OneOf) for text in atom.values)
-    code = next((text for text in texts if text[:1] == "0" and text[1:].isdecimal()), None)
-    if code is None:
-        return
+    code = next((text for text in texts if (text[:1] == "0" and text[1:].isdecimal()) or text in (TRUE, "false")), None)
     quoted = database.quote(column)
-    query = f"SELECT {quoted} FROM {name} WHERE {quoted} IS NOT NULL LIMIT 1"  # noqa: S608 - quoted
-    for (value,) in database.fetch(query):
-        if isinstance(value, int | float | Decimal):
+    rows = f"{name} WHERE {quoted} IS NOT NULL"
+    for (value,) in database.fetch(f"SELECT {quoted} FROM {rows} LIMIT 1"):  # noqa: S608 - quoted
+        if isinstance(value, int | float | Decimal) and not isinstance(value, bool) and code is not None:
             raise BadInput(
                 f"the column {column!r} has the number {value}, and the program compares texts such as {code!r} with "
-                "it: load the column as text, or score a view that writes its zeros"
+                "it: load the column as text, or score a view that writes such texts"
+            )
+        if isinstance(value, float | Decimal | datetime.date) or database.dialect == "sqlite":
+            _refuse_other_spelling(
+                program, feature, database, f"{quoted}, {exact_column(dialect, 'category', quoted)}", rows
             )
 
+
+def _refuse_other_spelling(program: Program, feature: int, database: Database, columns: str, rows: str) -> None:
+    """Refuse a value whose text the program knows, where the engine writes another text that it does not know."""
+    known = {*codebook(program).texts[feature], *recorded_texts(program, program.features[feature])}
+    query = f"SELECT DISTINCT {columns} AS spelling FROM {rows} LIMIT {MOST_SPELLINGS}"  # noqa: S608 - quoted
+    for value, spelling in database.fetch(query):
+        plain = value.replace(tzinfo=None) if isinstance(value, datetime.datetime) else value
+        written = spelling.decode() if isinstance(spelling, bytes) else spelling
+        if (text := text_of(plain)) in known and written not in known:
+            raise BadInput(
+                f"the column {program.features[feature]!r} has {value}, which {database.version} writes {written!r} "
+                f"and the table that was mined {text!r}: score a view that writes the latter"
+            )
+
+
+MOST_SPELLINGS = 10_000
+"""Different values of a column whose texts are looked at."""
 
 FRESH = "fresh_gbfl"
 """The name of a new table until it replaces another."""

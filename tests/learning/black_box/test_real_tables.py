@@ -18,7 +18,7 @@ from gbfl_compile.learning.black_box import OriginalTable, as_black_box, probabi
 from gbfl_compile.learning.prepare import shared_classes
 from gbfl_compile.mining import mine
 from gbfl_compile.tables.kinds import encode_table
-from gbfl_compile.tables.values import palettes_of
+from gbfl_compile.tables.values import as_table, palettes_of
 
 WORDS = ["job", "house"]
 NUMBERS = ["income", "late"]
@@ -199,3 +199,40 @@ def test_labels_that_do_not_match_are_refused_before_any_row_is_explained(labels
     with pytest.raises(BadInput, match="that the black box does not"):
         mine(table.assign(target=np.resize(labels, len(table))), "target", black_box=model, note=str)
     assert sum(calls) <= 24, "only to see what it answers"
+
+
+def as_written(rows=200):
+    """Numbers, truth values and days, all of them texts, and one written in a way of its own."""
+    draw = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "code": draw.choice(["0", "1", "2.0", "?"], rows),
+            "flag": draw.choice(["true", "False"], rows),
+            "day": draw.choice(["2024-03-01", "2024-03-09"], rows),
+            "word": draw.choice(["a", "b"], rows),
+        }
+    )
+    return table, np.where((table.code == "2.0") ^ (table.flag == "true"), "no", "yes")
+
+
+def test_a_model_of_texts_is_asked_with_the_texts_themselves():
+    table, y = as_written()
+    model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), RandomForestClassifier(10, random_state=0))
+    model.fit(table, y)
+    assert (answers_through_codes(model, table) == model.predict_proba(table)).all()
+
+
+def test_a_model_of_numbers_is_asked_with_numbers_where_the_table_has_texts():
+    table, _ = as_written()
+
+    def by_code(rows):
+        return np.where(rows.code.fillna(0.0) > 1.0, 0.9, 0.2)
+
+    assert set(answers_through_codes(by_code, table)[:, 1]) == {0.9, 0.2}
+
+
+def test_a_column_of_categories_stays_one_whatever_it_holds():
+    table = pd.DataFrame({"k": pd.Categorical([1, 2, None, 1]), "b": pd.Categorical([True, False, True, None])})
+    x, columns, facts = encode_table(table, ("k", "b"), "t")
+    assert columns.kinds == ("category", "boolean")
+    pd.testing.assert_frame_equal(as_table(columns, palettes_of(table, facts), x), table)
