@@ -23,7 +23,9 @@ SESSION = (
 
 def test_the_readme_shows_this_session():
     """Each command, beside some of them a remark."""
-    shown = [[line.partition("  #")[0].rstrip() for line in block.text.splitlines()] for block in blocks(ROOT / "README.md")]
+    shown = [
+        [line.partition("  #")[0].rstrip() for line in block.text.splitlines()] for block in blocks(ROOT / "README.md")
+    ]
     assert list(SESSION) in shown
 
 
