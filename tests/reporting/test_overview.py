@@ -137,7 +137,7 @@ def test_artifacts_are_checked_for_the_report(tmp_path):
     report(program, tmp_path / "page.html", artifacts=tmp_path / "build")
     page = (tmp_path / "page.html").read_text()
     assert "Proved equal" in page
-    assert page.index("Proved equal") < page.index('href="#rules"')
+    assert page.index("Proved equal") < page.index('id="rules"')
     slipped = (tmp_path / "build/python/model.py").read_text().replace(">= 30.0", "> 30.0")
     (tmp_path / "build/python/model.py").write_text(slipped)
     report(program, tmp_path / "page.html", artifacts=tmp_path / "build")
