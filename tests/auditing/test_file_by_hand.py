@@ -37,6 +37,19 @@ def test_a_file_by_hand_is_called_what_it_is(tmp_path, name, dialect):
         assert audited(tmp_path, TEXTS[name].replace("{R}", slip), dialect).verdict in ("different", "unread")
 
 
+IN_BRACKETS = ("(((SELECT * FROM applications)) LIMIT 1)", "(((SELECT * FROM applications)) TABLESAMPLE (10))")
+
+
+@pytest.mark.parametrize("dialect", ["snowflake", "bigquery", "redshift", "databricks", "duckdb", "postgres"])
+@pytest.mark.parametrize("source", IN_BRACKETS)
+def test_rows_that_brackets_around_a_query_leave_out_are_not_overlooked(tmp_path, dialect, source):
+    text = f"SELECT id, {EQUAL['tree'][0]} AS label FROM "
+    found = audited(tmp_path, text + source, dialect)
+    assert found.proof.answer == "unread" or "LIMIT 1" in found.row_effects, found
+    plain = audited(tmp_path, f"{text}((SELECT * FROM applications))", dialect)
+    assert (plain.proof.answer, plain.row_effects) == ("read as equal", ()), plain
+
+
 SELECT = "SELECT id, {R} AS label FROM applications"
 DO_MORE = {
     "a feature that is set before it is used": ("mariadb", "UPDATE applications SET income = income * 2, label = {R}"),

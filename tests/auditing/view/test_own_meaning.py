@@ -161,3 +161,19 @@ def test_a_column_of_sqlite_called_true_is_not_mistaken_for_the_word(column, con
         assert database.fetch("SELECT label FROM v") == [("yes" if verdict == "equal" else "no",)]
         assert found.verdict == verdict, found
         assert verdict == "equal" or f"the column {column}" in found.reason, found
+
+
+def test_rows_that_an_order_of_clickhouse_adds_are_not_overlooked():
+    if reason := availability("clickhouse"):
+        pytest.skip(reason)
+    with closing(scratch("clickhouse")) as database:
+        database.execute(f"CREATE TABLE loans {TABLES['clickhouse']}")
+        database.execute("INSERT INTO loans VALUES (1, 5000, 0.1), (2, 10, 0.1)")
+        ordered = f"SELECT id, {RULE} AS label FROM loans ORDER BY least(id, 3)"
+        database.execute(f"CREATE VIEW v AS {ordered} WITH FILL")
+        database.execute(f"CREATE VIEW w AS {ordered} DESC")
+        found, other = (audit(PROGRAM, database=database, view=name).verdicts[0].verdict for name in "vw")
+        database.execute("TRUNCATE TABLE loans")
+        database.execute("INSERT INTO loans VALUES (1, 5000, 0.1), (7, 10, 0.1)")
+        assert database.fetch("SELECT label FROM v") == [("yes",), ("",), ("no",)], "a row is added between 1 and 3"
+        assert (found, other) == ("unread", "equal")

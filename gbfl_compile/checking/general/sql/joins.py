@@ -74,6 +74,7 @@ def _places(first: Any, node: Any) -> Iterator[tuple[Any, list[Any]]]:
         and kind(first.this) in ("Table", "Subquery")
         and not first.args.get("alias")
     ):
+        only(first, "this", "joins")
         first = first.this
         joins = [*(first.args.get("joins") or []), *joins]
     yield first, joins

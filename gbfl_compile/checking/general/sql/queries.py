@@ -67,6 +67,7 @@ def query_relation(node: Any, reader: Reader, known: Stages, outer: Frame | None
         only(node, *KEEPING_ROWS)
         refuse_limits(node, reader.engine)
     only(node, *KEEPING_ROWS, *CHANGING_ROWS)
+    _check_order(node)
     known = _with_stages(node, reader, known)
     frames, below = frames_of(node, reader, known, outer)
     frames, below = filter_frames(node, reader, known, frames, below)
@@ -90,6 +91,7 @@ def query_relation(node: Any, reader: Reader, known: Stages, outer: Frame | None
 
 def _union(node: Any, reader: Reader, known: Stages, outer: Frame | None) -> Relation:
     only(node, "this", "expression", "distinct", "order", "limit", "offset", "with_", "with")
+    _check_order(node)
     known = _with_stages(node, reader, known)
     left = query_relation(node.this, reader, known, outer)
     right = query_relation(node.args["expression"], reader, known, outer)
@@ -101,6 +103,16 @@ def _union(node: Any, reader: Reader, known: Stages, outer: Frame | None) -> Rel
         *(["UNION, which merges equal rows"] if node.args.get("distinct") else []),
         *limits_of(node, reader),
     )
+
+
+def _check_order(node: Any) -> None:
+    """Refuse an ORDER BY that does more than that: WITH FILL adds rows."""
+    if (order := node.args.get("order")) is None:
+        return
+    only(order, "expressions")
+    for each in order.expressions:
+        if kind(each) == "Ordered":
+            only(each, "this", "desc", "nulls_first")
 
 
 def _with_stages(node: Any, reader: Reader, known: Stages) -> Stages:
