@@ -39,7 +39,7 @@ class NotANumber(BadInput):
 
 
 class CannotRun(GbflError, RuntimeError):
-    """What was asked for needs something that is not here: a library, a compiler, an engine."""
+    """The request needs something that is not installed here: a library, a compiler, an engine."""
 
     exit_code = 3
 

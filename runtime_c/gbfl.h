@@ -11,9 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0)
-#error "gbfl: -ffast-math and -ffinite-math-only change what NaN and tiny numbers answer: build without them"
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__ > 0) || \
+    defined(__ASSOCIATIVE_MATH__) || defined(__RECIPROCAL_MATH__)
+#error "gbfl: -ffast-math, or a part of it, changes what NaN and tiny numbers answer: build without it"
 #endif
+
+/* -fsingle-precision-constant makes floats of all literals, so other thresholds and rates: build without it. */
+typedef char gbfl_literals_are_doubles[sizeof(1.0) == sizeof(double) ? 1 : -1];
 
 #if FLT_RADIX != 2 || FLT_MANT_DIG != 24
 #error "gbfl: float is not IEEE binary32 here"

@@ -15,9 +15,8 @@ from tests.documents import DOCUMENTS, ROOT, RUN, blocks, indented_commands, mat
 
 NOT_RUN = {
     "README.md": (
-        "each sets up its own environment first",
-        "tests/test_session.py runs it from an installed wheel, in an empty folder",
         "it installs, as tests/test_session.py does with the wheel",
+        "tests/test_session.py runs it from an installed wheel, in an empty folder",
     ),
     "docs/auditing.md": ("a database of yours",),
     "docs/scale.md": ("a million rows of yours", "a cluster of yours, tests/engines/test_dask.py has one"),

@@ -1,4 +1,4 @@
-"""`--json` prints what docs/json.md says: every documented key is present, and no top-level key is undocumented."""
+"""`--json` prints what docs/json.md documents: every documented key is present, and no top-level key is undocumented."""
 
 import contextlib
 import io

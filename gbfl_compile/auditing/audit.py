@@ -23,6 +23,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import label_array
 from gbfl_compile.ir.json import as_program, digest
 from gbfl_compile.ir.kinds import codebook
+from gbfl_compile.ir.text import printable
 
 if TYPE_CHECKING:
     from gbfl_compile.databases.base import Database
@@ -68,7 +69,7 @@ def audit(
     """Whether what is deployed is the approved program, with the evidence for each thing that is named.
 
     file, dialect: a .py, .c, .onnx or .sql file, or several; the database of a .sql file that does not say so.
-    library, name, source, float32: a shared library, the prefix of its functions, the .c file it is said to be built
+    library, name, source, float32: a shared library, the prefix of its functions, the .c file it was supposedly built
         from, and whether it reads float32 rows.
     database, view: a URL or an open database, and a view there, or several.
     scored: a table of rows and predictions: a file, or a table of the database.
@@ -90,7 +91,8 @@ def audit(
     """
     files, views, calls = _several(file), _several(view), _several(call)
     if not (files or library or views or scored or calls):
-        raise BadInput("name what is deployed: --file, --library, --view, --scored or --call")
+        ways = "--file, --library, --view, --scored or --call" if database is None else "--view VIEW, or --scored TABLE"
+        raise BadInput(f"name what is deployed: {ways}")
     if views and database is None:
         raise BadInput("--view needs --database URL")
     if scored is None:
@@ -256,7 +258,7 @@ def with_other_command(
         return verdict
     text = next((each.decode("utf-8", errors="replace") for each in verdict.material.values()), "")
     place = _place(text, verdict.reason or "")
-    reason = (verdict.reason or "").partition("; not in the strict form")[0]
+    reason = _with_names((verdict.reason or "").partition("; not in the strict form")[0], program)
     if place is not None:
         line = line_at("", text, place)
         reason = f"line {line.number} is not understood ({line.text}): {reason}"
@@ -265,6 +267,19 @@ def with_other_command(
     wanted = ", ".join(command.columns.get(name, name) for name in program.features)
     note = f"{command.compare_rows(table)} (it must have the columns {wanted}: join them in where it does not)"
     return replace(verdict, reason=reason, other_command=note)
+
+
+def _with_names(reason: str, program: Program) -> str:
+    """A reason with the names of features, which readers know by their numbers."""
+
+    def name(found: re.Match[str]) -> str:
+        number = int(found[1])
+        return printable(program.features[number]) if number < len(program.features) else found[0]
+
+    return FEATURE.sub(name, reason)
+
+
+FEATURE = re.compile(r"\bfeature (\d+)\b")
 
 
 def _place(text: str, reason: str) -> int | None:

@@ -121,7 +121,7 @@ def conjunction(cells: Cells, condition: Condition) -> Atoms | None:
                 atoms = None if atoms is None or one is None else join(atoms, one)
             return atoms
         case Or(parts):
-            return _one_feature(cells, [conjunction(cells, part) for part in parts], lambda a, b: a | b)
+            return _one_feature([conjunction(cells, part) for part in parts], lambda a, b: a | b)
         case Not(part):
             inner = conjunction(cells, part)
             if inner is None or len(inner) != 1:
@@ -130,7 +130,7 @@ def conjunction(cells: Cells, condition: Condition) -> Atoms | None:
             return ((feature, cells.everything(feature) & ~mask),)
 
 
-def _one_feature(cells: Cells, parts: list[Atoms | None], join: Callable[[int, int], int]) -> Atoms | None:
+def _one_feature(parts: list[Atoms | None], join: Callable[[int, int], int]) -> Atoms | None:
     features = {feature for part in parts if part is not None for feature, _ in part}
     if len(features) != 1 or any(part is None or len(part) != 1 for part in parts):
         return None

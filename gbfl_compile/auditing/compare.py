@@ -198,9 +198,14 @@ def _told_changes(frame: Frame, shown: Counterexample, prove: Prover) -> tuple[C
     slips = explain_reading(frame, rows, decide)
     if not slips:
         return changes(frame, shown)
-    if unlikeness(frame.cells, as_reading(slips[0].program, frame.book), reading):
+    is_clause_for_clause = len(slips[0].program.clauses) == len(program.clauses)
+    if is_clause_for_clause and unlikeness(frame.cells, as_reading(slips[0].program, frame.book), reading):
         pieces = changes(frame, shown)  # no program with one slip is written like this: two slips may be
         is_same = len(pieces) > 1 and len({piece.where for piece in pieces}) == 1  # one clause in pieces of its own
+        listed = {(piece.where, piece.deployed) for piece in pieces}
+        for slip in slips:  # one of the pieces is the difference; of the other the columns hold no value that shows it
+            if len(pieces) > 1 and all((change.where, change.deployed) in listed for change in slip.changes):
+                return with_ways(frame, slip.program, slip.changes)
         if 0 < len(pieces) <= TWO_SLIPS and not is_same and all(NAMED.search(piece.where) for piece in pieces):
             return pieces
     return with_ways(frame, slips[0].program, slips[0].changes)

@@ -20,7 +20,7 @@ from gbfl_compile.auditing.verdict import (
     region_form,
     region_lines,
 )
-from gbfl_compile.auditing.versions import asks, program_changes
+from gbfl_compile.auditing.versions import asks, program_changes, reason_changes
 from gbfl_compile.checking.prove import BUDGET_SECONDS, prove
 from gbfl_compile.checking.prove.cells import value_in
 from gbfl_compile.checking.prove.findings import Counterexample, OutOfTime, Proof, clock_of
@@ -44,7 +44,7 @@ MOST_CANDIDATES, REGION_SECONDS, SAMPLED = 60, 3.0, 20_000
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What a new version of a program does otherwise than the old one."""
+    """How a new version of a program differs from the old one."""
 
     old: str
     new: str
@@ -54,10 +54,17 @@ class Difference:
     moves: RowMoves | None = None
     features: tuple[str, ...] = ()
     """Of both versions; the rows that show a difference have a value for each."""
+    reasons: tuple[Change, ...] = ()
+    """The user's reasons that are worded otherwise, which no digest covers."""
 
     @property
     def verdict(self) -> str:
-        """identical (the same digest), equal (proved, though written differently), different or undecided."""
+        """identical (the same digest), equal (proved, though written differently), different or undecided.
+
+        Other reasons for the same answers are a difference too: people are told them.
+        """
+        if self.reasons:
+            return "different"
         if self.old == self.new:
             return "identical"
         return {"proved": "equal", "counterexample": "different"}.get(self.proof.answer, "undecided")
@@ -73,7 +80,7 @@ class Difference:
             "differences": [
                 {"where": change.where, "kind": change.kind, "old": change.approved, "new": change.deployed}
                 | ({} if change.slip is None else {"slip": change.slip})
-                for change in self.changes
+                for change in (*self.changes, *self.reasons)
             ],
             "regions": [region_form(region) for region in self.regions],
             "moved": None if self.moves is None else moves_form(self.moves),
@@ -89,15 +96,18 @@ class Difference:
                 yield f"identical: both are {self.old}"
             case "equal":
                 yield f"equal: proved on every input, though written differently ({self.old} and {self.new})"
+            case "different" if self.proof.answer == "proved":
+                yield f"different: the same answers on every input, and other reasons ({self.old} to {self.new})"
             case verdict:
                 yield f"{verdict}: {self.old} to {self.new}"
-        counts = Counter(change.kind for change in self.changes)
+        changes = (*self.changes, *self.reasons)
+        counts = Counter(change.kind for change in changes)
         if counts:
             yield f"  {', '.join(f'{count} {kind}' for kind, count in counts.most_common())}"
-        for change in self.changes[:CHANGES_SHOWN]:
+        for change in changes[:CHANGES_SHOWN]:
             yield f"  {_change_text(change)}"
-        if len(self.changes) > CHANGES_SHOWN:
-            yield f"  and {len(self.changes) - CHANGES_SHOWN} more: --json has them all"
+        if len(changes) > CHANGES_SHOWN:
+            yield f"  and {len(changes) - CHANGES_SHOWN} more: --json has them all"
         if self.moves is not None:
             yield from moves_lines(self.moves)
         for region in self.regions[:REGIONS_SHOWN]:
@@ -107,14 +117,14 @@ class Difference:
 
 
 def with_features_of(old: Program, new: Program) -> Program:
-    """The old version with the features that only the new one has behind its own: it asks none of them."""
+    """The old version with the new one's additional features appended; it uses none of them."""
     more = [name for name in new.features if name not in old.features]
     kinds = [_kind_in_both(old, new, name) for name in (*old.features, *more)]
     return replace(old, features=(*old.features, *more), kinds=() if set(kinds) <= {"number"} else tuple(kinds))
 
 
 def _kind_in_both(old: Program, new: Program, name: str) -> Kind:
-    """The kind of a feature; that of the version which asks it, where it is of two kinds."""
+    """The kind of a feature; where the versions disagree, that of the version that uses it."""
     sides = [each for each in (old, new) if name in each.features]
     kinds = {each.kind(each.features.index(name)): each for each in sides if asks(each, name)}
     if len(kinds) > 1:
@@ -144,7 +154,7 @@ def difference(
     shown = next((f for f in proof.findings.values() if isinstance(f, Counterexample)), None)
     if shown is None:
         changes = program_changes(old, new) if names[0] != names[1] else ()
-        return Difference(*names, proof, changes, features=old.features)
+        return Difference(*names, proof, changes, features=old.features, reasons=reason_changes(old, new))
     return Difference(
         *names,
         proof,
@@ -152,13 +162,14 @@ def difference(
         tuple(_regions(frame, new, shown, data)),
         None if data is None else row_moves(frame, data),
         old.features,
+        reason_changes(old, new),
     )
 
 
 def _regions(frame: Frame, new: Program, shown: Counterexample, data: Matrix | None) -> list[Region]:
     """Regions around rows that get another class: the proof's row, rows of the data, and rows of every cell.
 
-    Those that ask least come first: they are the widest, and the ones people can read.
+    Those with the fewest conditions come first: they are the widest, and people can read them.
     """
     rows = np.concatenate([_rows_about(frame, new), *([] if data is None else [data])])
     other = evaluate_many(frame.program, rows, frame.book).labels != reading_labels(frame.reading, rows)

@@ -31,6 +31,7 @@ from typing import Any
 from gbfl_compile.auditing.file import fingerprint_of
 from gbfl_compile.auditing.verdict import WORST_FIRST, AuditReport, DeployedVerdict
 from gbfl_compile.checking.prove.certificate import certificate
+from gbfl_compile.checking.prove.certificate_verifier import parse
 from gbfl_compile.checking.prove.certificate_verifier import verify as verify_certificate
 from gbfl_compile.checking.run import expectation
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
@@ -217,7 +218,7 @@ def _contradiction(folder: Path, contents: Mapping[str, bytes], verdict: Any, pr
         if name.startswith("certificates/"):
             deployed = folder / "deployed" / name.partition("/")[2].partition("-")[0]
             try:
-                verify_certificate(json.loads(contents[PROGRAM]), json.loads(content), deployed)
+                verify_certificate(parse(contents[PROGRAM]), parse(content), deployed)
             except (ValueError, RecursionError) as error:
                 return f"{name}: {error}"
     return None

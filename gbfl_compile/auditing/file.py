@@ -22,7 +22,7 @@ from gbfl_compile.checking.artifact import LARGEST, ArtifactProof, artifact_file
 from gbfl_compile.checking.general.sql import layout_in_header
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.checking.run import compare, expectation
-from gbfl_compile.checking.strict.python import ON_IMPORT
+from gbfl_compile.checking.strict.python import PYTHONS_OWN
 from gbfl_compile.checking.witnesses import artifact_constants
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.files.atomic import read_whole
@@ -34,10 +34,22 @@ HEADER_TARGET = '["target", "sql:'
 
 def audit_file(inputs: AuditInput, path: Path, dialect: str | None = None, label: str | None = None) -> DeployedVerdict:
     """The verdict on one file. A graph and SQL are run on witnesses too; Python, C and JavaScript are only read."""
+    verdict = _audit(inputs, path, dialect, label)
+    if fingerprint_of(_files(path, read_whole(path, LARGEST))) != verdict.fingerprint:
+        raise BadInput(f"{path}: was changed while it was audited, audit it again")
+    return verdict
+
+
+def _files(path: Path, content: bytes) -> dict[str, bytes]:
+    """What an audit of the file is about: C with what is in its folder, any other file alone."""
+    return artifact_files(path, ".c") if path.suffix == ".c" else {path.name: content}
+
+
+def _audit(inputs: AuditInput, path: Path, dialect: str | None, label: str | None) -> DeployedVerdict:
     content = read_whole(path, LARGEST)
     target = _target(path, content, dialect)
     options = {f"column.{feature}": column for feature, column in inputs.columns.items()}
-    files = artifact_files(path, ".c") if target == "c" else {path.name: content}
+    files = _files(path, content)
     deployed = DeployedVerdict(str(path), "file", "not run", fingerprint=fingerprint_of(files), material=files)
     approved = replace(inputs.program, classes=inputs.class_names)
     labels = None if inputs.names is None else inputs.program.classes
@@ -176,9 +188,10 @@ def import_shadow(path: Path, content: bytes) -> str | None:
     for file in sorted(folder.glob(f"{stem}.*")):
         if file.suffix in (".so", ".pyd"):
             return f"{file.name} beside it is a compiled module, which Python imports instead: remove it"
-    for name in _imports(content):
-        if (taken := next((file for file in sorted(folder.glob(f"{name}*")) if _can_be(file, name)), None)) is not None:
-            return f"{taken.name} beside it may be what it imports as {name}, and not Python's own: remove it"
+    for file in sorted(folder.iterdir()):
+        name = file.name.split(".")[0]
+        if file != path and name in PYTHONS_OWN and _can_be_imported(file):
+            return f"{file.name} beside it may be what Python imports as {name}, and not its own: remove it"
     for file in sorted((folder / "__pycache__").glob(f"{stem}.*.pyc")):
         if not _is_stale(file, path, content) and not _is_compiled_from(file, content):
             return f"__pycache__/{file.name} is what Python runs, and was not compiled from it: remove it"
@@ -190,21 +203,11 @@ def import_shadow(path: Path, content: bytes) -> str | None:
     return None
 
 
-def _imports(content: bytes) -> list[str]:
-    """The modules that a Python file imports, and those that these import."""
-    try:
-        body = ast.parse(content).body
-    except (SyntaxError, ValueError):
-        return []
-    named = [alias.name for each in body if isinstance(each, ast.Import) for alias in each.names]
-    return sorted({each for name in named for each in (name, *ON_IMPORT.get(name, ()))})
-
-
-def _can_be(file: Path, module: str) -> bool:
-    """Whether an import of the module finds this file or folder; `math-notes.txt` is nothing to it."""
+def _can_be_imported(file: Path) -> bool:
+    """Whether an import finds this file or folder; `math-notes.txt` is nothing to it."""
     if file.is_dir():
-        return file.name == module and any(file.glob("__init__.*"))
-    return file.name.split(".")[0] == module and file.suffix in (".py", ".pyc", ".pyw", ".so", ".pyd")
+        return any(file.glob("__init__.*"))
+    return file.suffix in (".py", ".pyc", ".pyw", ".so", ".pyd")
 
 
 def _is_stale(file: Path, source: Path, content: bytes) -> bool:

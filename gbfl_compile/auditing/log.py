@@ -61,7 +61,7 @@ def append(log: Path, report: AuditReport) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LogState:
-    """What a look at a log showed."""
+    """The result of examining a log."""
 
     problem: str | None
     """What is wrong with the first bad line, as `line 3: …`."""
@@ -74,7 +74,7 @@ class LogState:
 
 
 def examine(log: Path, expect: str | None = None) -> LogState:
-    """Whether the log is whole, and how far; a line with the hash `expect` must be there."""
+    """Whether the log is complete, and up to which line; the hash `expect` must be one of its lines."""
     with _unchanging(log):
         return _state(log, read_whole(log, LARGEST_LOG), expect)
 
@@ -90,12 +90,12 @@ def _end_file(log: Path) -> Path:
 
 
 def end_content(lines: int, last: str) -> bytes:
-    """What the .end file of a log says."""
+    """The content of a log's .end file."""
     return _line({"lines": lines, "last": last}) + b"\n"
 
 
 def _state(log: Path, content: bytes, expect: str | None) -> LogState:
-    """The lines themselves, and then whether they are as many as the .end file says."""
+    """Examines the lines, then compares their number with the .end file."""
     problem, hashes, is_old = _examine(content, expect)
     lines, last = len(hashes), hashes[-1] if hashes else BEFORE_THE_FIRST
     if problem is not None:
@@ -138,7 +138,7 @@ def _read_end(end: Path) -> tuple[int, str] | None:
 
 @contextmanager
 def _unchanging(log: Path) -> Iterator[None]:
-    """Nobody appends meanwhile, where the system has file locks: log and .end are of one moment."""
+    """Lets nobody append meanwhile, where the system has file locks, so that log and .end belong together."""
     try:
         import fcntl
     except ImportError:
@@ -175,7 +175,7 @@ def _hash(form: dict[str, Any]) -> str:
 
 
 def _examine(content: bytes, expect: str | None) -> tuple[str | None, list[str], bool]:
-    """What is wrong first, the hashes of the good lines, and whether all of those were written without an .end file."""
+    """The first problem, the hashes of the good lines, and whether all of those were written without an .end file."""
     hashes: list[str] = []
     is_old = True
     lines = content.split(b"\n")
@@ -211,7 +211,7 @@ def _line_problem(line: bytes, number: int, before: str) -> tuple[str | None, st
 
 @contextmanager
 def _lock(log: Path) -> Iterator[int]:
-    """The log, made where there is none, while nobody else appends to it."""
+    """Opens the log, or creates it, while nobody else appends to it."""
     try:
         import fcntl
     except ImportError:
@@ -239,7 +239,7 @@ def _read_all(file: int) -> bytes:
 
 
 def _write(file: int, line: bytes, log: Path, end: bytes) -> None:
-    """The line in one write, then the .end file; what a full disk left half done is taken back."""
+    """Writes the line in one write, then the .end file; undoes what a full disk left half done."""
     size = os.fstat(file).st_size
     try:
         if os.write(file, line) != len(line):

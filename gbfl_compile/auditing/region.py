@@ -254,7 +254,7 @@ def upper_text(first_past: float, kind: Kind = "number") -> tuple[str, str]:
 
 
 def mask_text(frame: Frame, feature: int, mask: int) -> str:
-    """What a feature is asked: `50000 <= income < 80000 OR income is missing`."""
+    """The test of a feature: `50000 <= income < 80000 OR income is missing`."""
     program, cells = frame.program, frame.cells
     name, kind = printable(program.features[feature]), program.kind(feature)
     if kind in ("category", "boolean"):

@@ -114,7 +114,7 @@ class DeployedVerdict:
     arithmetic: str | None = None
     """What a library does to the floating-point arithmetic of its process."""
     source_proof: str | None = None
-    """The proof of the .c file that a library is said to be built from, in words."""
+    """The proof of the .c file that a library was supposedly built from, in words."""
     rebuild: str | None = None
     """Whether a build of that file has the library's bytes, in words."""
     built_from: Mapping[str, Any] | None = None

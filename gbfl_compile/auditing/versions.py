@@ -14,7 +14,7 @@ from gbfl_compile.checking.reading.from_program import align, as_reading, condit
 from gbfl_compile.checking.reading.nodes import PointDecision
 from gbfl_compile.ir.kinds import Codebook
 from gbfl_compile.ir.nodes import Clause, Leaf, Program, Scorecard, Tree
-from gbfl_compile.ir.text import bands_text, label_text
+from gbfl_compile.ir.text import bands_text, label_text, reasons_of
 
 LIKE_ENOUGH = 0.5
 """What two clauses must have in common, of 1, to be called two versions of one."""
@@ -44,6 +44,20 @@ def program_changes(old: Program, new: Program, book: Codebook | None = None) ->
     changes.extend(_points_changes(old, before, after, pairs))
     changes.extend(_decision_changes(old, new, pairs))
     return tuple(with_swaps(changes))
+
+
+def reason_changes(old: Program, new: Program, book: Codebook | None = None) -> tuple[Change, ...]:
+    """The user's reasons that the new version words otherwise, by the clauses that are in both."""
+    before, after = reasons_of(old), reasons_of(new)
+    if not before and not after:
+        return ()
+    frame = frame_of(old, align(as_reading(new), old.features, old.classes, old.kinds), book)
+    pairs = _same(_pieces(frame, old), _pieces(frame, new))
+    return tuple(
+        Change(f"reason of clause {a}", before.get(a, "none"), after.get(b, "none"))
+        for a, b in sorted(pairs)
+        if before.get(a) != after.get(b)
+    )
 
 
 def _features(old: Program, new: Program) -> Iterator[Change]:
@@ -142,7 +156,7 @@ def _points_changes(old: Program, before: list[Piece], after: list[Piece], pairs
 
 
 def _decision_changes(old: Program, new: Program, pairs: dict[int, int]) -> Iterator[Change]:
-    """What the classes start with, or leaves of a tree of the same shape; another shape is said to be one."""
+    """Changes of the starting points, or of leaves in a tree of the same shape; another shape is one change."""
     before, after = old.decision, new.decision
     if isinstance(before, Tree) and isinstance(after, Tree):
         if _shape(before, pairs) != _shape(after, None):
@@ -170,7 +184,7 @@ def _rates_text(card: Scorecard) -> str:
 
 
 def _shape(tree: Tree, pairs: dict[int, int] | None) -> list[int | None]:
-    """What is asked node by node, clauses numbered as the new version has them."""
+    """The test at each node, with the clause numbers of the new version."""
     return [
         None if isinstance(node, Leaf) else node.clause if pairs is None else pairs.get(node.clause, -1)
         for node in tree.nodes

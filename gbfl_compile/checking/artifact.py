@@ -28,7 +28,7 @@ from gbfl_compile.checking.reading.nodes import Reading, Unread, limit_work
 from gbfl_compile.checking.strict.c import is_model_header, read_strict_c
 from gbfl_compile.checking.strict.js import read_js
 from gbfl_compile.checking.strict.onnx import read_onnx
-from gbfl_compile.checking.strict.python import ON_IMPORT, read_python
+from gbfl_compile.checking.strict.python import PYTHONS_OWN, read_python
 from gbfl_compile.checking.strict.sql import read_strict_files
 from gbfl_compile.checking.witnesses import artifact_constants
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
@@ -48,7 +48,7 @@ ENGINES_RUN = frozenset({"clickhouse", "datafusion", "duckdb", "mariadb", "postg
 
 @dataclass(frozen=True, slots=True)
 class Readers:
-    """The readers of one target; the general one is asked where the strict one refuses."""
+    """The readers of one target; the general one is used where the strict one refuses."""
 
     strict: StrictReader | None
     general: Reader | None = None
@@ -169,10 +169,10 @@ ProofAnswer: TypeAlias = (
 
 OTHERS_TAKEN_FOR = {
     ".c": frozenset({"stddef", "stdint", "float", "math", "gbfl"}),
-    ".py": frozenset(name for names in ON_IMPORT.values() for name in names),
+    ".py": PYTHONS_OWN,
 }
 """Files of these names are no other models: beside a .c file one would be taken for a header that it includes, beside
-a .py file for a module that it imports."""
+a .py file for a module that Python imports."""
 
 BUILT = re.compile(r".*\.(o|a|obj|dll|dylib|so(\.[0-9]+)*)", re.IGNORECASE)
 """What a compiler leaves beside a .c file. No .c file that is read includes such a one."""
@@ -182,7 +182,7 @@ OTHER_NAMES = "its features or classes are not the source's"
 
 @dataclass(frozen=True, slots=True)
 class ArtifactProof:
-    """What reading and proving an artifact showed. `proved` is said only where every way it answers is.
+    """What reading and proving an artifact showed. It is `proved` only where every output is.
 
     `read as equal` is the same proof about what a general reader read: a text that this reader misunderstands would
     be proved wrongly, so it is a lower tier.

@@ -130,11 +130,27 @@ def _run(expected: Expectation, target: str, path: Path, proof: ArtifactProof) -
     if target == "c" and proof.answer == "unread":
         return TargetVerdict(target, "not run", "it could crash this process: build it and audit it with --library")
     try:
-        return compare(expected, backend(target).load(path), proof.constants())
+        verdict = compare(expected, backend(target).load(path), proof.constants())
     except CannotRun as error:
-        return TargetVerdict(target, "not run", str(error))
+        verdict = TargetVerdict(target, "not run", str(error))
     except BadInput as error:
-        return TargetVerdict(target, "different", str(error))
+        verdict = TargetVerdict(target, "different", str(error))
+    return verdict if _is_as_read(target, path, proof) else TargetVerdict(target, "not run", CHANGED)
+
+
+CHANGED = "its files were changed after they were read: check it again"
+
+
+def _is_as_read(target: str, path: Path, proof: ArtifactProof) -> bool:
+    """Whether the artifact is still the one that was proved; of one that could not be read nothing was."""
+    try:
+        return not proof.files or _files_of(target, path) == proof.files
+    except BadInput:
+        return False
+
+
+def _files_of(target: str, path: Path) -> dict[str, bytes]:
+    return while_unchanged(path.parent, lambda: artifact_files(path, backend(target).extension))
 
 
 def prove_file(
@@ -146,8 +162,7 @@ def prove_file(
 ) -> ArtifactProof:
     """The proof of the artifact whose main file is `path`."""
     try:
-        files = while_unchanged(path.parent, lambda: artifact_files(path, backend(target).extension))
-        return prove_artifact(program, target, files, budget_seconds, options)
+        return prove_artifact(program, target, _files_of(target, path), budget_seconds, options)
     except BadInput as error:
         return ArtifactProof("not run", str(error))
 
@@ -161,7 +176,7 @@ def certify_folder(program: Program, out: Path, to: Path, name: str | None = Non
             continue
         main = only_file(path, backend(target).extension, name)
         try:
-            files = artifact_files(main, backend(target).extension)
+            files = _files_of(target, main)
             artifact = read_artifact(target, files, program)
         except (Unread, BadInput, CannotRun) as error:
             refused[folder] = str(error)

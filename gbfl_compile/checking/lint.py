@@ -135,7 +135,7 @@ def lint(
         facts = node_facts(program, program.decision, cells, atoms, clock)
         oddities += _tree_oddities(program, program.decision, cells, facts)
     try:
-        oddities += _pair_oddities(program, cells, atoms, clock)
+        oddities += _pair_oddities(cells, atoms, clock)
     except OutOfTime:
         oddities.append(Oddity("not decided", "the clauses", "comparing them all took too long: give a larger budget"))
     if rows is not None:
@@ -200,7 +200,7 @@ def _split_oddities(index: int, node: Split, cells: Cells, fact: NodeFacts) -> I
         yield Oddity("never changes the label", where, "both sides give the same label to every row", row)
 
 
-def _pair_oddities(program: Program, cells: Cells, atoms: Sequence[Atoms], clock: Clock) -> list[Oddity]:
+def _pair_oddities(cells: Cells, atoms: Sequence[Atoms], clock: Clock) -> list[Oddity]:
     """Clauses of equal meaning, and clauses that hold whenever another does."""
     oddities: list[Oddity] = []
     real = [tuple((f, m) for f, m in conjunction if m != cells.everything(f)) for conjunction in atoms]

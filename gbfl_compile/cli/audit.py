@@ -141,6 +141,8 @@ def audit(
     for each in (each for each in deployed if each.is_dir() or each.suffix not in READ_ENDINGS):
         refuse_swapped("audit", program, each)
         raise BadInput(f"{each}: say with an option what it is: {_audit_command(program, each)}")
+    for each in (each for each in options["file"] if each.is_dir()):
+        raise BadInput(f"{each}: is a folder: name a file in it, or check all of it: {_audit_command(program, each)}")
     mapping, labels = column_mapping(columns), _class_labels(program, classes)
     from gbfl_compile.auditing.audit import audit as run_audit
 
@@ -166,12 +168,20 @@ def audit(
     return code
 
 
+DATABASES = {".db": "sqlite", ".sqlite": "sqlite", ".sqlite3": "sqlite", ".duckdb": "duckdb"}
+"""The endings of files that are databases, and what their URLs begin with."""
+
+
 def _audit_command(program: Path, deployed: Path) -> str:
     """The command that audits what was named without an option."""
-    from gbfl_compile.files.formats import shell_command
+    from gbfl_compile.files.formats import TARGET_FOLDER, shell_command
 
     if deployed.is_dir():
-        return shell_command("gbfl", "check", str(program), str(deployed))
+        build = deployed.parent if TARGET_FOLDER.fullmatch(deployed.name) else deployed
+        return shell_command("gbfl", "check", str(program), str(build))
+    if deployed.suffix in DATABASES:
+        url = f"{DATABASES[deployed.suffix]}:///{deployed}"
+        return f"{shell_command('gbfl', 'audit', str(program), '--database', url)} --view VIEW"
     options = {".so": "--library", ".csv": "--scored", ".parquet": "--scored", ".gz": "--scored"}
     return shell_command("gbfl", "audit", str(program), options.get(deployed.suffix, "--file"), str(deployed))
 
@@ -259,7 +269,7 @@ def audit_log() -> None:
     """
 
 
-@audit_log.command()
+@audit_log.command(short_help="find the first line of a log that was changed")
 @click.argument("log", type=FILE)
 @click.option(
     "--expect",
@@ -311,7 +321,7 @@ def audit_evidence() -> None:
     """
 
 
-@audit_evidence.command("verify")
+@audit_evidence.command("verify", short_help="find what was changed, removed or added in a pack")
 @click.argument("folder", type=FILE)
 @click.option("--expect", metavar="HASH", help="The hash of the manifest, to detect that the whole pack was replaced.")
 @as_json

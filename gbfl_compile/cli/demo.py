@@ -261,7 +261,7 @@ def _rules_chapter(mined: MiningResult, out: Path) -> Sequence[str]:
     from gbfl_compile.ir.text import leaf_text, readable
 
     share, tree, classes = mined.consistency.fidelity, mined.program.decision, mined.program.classes
-    assert isinstance(tree, Tree)  # noqa: S101 - a tree was asked for
+    assert isinstance(tree, Tree)  # noqa: S101 - the settings say tree
     leaf = next(node for node in tree.nodes if isinstance(node, Leaf))
     return (
         "",

@@ -146,7 +146,7 @@ AGAIN_SECONDS = 0.01
 
 
 class Termination(KeyboardInterrupt):
-    """The process was asked to end. Code that handles Ctrl-C handles this as well."""
+    """The process received a signal to end. Code that handles Ctrl-C handles this as well."""
 
 
 def stop_name(stop: BaseException) -> str:

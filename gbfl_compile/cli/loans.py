@@ -1,4 +1,4 @@
-"""An invented table of loans as a lender has it, with words, dates and missing values: the one that `demo` uses.
+"""An invented table of loans as a lender has it, with words, dates and missing values; `demo` uses it.
 
 Nobody in it exists. Only `random()` and whole-number arithmetic decide what a row says, so that the same seed gives the
 same bytes on every machine.

@@ -6,11 +6,14 @@ import contextlib
 import io
 import json
 import re
+import shutil
+import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -105,6 +108,12 @@ def print_wrapped(*lines: str) -> None:
             console.print(part, markup=False)
 
 
+def print_note(line: str) -> None:
+    """A note on stderr: on a terminal no wider than that, elsewhere on one line."""
+    width = shutil.get_terminal_size().columns if sys.stderr.isatty() else 0
+    click.echo("\n".join(break_line(line, width) if 0 < width < len(line) else [line]), err=True)
+
+
 @contextlib.contextmanager
 def output_to(path: Path | None, *, quiet: bool) -> Iterator[None]:
     """Send printed text to a file, written whole at the end; with `quiet` and no file, nowhere."""
@@ -136,18 +145,17 @@ def progress(*, quiet: bool) -> Iterator[Progress]:
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     console = Console(stderr=True, emoji=False)
-    count, what = TextColumn("{task.completed}/{task.total}"), TextColumn("{task.description}")
-    columns = (BarColumn(), count, what, TimeElapsedColumn())
+    columns = (BarColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     if quiet or not console.is_terminal:  # rich before 14.1 ends a bar that is not shown with an empty line
         yield lambda step, /, steps: None
         return
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=None)
+        task = bar.add_task("starting", total=None)
         started = 0
 
         def show(step: str, /, steps: int) -> None:
             nonlocal started
-            bar.update(task, description=step, completed=started, total=steps)
+            bar.update(task, description=f"{started}/{steps} {step}", completed=started, total=steps)
             started += 1
 
         yield show

@@ -120,7 +120,7 @@ class StoredFunction:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """How one engine is asked. Templates take {name}, {query}, {value} and {type}."""
+    """The catalog queries of one engine. Templates take {name}, {query}, {value} and {type}."""
 
     view: Callable[[Database, TableName], StoredView | None]
     """A name without a schema is looked up as the engine looks up what a user types."""

@@ -117,7 +117,7 @@ def umask() -> int:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """An error of the file system in the block is said in one line that names `path`."""
+    """Reports a file system error in the block in one line that names `path`."""
     try:
         yield
     except OSError as error:

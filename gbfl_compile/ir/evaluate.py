@@ -107,7 +107,7 @@ def atom_holds(atom: Atom, value: float | str | None) -> bool:
 
 def _lies_between(atom: Interval, value: float | str) -> bool:
     """Whether a number lies in the interval; -0.0 equals 0.0."""
-    assert not isinstance(value, str)  # noqa: S101 - intervals are asked of numbers and dates alone
+    assert not isinstance(value, str)  # noqa: S101 - only numbers and dates have intervals
     if atom.lo is not None and not (value >= atom.lo if atom.lo_closed else value > atom.lo):
         return False
     return atom.hi is None or (value <= atom.hi if atom.hi_closed else value < atom.hi)

@@ -324,7 +324,7 @@ LARGEST_FLOAT32 = (2.0 - 2.0**-23) * 2.0**127
 """The largest finite float32: beyond it only infinity is left."""
 
 NOWHERE = (1.0, 1.0 + 2.0**-23)
-"""Two neighbouring float32s. Doubles lie between them and float32s do not: how "no number" is said."""
+"""Two neighbouring float32s. Doubles lie between them and float32s do not: the way to write "no number"."""
 
 
 def narrow(program: Program) -> Program:

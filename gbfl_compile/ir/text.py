@@ -85,7 +85,7 @@ def clause_text(clause: Clause, features: tuple[str, ...], kinds: tuple[Kind, ..
 
 
 def atom_text(atom: Atom, features: tuple[str, ...], kinds: tuple[Kind, ...] = ()) -> str:
-    """One atom, as short as it can be said.
+    """One atom, as short as possible.
 
     >>> atom_text(Interval(0, 1.0, 2.5, if_missing=True), ("age",))
     '(1 <= age < 2.5 OR age is missing)'
@@ -319,7 +319,7 @@ def leaf_reasons(program: Program, tree: Tree) -> list[str]:
 def leaf_rule(program: Program, number: int) -> str | None:
     """The branch that ends in a leaf, as a CASE has it: the clauses that hold there, and the last one if it does not.
 
-    Those that do not hold before it are left out, as they are in a CASE. None where nothing is asked.
+    Those that do not hold before it are left out, as they are in a CASE. None where there is no condition.
     """
     tree = program.decision
     if not isinstance(tree, Tree):

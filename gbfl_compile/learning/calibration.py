@@ -57,7 +57,7 @@ class Calibration:
 
     decision: Decision
     facts: Mapping[str, Any]
-    """What is to be said of its probabilities."""
+    """The note on its probabilities."""
     out_of_fold: Matrix
     """The probabilities of the rows it was observed on, each by rates of the others: as good as those of new rows."""
 

@@ -68,7 +68,7 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         explanations of each), or a callable (black_box, x, domain) -> Explanations
     kappa : the margin, in probability, that a PP and a PN should reach
     max_changes : how many features a PN of "greedy" or "macem" may change; the others undo all changes they can
-    max_queries : how many rows the black box may be asked for the training rows' explanations; None is no limit
+    max_queries : how many rows the black box may be queried with to explain the training rows; None is no limit
     immutable, directions, kinds : features a PN may not change, those it may only move "up" or "down", and those
         kept on their values ("integer", or a tuple of codes); by name or place. "infer", and a mapping for the features
         it leaves out, take whole numbers for integers and few values for codes; () allows any number anywhere. Where
@@ -188,7 +188,6 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         label = None if known is None else next(iter(known.values())).label
         self.domain_: Domain = with_examples(self.domain_, self.black_box_, x, label)
         self.base_ = self.domain_.base
-        self.bounds_ = (self.domain_.lower, self.domain_.upper)
         self.classes_ = shared_classes(self.black_box_, y)
         self.explainers_ = explainers_of(self, self.kappa)
         self.methods_ = known or self._training_explanations(x, self.explainers_, self.checkpoint)
@@ -208,7 +207,7 @@ class GBFLClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             truth=None if truth is None else np.tile(truth, len(fit_to)),
             extra=self.extra_explanations_,
         )
-        self.head_, self.grid_ = fitted.head, fitted.grid
+        self.head_ = fitted.head
         self.mined_ = None if fitted.mined is None else with_rows_below(fitted.mined, len(x))
         self.probabilities_ = NOT_OBSERVED
         self.path_ = pd.DataFrame([asdict(point) for point in fitted.path])

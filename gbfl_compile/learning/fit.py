@@ -79,7 +79,6 @@ class FittedHead:
     head: Head
     mined: MinedClauses | None
     """The clauses mined from the explanations; None for heads that search clauses on the explanations' cuts."""
-    grid: tuple[Matrix, ...] | None
     path: tuple[PathPoint, ...]
 
 
@@ -97,16 +96,16 @@ def fit_head(
 
     With more rows than enough the head is searched on some of them, and its numbers are fitted to all.
     """
-    clauses = _mine(recipe, e, domain) if recipe.head == "tree" and recipe.mode != "joint" else None
-    most = SEARCHED_ROWS if clauses is not None else min(SEARCHED_ROWS, ENOUGH_ROWS[recipe.head])
+    mined = _mine(recipe, e, domain) if recipe.head == "tree" and recipe.mode != "joint" else None
+    most = SEARCHED_ROWS if mined is not None else min(SEARCHED_ROWS, ENOUGH_ROWS[recipe.head])
     row = np.arange(len(e.x)) % -(-len(e.x) // recipe.methods)  # however many methods explained it
     weight = _method_weights(len(e.x), recipe, domain)
     if len(e.x) <= most:
-        return _search(recipe, clauses, e, own, row, domain, n_classes, truth, extra, weight)
+        return _search(recipe, mined, e, own, row, domain, n_classes, truth, extra, weight)
     rows, represents = searched_rows(e.label, most)
     some, labels, some_truth = some_rows(e, rows), own[rows], None if truth is None else truth[rows]
     some_weight = represents * weight[rows]
-    fitted = _search(recipe, clauses, some, labels, row[rows], domain, n_classes, some_truth, extra, some_weight)
+    fitted = _search(recipe, mined, some, labels, row[rows], domain, n_classes, some_truth, extra, some_weight)
     book = None if domain.table is None else domain.table.columns.book
     ridge = recipe.ridge if recipe.points is None else None
     head = fit_to_all_rows(fitted.head, e, own, n_classes, recipe.role_weights, weight, ridge, book)
@@ -119,11 +118,11 @@ def _method_weights(explained: int, recipe: Recipe, domain: Domain) -> Matrix:
     return np.where(np.arange(explained) * recipe.methods < explained, 1.0, others)
 
 
-def _mine(recipe: Recipe, e: Explanations, domain: Domain) -> tuple[MinedClauses, tuple[Matrix, ...]]:
+def _mine(recipe: Recipe, e: Explanations, domain: Domain) -> MinedClauses:
     if recipe.mode == "joint" or domain.table is not None:
         raise BadInput(f"mode={recipe.mode!r} mines clauses of numbers, and this table has words: use mode='joint'")
     grid = grid_of(e.x, domain.lower, domain.upper, recipe.grid_points, recipe.grid)
-    return mine(e, domain, grid, recipe.skip, recipe.mode), grid
+    return mine(e, domain, grid, recipe.skip, recipe.mode)
 
 
 def _rule_settings(recipe: Recipe, domain: Domain) -> RuleSettings:
@@ -138,7 +137,7 @@ def _rule_settings(recipe: Recipe, domain: Domain) -> RuleSettings:
 
 def _search(
     recipe: Recipe,
-    clauses: tuple[MinedClauses, tuple[Matrix, ...]] | None,
+    mined: MinedClauses | None,
     e: Explanations,
     own: Ints,
     row: Ints,
@@ -167,17 +166,16 @@ def _search(
             rows, grid, (_enough_clauses(recipe, e, row, domain, n_classes, extra, row_weight),), settings
         )
         head, path = rule_set.head, rule_set.path
-    elif recipe.head == "tree" and clauses is None:
+    elif recipe.head == "tree" and mined is None:
         grid = _grid(triplets.x, triplets.own / recipe.methods, explained, domain, settings)
         tree = _tree_settings(recipe, len(e.x))
         head, least = fit_joint_tree(triplets, grid, tree), tree.least_rows
     else:
         points = fitting_points(e, own, row, recipe.role_weights, n_classes, own_weight)
-        if clauses is not None:
-            mined, steps = clauses
+        if mined is not None:
             candidates = _candidates(mined, recipe.single_bounds)
             leaf = recipe.min_samples_leaf or 1
-            return FittedHead(fit_tree(candidates, points, recipe.max_depth, leaf), mined, steps, ())
+            return FittedHead(fit_tree(candidates, points, recipe.max_depth, leaf), mined, ())
         is_own = np.arange(len(points.x)) < len(e.x)
         grid = _grid(points.x, is_own / recipe.methods, e, domain, settings)
         head, least = fit_rule_list(points, is_own, grid, recipe.max_clauses, settings.search), 1
@@ -188,7 +186,7 @@ def _search(
         head, path = rule_set.head, (*path[:1], *rule_set.path)
     elif alone is not None:
         head = alone
-    return FittedHead(round_thresholds(head, triplets, least, columns, _whole_features(domain)), None, None, path)
+    return FittedHead(round_thresholds(head, triplets, least, columns, _whole_features(domain)), None, path)
 
 
 def _whole_features(domain: Domain) -> tuple[bool, ...]:

@@ -156,7 +156,7 @@ def seed_of(random_state: Any) -> int:
 
 
 def kinds_of(model: Any, x: Matrix, features: Any) -> Any:
-    """What each feature holds: as the user says, and inferred from the rows for those nothing is said about."""
+    """The kind of each feature: as the user says, otherwise inferred from the rows."""
     if not isinstance(model.kinds, str | Mapping):
         return model.kinds
     if isinstance(model.kinds, str) and model.kinds != "infer":
@@ -306,7 +306,7 @@ def class_indices(y: NDArray[Any], classes: NDArray[Any]) -> Ints:
 def train_black_box(kind: Kind, x: Any, y: Any, seed: int, columns: Columns | None) -> Any:
     """A black box fitted by scikit-learn with one thread: the same one for the same seed.
 
-    `columns` says what the codes in x mean where the table has words or gaps; such a black box is asked with codes.
+    `columns` says what the codes in x mean where the table has words or gaps; such a black box is queried with codes.
     """
     with threadpool_limits(1):
         if columns is not None:

@@ -99,32 +99,52 @@ class MiningResult:
 
 
 LEGEND = (
-    "  PP: the part of a row that suffices for its answer. PN: a small change that changes the answer.",
-    "  C_PP: how often the rules give the PP the row's class. C_PN: how often they give the PN another class.",
-    "  C_TB: how often both are true and the row itself gets its class.",
+    "agreement with explanations of the black box, on the same rows",
+    "  PP: the part of a row that suffices for its answer, by the black box",
+    "  PN: the row with a small change, to which the black box gives another class",
+    "  C_PP, C_PN: how often the rules agree with that; C_TB: with both and the row",
 )
 
 
 def _lines(mined: MiningResult) -> list[str]:
     mining = mined.program.metadata["mining"]
     counts = mining["rows"]
-    figures = [f"  {what:<28} {_percent(value):>7}  {of}" for what, value, of in _first_figures(mined)]
-    figures += [*_confusion_lines(mined), *LEGEND, *_baseline_lines(mined.figures.get("baselines", {}))]
+    first, explained = (
+        [f"  {what:<27} {_percent(value):>7}  {of}".rstrip() for what, value, of in figures(mined)]
+        for figures in (_first_figures, _figures_of_explanations)
+    )
     cost = cost_text(mined)
     unseen = unseen_text(mined.program, mining["clause_support"])
     return [
         readable(mined.program),
         *([] if unseen is None else [unseen]),
+        *_never_answered(mined.program),
         "",
         f"{printable(mining['data']['name'])}: {counts['training']} rows to learn from, {counts['test']} held out, "
         f"seed {mining['seed']}",
         "on the rows held out",
-        *figures,
+        *first,
+        *_confusion_lines(mined),
+        *LEGEND,
+        *explained,
+        *_baseline_lines(mined.figures.get("baselines", {})),
         *probability_lines(mined.program),
         f"program against classifier: {mined.compared_different} different of {mined.compared_rows} rows",
         cost,
         f"digest {digest(mined.program)}",
     ]
+
+
+def _never_answered(program: Program) -> list[str]:
+    """Classes that no training row gets: rules that always say the same look good where the others are rare."""
+    counts = program.metadata["mining"]["label_counts"]
+    never = [printable(str(label)) for label, rows in zip(program.classes, counts, strict=True) if not rows]
+    if len(program.classes) - len(never) == 1:
+        return [
+            "these rules give every training row the same class, so they decide nothing; the",
+            "black box may do no better: compare it with the commonest class, below",
+        ]
+    return [f"no training row gets the class {name}" for name in never[:MOST_SHOWN]]
 
 
 def cost_text(mined: MiningResult) -> str:
@@ -136,29 +156,31 @@ def cost_text(mined: MiningResult) -> str:
 
 
 def _first_figures(mined: MiningResult) -> Iterator[tuple[str, float | None, str]]:
-    """What people need first, then the figures behind it."""
+    """What people need first."""
     c, test = mined.consistency, mined.figures["test"]
-    beside = (
-        f"black box {100 * mined.black_box_accuracy:.1f} %, always the commonest class {100 * test['base_rate']:.1f} %"
-    )
+    beside = f"black box {100 * mined.black_box_accuracy:.1f} %, commonest class {100 * test['base_rate']:.1f} %"
     yield "accuracy", 100 * mined.accuracy, beside
     yield "same class as the black box", c.fidelity, f"{c.fidelity_right} of {c.rows}"
-    yield "C_TB, all rows", c.c_tb_all, f"{c.c_tb_all_right} of {c.rows}"
-    yield "C_TB, rows with a PN", c.c_tb, f"{c.c_tb_right} of {c.with_pn}"
-    yield "C_PP", c.c_pp, f"{c.c_pp_right} of {c.with_pp}"
-    yield "C_PN", c.c_pn, f"{c.c_pn_right} of {c.with_pn}"
-    for name, form in list(test["methods"].items())[1:]:
-        fitted = "" if form["fitted"] else ", a method they were not fitted on"
-        yield (
-            f"C_TB by {name}, all rows",
-            form["c_tb_all"],
-            f"{form['c_tb_all_right']} of {form['c_tb_all_of']}{fitted}",
-        )
     for name, key in (("area under the ROC curve", "auc"), ("mean gap of probabilities", "calibration")):
         own = test[f"black_box_{key}"]
         value = None if test[key] is None else 100 * test[key]
         chance = f", by chance alone {100 * test['calibration_by_chance']:.1f} %" if key == "calibration" else ""
         yield name, value, "" if own is None else f"black box {100 * own:.1f} %{chance}"
+
+
+def _figures_of_explanations(mined: MiningResult) -> Iterator[tuple[str, float | None, str]]:
+    c, test = mined.consistency, mined.figures["test"]
+    yield "C_TB, all rows", c.c_tb_all, f"{c.c_tb_all_right} of {c.rows}"
+    yield "C_TB, rows with a PN", c.c_tb, f"{c.c_tb_right} of {c.with_pn}"
+    yield "C_PP", c.c_pp, f"{c.c_pp_right} of {c.with_pp}"
+    yield "C_PN", c.c_pn, f"{c.c_pn_right} of {c.with_pn}"
+    for name, form in list(test["methods"].items())[1:]:
+        fitted = "" if form["fitted"] else ", not fitted to this method"
+        yield (
+            f"C_TB by {name}, all rows",
+            form["c_tb_all"],
+            f"{form['c_tb_all_right']} of {form['c_tb_all_of']}{fitted}",
+        )
 
 
 def _percent(value: float | None) -> str:

@@ -68,7 +68,7 @@ def _merged_points(card: Scorecard, same_as: list[int]) -> Scorecard:
 
 
 def drop_true_bounds(program: Program) -> Program:
-    """A bound that always holds where it is asked is not written, nor a text that cannot come there.
+    """A bound that always holds where it is tested is removed, and so is a text that cannot occur there.
 
         before   IF x >= 5 THEN (IF x >= 3 AND y < 2 THEN a ELSE b) ELSE c
         after    IF x >= 5 THEN (IF y < 2 THEN a ELSE b) ELSE c
@@ -152,7 +152,7 @@ def drop_unused_clauses(program: Program) -> Program:
 
 
 def order_atoms(program: Program, rows: Matrix, book: Codebook | None = None) -> Program:
-    """Within a clause, the atom that rejects most of `rows` is asked first; ties by feature.
+    """Within a clause, the atom that rejects most of `rows` is tested first; ties by feature.
 
         before   x >= 1 AND y < 2      (x >= 1 keeps 90 % of the rows, y < 2 keeps 5 %)
         after    y < 2 AND x >= 1

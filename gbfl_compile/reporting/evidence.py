@@ -261,5 +261,5 @@ def _digest(form: Mapping[str, Any]) -> Cell:
     if carried is None:
         return Cell("none", "not run")
     if form.get("digest_matches") is True:
-        return Cell("the source's", "checked")
+        return Cell("the program's", "checked")
     return Cell("another one", "different", one_line(carried, 70))

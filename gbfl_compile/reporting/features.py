@@ -184,7 +184,7 @@ MOST_SLOTS = 24
 
 @dataclass(frozen=True, slots=True)
 class FeatureFacts:
-    """The name of a feature and what is said about it."""
+    """The name of a feature and the text about it."""
 
     name: str
     facts: str

@@ -1,4 +1,4 @@
-"""The whole report: every section from the program and the inputs given with it, then one template, all text escaped.
+"""Builds the whole report: every section from the program and the other inputs, then one template, all text escaped.
 
 The same input gives the same bytes: nothing here looks at a clock, a path or the machine. The page of an evidence pack
 says who audited what and when, which evidence there is, and what was not examined.

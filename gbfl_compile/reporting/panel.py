@@ -1,4 +1,4 @@
-"""The interactive part of a report: one script, made of the proved JavaScript scorer and the data of this page.
+"""The interactive part of a report: one script, built from the proved JavaScript scorer and the data of this page.
 
 The page runs no other script: its policy has the hash of this one. Without it the report is the static page.
 """

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 CSV_ROWS = 50_000
 ARROW_ROWS = 65_536
 READ_AHEAD = 1 << 20
-"""Bytes read of a Parquet column at a time: a row group of any size passes through so much."""
+"""Bytes read of a Parquet column at a time, however large its row group is."""
 
 CELLS_AT_ONCE = 4_000_000
 """Values held at a time: 32 MB of doubles, a few times that as Python numbers."""

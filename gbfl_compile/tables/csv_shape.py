@@ -27,7 +27,7 @@ UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 NUMBER_IN_OTHER_WORDS = re.compile(r"[+-]?\d[\d.,' \u00a0\u2009\u202f\u2019]*")
 NUMBER_WITH_A_UNIT = re.compile(r"[^\d\w]{0,3}[+-]?\d[\d.,' ]*[^\d\w]{0,3}")
 DATE_IN_OTHER_WORDS = re.compile(
-    r"\d{1,2}[./-]\d{1,2}[./-](\d{2}|\d{4})|\d{4}[./]\d{1,2}[./]\d{1,2}"
+    r"\d{1,2}[./-]\d{1,2}[./-](\d{2}|\d{4})|\d{4}[./-]\d{1,2}[./-]\d{1,2}"
     r"|\d{1,2}[. -]{1,2}[^\W\d_]{3,9}\.?[ -]\d{2,4}|[^\W\d_]{3,9}\.? \d{1,2},? \d{4}"
 )
 PADDED = re.compile(r"\s*0\d+\s*")
@@ -89,6 +89,14 @@ def category_hint(texts: Collection[str]) -> str:
 
 
 MOSTLY = 0.9
+
+
+def shown_text(texts: Sequence[str]) -> str:
+    """The text that shows what such a hint is about: of dates in several forms, one that is not written as we want."""
+    return next((text for text in texts if not DATE.fullmatch(text.strip())), texts[0])
+
+
+DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 ROWS_LOOKED_AT = 20_000
 

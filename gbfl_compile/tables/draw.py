@@ -23,7 +23,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.nodes import Kind
 from gbfl_compile.tables.batches import column_names, decode, table_batches
-from gbfl_compile.tables.csv_shape import category_hint
+from gbfl_compile.tables.csv_shape import category_hint, shown_text
 from gbfl_compile.tables.kinds import MOST_TEXTS, ColumnFacts, too_many_texts
 from gbfl_compile.tables.read import csv_options, feature_names, file_ending, pyarrow_part, reading, refuse_absent
 
@@ -305,7 +305,8 @@ def used_columns(
 def _unlike_in_every_row(fact: ColumnFacts) -> str:
     """A key; or dates and amounts in a form that is not read as such, which are nobody's key."""
     if (hint := category_hint(fact.texts)) and hint.startswith("write "):
-        return f"column {fact.name!r} has another text in every row, such as {fact.texts[0]!r}, and is left out; {hint}"
+        such_as = f"such as {shown_text(fact.texts)!r}"
+        return f"column {fact.name!r} has another text in every row, {such_as}, and is left out; {hint}"
     return (
         f"column {fact.name!r} has another text in every row: it is a key and left out; "
         f"--kind {shlex.quote(fact.name)}=category takes it"

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 MARKS = (*MISSING, "?")
-"""Texts that mean a missing value unless others are asked for; empty and blank ones always do."""
+"""Texts that mean a missing value unless the user names others; empty and blank ones always do."""
 
 MOST_TEXTS = 1000
 """Different texts of a category: more of them are not kinds of anything."""
@@ -118,7 +118,7 @@ def encode_table(
 ) -> tuple[Matrix, Columns, tuple[ColumnFacts, ...]]:
     """The columns of a pandas table as doubles, with what their codes mean and why each got its kind.
 
-    `kinds` are those that were asked for; the others are inferred. `places` gives each row's place in its file. A
+    `kinds` are those that the user chose; the others are inferred. `places` gives each row's place in its file. A
     column of too many texts is refused, unless `limit` leaves that to the caller.
     """
     wanted = dict(kinds or {})
@@ -216,7 +216,7 @@ def _refuse_texts(by_text: Mapping[str, int], name: str, where: str) -> None:
 
 
 def too_many_texts(name: str, count: int) -> str:
-    """What is said of a column with more texts than a category may have."""
+    """The note on a column with more texts than a category may have."""
     return (
         f"column {name!r} has {count:,} different texts, {MOST_TEXTS:,} at most: leave it out with --drop, or put one "
         "text in place of all that are rare"
@@ -248,7 +248,7 @@ def _infer(column: _Column, marks: frozenset[str]) -> tuple[Kind, str]:
     if not values:
         return "number", "it holds nothing"
     if all(isinstance(value, str) for value in values):
-        return _infer_text(column, values, marks)
+        return _infer_text(column, values)
     if all(isinstance(value, bool | np.bool_) for value in values):
         return "boolean", "its values are true and false"
     if all(isinstance(value, datetime.datetime) for value in values):
@@ -263,7 +263,7 @@ def _infer(column: _Column, marks: frozenset[str]) -> tuple[Kind, str]:
     raise BadInput(f"{column.where}: column {column.name!r} holds {' and '.join(kinds)}: use one type, or --drop it")
 
 
-def _infer_text(column: _Column, values: Sequence[str], marks: frozenset[str]) -> tuple[Kind, str]:
+def _infer_text(column: _Column, values: Sequence[str]) -> tuple[Kind, str]:
     numbers = [value for value in values if NUMBER.fullmatch(value)]
     if len(numbers) == len(values):
         if any(PADDED.fullmatch(value) for value in values):

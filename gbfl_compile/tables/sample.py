@@ -22,7 +22,7 @@ from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.kinds import Columns
 from gbfl_compile.ir.text import printable
 from gbfl_compile.tables.batches import column_names, give_back, refuse_many_rows
-from gbfl_compile.tables.csv_shape import NO_VALUE, category_hint, padded_columns
+from gbfl_compile.tables.csv_shape import NO_VALUE, category_hint, padded_columns, shown_text
 from gbfl_compile.tables.draw import (
     CLASSES_ONLY,
     MANY_ROWS,
@@ -130,7 +130,7 @@ def read_sample(
     del whole
     notes = [*rows.unused, *_missing_notes(rows)]
     notes += [
-        f"column {fact.name!r} is a category of texts such as {fact.texts[0]!r}: {hint}"
+        f"column {fact.name!r} is a category of texts such as {shown_text(fact.texts)!r}: {hint}"
         for fact in rows.facts
         if fact.texts and not choice.is_asked_for(fact.name) and (hint := category_hint(fact.texts))
     ]
@@ -297,8 +297,9 @@ def _way_out(table: Any, features: tuple[str, ...], where: str, error: NotANumbe
         return f"{way}, say --kind {name}=category, or drop the column with --drop"
     drops = " ".join(f"--drop {shlex.quote(name)}" for name in words[:MOST_NAMED])
     return (
-        f"; {len(words)} columns are not all numbers, {some_names(words)}: put numbers there, say --kind "
-        f"COLUMN=category, or leave them out with {drops}{' …' if len(words) > MOST_NAMED else ''}"
+        f"; {len(words)} columns are not all numbers, {some_names(words)}: put numbers there, name with --na each text "
+        f"that means a missing value, say --kind COLUMN=category, or leave them out with {drops}"
+        f"{' …' if len(words) > MOST_NAMED else ''}"
     )
 
 

@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 
 
 def in_order(items: Iterator[Item], work: Callable[[Item], Result], jobs: int, threads: int) -> Iterator[Result]:
-    """`map` with `jobs` at hand: the next item is fetched ahead, and up to `threads` are worked on at once (0: here).
+    """`map` on threads: the next item is fetched ahead, and up to `threads` run at once (0: none).
 
     No more than `threads` + 2 items are held. The first error, in the order of the items, is the one that is raised.
     """
@@ -49,7 +49,7 @@ def in_order(items: Iterator[Item], work: Callable[[Item], Result], jobs: int, t
                 waiting.append(working.submit(work, item))
                 if len(waiting) > threads:
                     yield waiting.popleft().result()
-            while waiting:  # before an error in fetching: what is wrong further up is said first
+            while waiting:  # before an error in fetching: an earlier failure is reported first
                 yield waiting.popleft().result()
             ahead.result()
         finally:
@@ -67,7 +67,7 @@ GROUP_ROWS = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class CodedColumn:
-    """A column of few values: which of them each row has."""
+    """A column of few distinct values, as a code per row."""
 
     codes: NDArray[np.int32]
     values: tuple[Any, ...]
@@ -87,7 +87,7 @@ class Writer:
 
 @contextmanager
 def table_writer(path: Path) -> Iterator[Writer]:
-    """A writer for the file at `path`, which appears once the block has succeeded. What a killed run left goes."""
+    """A writer for the file at `path`, which appears once the block has succeeded. Leftovers are cleared."""
     ending = file_ending(path)
     clear_leftovers(path.parent)
     if not ending.startswith(".csv"):
@@ -203,7 +203,7 @@ def _parquet_writer(partial: Path) -> Iterator[Writer]:
             for writer in writers:
                 writer.close()
         finally:
-            _let_go(writers)
+            _discard(writers)
 
 
 def _repeating(schema: Any) -> list[str]:
@@ -213,8 +213,8 @@ def _repeating(schema: Any) -> list[str]:
     return [part.name for part in schema if not (pa.types.is_integer(part.type) or pa.types.is_temporal(part.type))]
 
 
-def _let_go(writers: Sequence[Any]) -> None:
-    """One that failed must not write its end into the file when it is collected."""
+def _discard(writers: Sequence[Any]) -> None:
+    """A writer that failed must not write its footer into the file when it is garbage-collected."""
     for writer in writers:
         writer.is_open = False
 

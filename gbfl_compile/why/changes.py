@@ -1,4 +1,4 @@
-"""What would change a row's class: the nearest other value of one feature, or of two where one alone does not.
+"""What would change a row's class: the nearest other value of one feature, or of two if one is not enough.
 
 Exact: between two cuts of the program all values behave alike, so only the ends of each cell need to be tried. Where
 two features are not enough, some row of another class is moved as near as possible: perhaps not the smallest change.
@@ -149,7 +149,7 @@ class Changes:
 
     @property
     def smallest(self) -> bool:
-        """Whether no change of fewer features would do."""
+        """Whether no change of fewer features is enough."""
         return all(len(change.values) <= self.searched for change in self.nearest)
 
 

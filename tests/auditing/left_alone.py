@@ -1,4 +1,4 @@
-"""An audit over a URL of a real database, from the command line: what it says, and that the database stays as it was."""
+"""Audits a real database by its URL, from the command line, and compares the database before and after."""
 
 import contextlib
 import io

@@ -15,6 +15,7 @@ from gbfl_compile.ir.batch import clause_column, evaluate_many
 from gbfl_compile.ir.evaluate import evaluate
 from gbfl_compile.ir.json import save
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
+from gbfl_compile.ir.text import with_reasons
 from gbfl_compile.ir.validate import validate
 from tests.auditing.tampering import CARD, TAMPERED_CARDS, TAMPERED_TREES, TREE
 from tests.programs import programs_with_rows
@@ -102,6 +103,26 @@ def test_a_clause_is_said_to_be_loosened_or_tightened(program, cases, name):
     other = next(tampered for each, tampered, _ in cases if each == name)
     (change,) = difference(program, validate(other)).changes
     assert (change.kind, change.where) == KINDS[name]
+
+
+@pytest.mark.parametrize("program", [TREE, CARD], ids=["tree", "rule set"])
+def test_other_reasons_for_the_same_answers_are_a_difference(program, tmp_path, capsys):
+    """No digest covers them, and an artifact with the old ones is called different too."""
+    old, new = with_reasons(program, {0: "Too young"}), with_reasons(program, {0: "Too old"})
+    assert difference(old, old).verdict == "identical"
+    found = difference(old, new)
+    assert (found.old, found.verdict, found.proof.answer) == (found.new, "different", "proved")
+    assert [(each.where, each.approved, each.deployed) for each in found.reasons] == [
+        ("reason of clause 0", "Too young", "Too old")
+    ]
+    assert difference(program, new).reasons[0].approved == "none"
+    assert difference(old, with_reasons(respelled(program), {0: "Too young"})).verdict == "equal"
+    save(old, tmp_path / "old.json")
+    save(new, tmp_path / "new.json")
+    assert main(["diff", str(tmp_path / "old.json"), str(tmp_path / "new.json")]) == 1
+    shown = capsys.readouterr().out
+    assert "different: the same answers on every input, and other reasons" in shown
+    assert "reason of clause 0: Too young becomes Too old" in shown
 
 
 @settings(max_examples=60)

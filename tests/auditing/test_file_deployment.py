@@ -82,14 +82,14 @@ LIES = "from {own} import *\nfrom {own} import {name} as true_{name}\n"
 
 @pytest.mark.parametrize("decoy", ["math.py", "math.cpython-311-x86_64-linux-gnu.so", "math/__init__.py", "math.pyc"])
 def test_a_file_that_is_imported_in_place_of_pythons_own_is_not_overlooked(model, decoy):
-    for harmless in ("mathematics.py", "math.txt", "datetime.py"):
+    for harmless in ("mathematics.py", "math.txt", "rates.py"):
         (model.parent / harmless).write_text("")
     assert verdict_on(model).verdict == "equal"
     (model.parent / decoy).parent.mkdir(exist_ok=True)
     (model.parent / decoy).write_bytes(b"")
     found = verdict_on(model)
     assert (found.verdict, found.proof.answer) == ("unread", "proved")
-    assert f"{decoy.partition('/')[0]} beside it may be what it imports as math" in found.reason
+    assert f"{decoy.partition('/')[0]} beside it may be what Python imports as math" in found.reason
 
 
 @pytest.mark.parametrize("decoy", ["datetime.py", "_datetime.py", "operator.py", "math.py"])
@@ -100,6 +100,14 @@ def test_a_model_of_dates_imports_more(tmp_path, decoy):
     (tmp_path / decoy).write_text("")
     found = audit_file(AuditInput(CHURN), path)
     assert (found.verdict, decoy in found.reason) == ("unread", True)
+
+
+@pytest.mark.parametrize("decoy", ["sitecustomize.py", "usercustomize.py", "encodings/__init__.py", "code.py"])
+def test_what_python_imports_by_itself_is_not_overlooked(model, decoy):
+    (model.parent / decoy).parent.mkdir(exist_ok=True)
+    (model.parent / decoy).write_text("")
+    found = verdict_on(model)
+    assert (found.verdict, decoy.split("/")[0] in found.reason) == ("unread", True)
 
 
 def test_such_a_file_really_changes_the_answers(model):

@@ -1,4 +1,4 @@
-"""Audits over real URLs: the answer, that the database is left as it was, and that no secret is told."""
+"""Audits over real URLs: the answer is right, the database is left unchanged, and no secret is printed."""
 
 import sqlite3
 

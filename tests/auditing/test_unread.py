@@ -1,4 +1,4 @@
-"""What was not read is said with its line and with the command that gives evidence instead; columns that were only run are named."""
+"""What was not read is reported with its line and a command that gives evidence; columns only run are named."""
 
 import sqlite3
 from contextlib import closing

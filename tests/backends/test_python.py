@@ -1,4 +1,4 @@
-"""The Python target answers what the program answers, whatever it is called and whatever it is given."""
+"""The Python target answers what the program answers, for every name and every input."""
 
 import ast
 import math

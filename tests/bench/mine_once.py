@@ -1,4 +1,4 @@
-"""One `gbfl mine` in a process of its own: prints its seconds, phase by phase, and its peak memory as JSON.
+"""Runs `gbfl mine` once in a separate process: prints the seconds of each phase and the peak memory as JSON.
 
 `explaining` is the time the training rows took; the held-out rows are explained beside the fit, with two jobs.
 

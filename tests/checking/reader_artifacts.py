@@ -1,4 +1,4 @@
-"""Small artifacts of every target and option, what a proof says of one, and what running one says: for the readers' tests."""
+"""Small artifacts of every target and option, with the results of proving and running them: for the readers' tests."""
 
 import ctypes
 import itertools

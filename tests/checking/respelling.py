@@ -1,4 +1,4 @@
-"""Random small programs, the same programs said otherwise, and programs one slip away: what provers are tried on."""
+"""Random small programs, the same programs written differently, and programs with one slip: inputs for the provers."""
 
 import math
 from dataclasses import replace

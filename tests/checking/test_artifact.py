@@ -1,4 +1,4 @@
-"""What is emitted is read back and proved equal, with every option; the same rules said otherwise too."""
+"""Everything emitted is read back and proved equal, with every option; so are the same rules written differently."""
 
 import random
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Lint says what is odd, and only that: judged by brute force where every input can be tried."""
+"""Lint reports oddities and nothing else: compared with brute force where every input can be tried."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""Lint on programs with words and dates: what it says is true by brute force, and said in words."""
+"""Lint on programs with words and dates: its findings are true by brute force, and printed in words."""
 
 import datetime as dt
 import json

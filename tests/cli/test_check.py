@@ -1,4 +1,4 @@
-"""`gbfl check`: what it says, its exit codes, its JSON and its certificates."""
+"""`gbfl check`: its output, exit codes, JSON and certificates."""
 
 import json
 import subprocess

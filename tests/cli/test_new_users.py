@@ -183,6 +183,10 @@ def test_a_broken_program_is_not_mistaken_for_another_file(folder, capsys):
         (["check", "p.gbfl.json", "build/c"], "give the one above it, build"),
         (["check", "p.gbfl.json", "build/c/model.c"], "gbfl score build/c TABLE.csv -o scored.csv"),
         (["audit", "p.gbfl.json", "build"], "gbfl check p.gbfl.json build"),
+        (["audit", "p.gbfl.json", "--file", "build"], "gbfl check p.gbfl.json build"),
+        (["audit", "p.gbfl.json", "build/c"], "gbfl check p.gbfl.json build"),
+        (["audit", "p.gbfl.json", "t.db"], "--database sqlite:///t.db --view VIEW"),
+        (["audit", "p.gbfl.json", "--database", "sqlite:///t.db"], "--view VIEW, or --scored TABLE"),
         (["audit", "build/c/model.c", "p.gbfl.json"], "gbfl audit p.gbfl.json build/c/model.c"),
         (["score", "t.csv", "build/c"], "gbfl score build/c t.csv -o scored.csv"),
         (["compile", "t.csv"], "gbfl mine t.csv --target COLUMN"),
@@ -354,3 +358,23 @@ def test_dates_in_another_form_are_nobodys_key(folder, capsys, form, first):
     noted = next(line for line in capsys.readouterr().err.splitlines() if "'d'" in line)
     assert f"such as '{first}', and is left out; write dates as 2024-03-01" in noted
     assert "key" not in noted
+
+
+def test_of_dates_in_several_forms_one_that_has_to_change_is_shown(folder, capsys):
+    days = [dt.date(2020, 1, 1) + dt.timedelta(days=n % 40) for n in range(120)]
+    forms = ("%Y-%m-%d", "%b %d %Y")
+    Path("t.csv").write_text(
+        "x,d,y\n" + "".join(f"{n % 7},{day:{forms[n % 2]}},{n % 2}\n" for n, day in enumerate(days))
+    )
+    assert main([*MINE, "y", "--train", "forest", "--explainer", "greedy"]) == 0
+    noted = next(line for line in capsys.readouterr().err.splitlines() if "'d'" in line)
+    assert "such as 'Feb 01 2020': write dates as 2024-03-01" in noted
+
+
+def test_rules_that_always_say_the_same_say_so(folder, capsys):
+    Path("t.csv").write_text("x,y\n" + "".join(f"{n % 7},{int(n % 20 == 0)}\n" for n in range(200)))
+    assert main([*MINE, "y", "--train", "gbm", "--explainer", "greedy"]) == 0
+    assert "these rules give every training row the same class" in capsys.readouterr().out
+    Path("t.csv").write_text("x,y\n" + "".join(f"{n % 7},{int(n % 7 > 3)}\n" for n in range(200)))
+    assert main([*MINE, "y", "--train", "gbm", "--explainer", "greedy", "-o", "other.json"]) == 0
+    assert "the same class, so they decide" not in capsys.readouterr().out

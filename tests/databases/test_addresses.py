@@ -1,4 +1,4 @@
-"""A URL opens the user's database; what goes wrong is said in one line that never holds a password."""
+"""A URL opens the user's database; failures are reported in one line that never contains a password."""
 
 import sqlite3
 import subprocess

@@ -1,4 +1,4 @@
-"""PostgreSQL's private server starts on a busy machine too, where the library has given it up."""
+"""PostgreSQL's private server starts on a busy machine too, where the library would give up."""
 
 import subprocess
 

@@ -1,4 +1,4 @@
-"""A table is scored where it stands; nothing that was there is lost, and a wrong name says what is wrong."""
+"""A table is scored inside its database; nothing is lost, and a wrong name is reported with the reason."""
 
 from dataclasses import replace
 

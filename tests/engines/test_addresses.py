@@ -1,4 +1,4 @@
-"""MariaDB by its URL: a table of a real server is scored by the command line, where it stands."""
+"""MariaDB by its URL: the command line scores a table inside a real server."""
 
 import json
 from urllib.parse import quote

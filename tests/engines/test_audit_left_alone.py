@@ -1,4 +1,4 @@
-"""MariaDB and ClickHouse over URLs: the audit's answer, that the database is left as it was, and that no secret is told."""
+"""MariaDB and ClickHouse over URLs: the audit's answer is right, the database unchanged, and no secret is printed."""
 
 import subprocess
 import sys

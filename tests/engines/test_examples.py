@@ -1,4 +1,4 @@
-"""The examples for large tables run as they stand."""
+"""The examples for large tables run unchanged."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Reasons in the user's own words, told by the engines that take longer to start."""
+"""Reasons in the user's own words, from the engines that take longer to start."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What fuzzing asks of a way in, and what it has to do with each input."""
+"""What fuzzing needs of an entry point, and how that has to treat each input."""
 
 import random
 import tempfile

@@ -1,4 +1,4 @@
-"""The published JSON Schema says what the loader says, as far as a schema can: what is written is valid, what is broken is not."""
+"""The published JSON Schema agrees with the loader, as far as a schema can: it accepts what is written and rejects what is broken."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""Observed rates: labels stay, probabilities are what was observed, and the program emits what predict_proba says."""
+"""Observed rates: labels stay, probabilities are the observed rates, and the program emits the same as predict_proba."""
 
 import numpy as np
 import pytest

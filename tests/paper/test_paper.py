@@ -1,4 +1,4 @@
-"""The paper's experiment as a command: every model on every set, the same whatever runs beside it, told truly."""
+"""The paper's experiment as a command: every model on every set, with the same results whatever else runs."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""What a report says of its evidence: proved, checked and not run are never mixed up, a difference is the headline."""
+"""The evidence section of a report: proved, checked and not run are never mixed up, and a difference is the headline."""
 
 import re
 

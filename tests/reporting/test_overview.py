@@ -1,4 +1,4 @@
-"""The first screen of a report: what is decided, how well, and by which rules; never more than the program says."""
+"""The first screen of a report: what is decided, how well, and by which rules; nothing that the program does not state."""
 
 from dataclasses import replace
 
@@ -96,7 +96,7 @@ def test_who_is_treated_differently_is_on_the_first_screen_with_counts_and_uncer
     ]
     page = render_page(with_groups(GROUP, {**GROUP, "group": "age >= 60"}))
     assert page.index("The most important rules") < page.index("Who it treats differently")
-    assert page.index("Who it treats differently") < page.index('href="#rules"')
+    assert page.index("Who it treats differently") < page.index('id="rules"')
     assert "age &gt;= 60" not in page  # one for each feature
 
 

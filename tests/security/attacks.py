@@ -1,4 +1,4 @@
-"""What each target is attacked with: names and labels that would like to be more, and how their success is told.
+"""The attacks on each target: names and labels that try to become code, and how to tell whether they succeed.
 
 An attack stands in a table of its target with the text, a way to weaken the target, and what happens then. It must hold
 against the target as it is, and be seen to succeed against the weakened one: a test that cannot fail shows nothing.

@@ -1,4 +1,4 @@
-"""Hostile names and labels through the Python target: the module is imported in a process of its own."""
+"""Hostile names and labels through the Python target: the module is imported in a separate process."""
 
 import json
 import subprocess

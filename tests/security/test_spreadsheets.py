@@ -1,4 +1,4 @@
-"""Labels that a spreadsheet would run: written as they are, for an answer is never changed, and said aloud."""
+"""Labels that a spreadsheet would run are written unchanged, with a warning: an answer is never altered."""
 
 import csv
 

@@ -1,4 +1,4 @@
-"""A table that a program was mined from can be given to every command, as it is."""
+"""The table that a program was mined from works with every command, unchanged."""
 
 import datetime
 

@@ -1,4 +1,4 @@
-"""Which one slip would explain what a scorer that cannot be read answered: a guess that fits every row it was asked.
+"""Which single slip explains the answers of a scorer that cannot be read: an inference that fits every row.
 
 All small changes of the approved program are tried: in one clause, in what is done with the clauses, in the columns it
 is given. The simplest whose answers are the scorer's on all rows is told, as inferred, with how many others would fit
@@ -17,6 +17,7 @@ import numpy as np
 from gbfl_compile.auditing.answers import RowAnswers
 from gbfl_compile.auditing.diagnose.answer import answer_slips, column_slips
 from gbfl_compile.auditing.diagnose.clause import SIGN, clause_slips
+from gbfl_compile.auditing.diagnose.joined import joined_slips
 from gbfl_compile.auditing.diagnose.points import rounder_points
 from gbfl_compile.auditing.diagnose.slip import Case, Slip, case_of, unlikeness
 from gbfl_compile.auditing.region import Frame, row_in
@@ -32,7 +33,7 @@ SECONDS = 10.0
 READ_SECONDS, ROUNDS, TRIED = 3.0, 12, 12
 """Limits for an item that was read: seconds, rounds of additional rows, and slips compared with it in each round."""
 
-KINDS: tuple[Callable[[Case], Iterator[Slip]], ...] = (clause_slips, answer_slips, column_slips)
+KINDS: tuple[Callable[[Case], Iterator[Slip]], ...] = (clause_slips, joined_slips, answer_slips, column_slips)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def explain_reading(frame: Frame, rows: Matrix, decide: Callable[[Program], Find
         case = case_of(frame.program, rows, RowAnswers(reading_winners(reading, rows)), clock, book)
         slips: list[Slip] = []
         try:
-            for kind in (*KINDS, rounder_points):
+            for kind in (rounder_points, *KINDS):
                 slips.extend(kind(case))
         except OutOfTime:
             pass

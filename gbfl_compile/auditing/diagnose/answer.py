@@ -89,7 +89,7 @@ def _other_splits(case: Case, tree: Tree) -> Iterator[Slip]:
 
 
 def _other_order(case: Case, tree: Tree) -> Iterator[Slip]:
-    """Two rules in each other's place: the later one is asked first."""
+    """Two rules swapped: the later one is tested first."""
     for place, first in enumerate(tree.nodes):
         if not isinstance(first, Split):
             continue
@@ -97,7 +97,7 @@ def _other_order(case: Case, tree: Tree) -> Iterator[Slip]:
         if not isinstance(second, Split):
             continue
         case.clock.check()
-        nodes = _in_order(_swap_rules(tree, place, first, second))
+        nodes = in_order(_swap_rules(tree, place, first, second))
         changed = replace(case.program, decision=Tree(nodes))
         if explains(case, changed):
             a, b = first.clause, second.clause
@@ -112,8 +112,8 @@ def _swap_rules(tree: Tree, place: int, first: Split, second: Split) -> list[Lea
     return nodes
 
 
-def _in_order(nodes: Sequence[Leaf | Split]) -> tuple[Leaf | Split, ...]:
-    """The tree's nodes with every branch further on than where it is asked for."""
+def in_order(nodes: Sequence[Leaf | Split]) -> tuple[Leaf | Split, ...]:
+    """The tree's nodes, ordered so that every branch comes after its parent."""
     listed: list[Leaf | Split] = []
 
     def put(place: int) -> int:
@@ -132,7 +132,7 @@ def _side(case: Case, clause: int) -> str:
 
 
 def _split_slip(case: Case, place: int, answers: Bits, cost: int, change: Change, other: int | None) -> Iterator[Slip]:
-    """The tree with another question at one place: only what it answers there is other, so only that is asked anew."""
+    """The tree with another test at one node: only answers below it change, so only they are recomputed."""
     tree = case.program.decision
     assert isinstance(tree, Tree)  # noqa: S101 - trees have splits
     node = tree.nodes[place]

@@ -70,13 +70,19 @@ class Need:
 
 def clause_slips(case: Case) -> Iterator[Slip]:
     """Every change of a single clause that explains the rows."""
+    for need in needs_of(case):
+        yield from _changed_conditions(need)
+        yield from _added_conditions(need)
+        yield from _always_or_never(need)
+
+
+def needs_of(case: Case) -> Iterator[Need]:
+    """Each clause that could explain the rows alone."""
     for number in range(len(case.program.clauses)):
         case.clock.check()
         need = _need(case, number)
         if need is not None:
-            yield from _changed_conditions(need)
-            yield from _added_conditions(need)
-            yield from _always_or_never(need)
+            yield need
 
 
 def _need(case: Case, number: int) -> Need | None:

@@ -31,12 +31,15 @@ def other_points(case: Case, card: Scorecard) -> Iterator[Slip]:
 
 
 def rounder_points(case: Case) -> Iterator[Slip]:
-    """Other points where the rows allow several, in the steps of the approved ones: 15 for 20 and not 19."""
+    """Other points where the rows allow several, in the steps of the approved ones: 15 for 20 and not 19.
+
+    Which of them is written is for `unlikeness` to say: here all that are a few steps away are tried.
+    """
     card = case.program.decision
     if not isinstance(card, Scorecard):
         return
     step = math.gcd(*(worth for row in card.points for worth in row)) or 1
-    for place, (low, high) in _allowed_places(case, card) if step > 1 else ():
+    for place, (low, high) in _allowed_places(case, card):
         tried = [sign * more * step for more in range(1, MOST_STEPS + 1) for sign in (1, -1)]
         for added in (each for each in tried if low <= each <= high):
             yield from _points_slip(case, card, place, (low, high), added)
@@ -109,6 +112,7 @@ def _points_slip(case: Case, card: Scorecard, place: Place, allowed: tuple[float
     change = Change(where, f"{worths[c]:+d} for {label}", f"{worths[c] + added:+d} for {label}", rule=rule)
     left_open = () if allowed[0] == allowed[1] else (_points_open(worths[c], allowed),)
     cost = POINTS if math.isfinite(allowed[0]) and math.isfinite(allowed[1]) else POINTS_WITHOUT_END
+    cost += not worths[c] and any(worths)  # whoever reads the rules looks for the points that the clause has
     touched = len(case.rows) if is_bias else int(case.held[:, number].sum())
     yield Slip(cost, touched, (change,), other, left_open)
 

@@ -90,7 +90,7 @@ def unlikeness(cells: Cells, own: Reading, written: Reading) -> int:
     """How much two sides are written with that the other is not; 0 where they are written alike.
 
     Rule sets of two classes are compared by the points that each step of a feature brings: `40 from 4000 on, 25 from
-    2000 on` is `25 from 2000 on and 15 more from 4000 on`, and whoever deploys points may count them in tens.
+    2000 on` is `25 from 2000 on and 15 more from 4000 on`, and a deployed text may count points in tens.
     """
     cards = [_steps(cells, each.decision) for each in (own, written) if isinstance(each.decision, PointDecision)]
     if len(cards) == 2 and all(len(each.classes) == 2 for each in (own, written)):
@@ -127,7 +127,7 @@ def _steps(cells: Cells, card: PointDecision) -> Card:
 
 
 def _unlike_cards(own: Card, written: Card, factor: int) -> int:
-    """How many steps differ, and whether the points that are needed do, if one counts in so many of the other's."""
+    """The number of steps that differ, plus one if the required points differ, with points scaled by `factor`."""
     steps = {key: worth * factor for key, worth in written[1].items()}
     unit = gcd(*own[1].values(), *steps.values()) or 1
     needed = (-own[0] // unit, -(written[0] * factor) // unit)
@@ -158,15 +158,15 @@ def rule_items(cells: Cells, reading: Reading) -> list[Hashable]:
                 turned = isinstance(step.condition, Not)
                 condition = step.condition.part if isinstance(step.condition, Not) else step.condition
                 ways = (step.otherwise, step.then) if turned else (step.then, step.otherwise)
-                asked = conjunction(cells, condition)
-                if asked is not None and len(asked) == 1 and asked[0][1] & cells.missing(asked[0][0]):
-                    ((feature, mask),) = asked  # the same question the other way round: x < 6 or missing, x >= 6
-                    asked, ways = ((feature, cells.everything(feature) & ~mask),), (ways[1], ways[0])
+                masks = conjunction(cells, condition)
+                if masks is not None and len(masks) == 1 and masks[0][1] & cells.missing(masks[0][0]):
+                    ((feature, mask),) = masks  # the same question the other way round: x < 6 or missing, x >= 6
+                    masks, ways = ((feature, cells.everything(feature) & ~mask),), (ways[1], ways[0])
                 answers = tuple(_winner(steps[way]) for way in ways)
                 if _never(cells, condition):
                     ways = (ways[1], ways[1])
                 else:
-                    items.append((asked or condition, answers))
+                    items.append((masks or condition, answers))
                 waiting += reversed(ways)
             return items
 

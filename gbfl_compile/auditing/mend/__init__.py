@@ -25,7 +25,7 @@ from gbfl_compile.checking.general.sql import DeployedText as QueryText
 from gbfl_compile.checking.reading.from_program import align
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.errors import GbflError
-from gbfl_compile.ir.nodes import Interval, Label, Leaf, Program, Scorecard, Tree, leaf_numbers
+from gbfl_compile.ir.nodes import Interval, Label, Leaf, OneOf, Program, Scorecard, Tree, leaf_numbers
 from gbfl_compile.ir.text import label_text, leaf_rule
 
 SECONDS, MOST_EDITS = 3.0, 400
@@ -149,16 +149,19 @@ def named_by(mend: Mend, program: Program, columns: Mapping[str, int]) -> Iterat
         yield from _leaf_named(program, *labels)
         return
     features = {feature for part in parts for token in part.tokens if (feature := part.feature(token)) is not None}
-    if not features and isinstance(program.decision, Scorecard) and any(t.kind == "sign" for t in parts[0].tokens):
+    numbers = {value_of(token) for token in parts[1].tokens if token.kind == "number"}
+    words = {text_in(token) for token in parts[1].tokens if token.kind == "text"}
+    is_lead = not features and not words and any(token.kind == "sign" for token in parts[0].tokens)
+    if is_lead and isinstance(program.decision, Scorecard):
         lead = ", ".join(f"{worth:+d} for {label_text(c)}" for c, worth in _biases(program.decision, program.classes))
         yield Change("to start with", lead, f"points that have to be {mend.old}, and not {mend.new}")
         return
-    numbers = {value_of(token) for token in parts[1].tokens if token.kind == "number"}
     places = [
         (number, atom)
         for number, clause in enumerate(program.clauses)
         for atom in clause.atoms
-        if atom.feature in features and (not isinstance(atom, Interval) or numbers & {atom.lo, atom.hi})
+        if (atom.feature in features and (not isinstance(atom, Interval) or numbers & {atom.lo, atom.hi}))
+        or (not features and isinstance(atom, OneOf) and words & set(atom.values))
     ]
     if len({number for number, _ in places}) == 1:
         number, atom = places[0]
@@ -288,7 +291,7 @@ def _mend(name: str, text: str, edit: Edit, parts: DeployedText, is_unique: bool
 
 
 def _unique_begin(text: str, begins: int, ends: int, parts: DeployedText) -> int:
-    """Where a piece begins with so much before it that no other place of the text has the same words."""
+    """The start of a piece, with enough text before it to be unique."""
     for token in reversed([token for token in parts.tokens if token.start < begins]):
         if ends - token.start > LONG:
             break

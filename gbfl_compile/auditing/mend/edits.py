@@ -1,4 +1,4 @@
-"""Small edits of a text: another sign, number, label or column, a condition or branch left out, put in or moved.
+"""Small edits of a text: another sign, number, label, column or grouping; conditions or branches added or removed.
 
 Which of them mends the text is not known here: `mend` reads each edited text again.
 """
@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 
-from gbfl_compile.auditing.mend.structure import structure_edits
 from gbfl_compile.auditing.mend.text import (
     ENDS,
     JOINS,
     DeployedText,
     Edit,
+    Token,
     atom_sql,
     bound_literal,
     clause_sql,
@@ -42,7 +42,9 @@ def edits_of(parts: DeployedText, changed: Sequence[int]) -> Iterator[Edit]:
     yield from _other_texts(parts)
     yield from _other_moments(parts)
     yield from _other_names(parts)
-    yield from structure_edits(parts)
+    yield from _exchanges_of_answers(parts)
+    yield from _parentheses(parts)
+    yield from _other_groups(parts)
     yield from _conditions_out(parts)
     yield from _conditions_in(parts, changed)
     yield from _missing_values(parts)
@@ -202,6 +204,83 @@ def _other_names(parts: DeployedText) -> Iterator[Edit]:
         for other in sorted(set(parts.columns.values()) - {feature}):
             spelled = parts.spelling(other).rpartition(".")[2]
             yield Edit(token.start, token.end, spelled, 4, other)
+
+
+def _exchanges_of_answers(parts: DeployedText) -> Iterator[Edit]:
+    """Two labels of one CASE in each other's place: `THEN 'no' ELSE 'yes'` for `THEN 'yes' ELSE 'no'`."""
+    labels = {str(label) for label in parts.program.classes}
+    answers: list[tuple[Token, int]] = []
+    depth = None  # of the THEN or ELSE whose answer may follow, in parentheses as DuckDB writes it
+    for token in parts.tokens:
+        if token.word in ("THEN", "ELSE"):
+            depth = token.depth
+        elif token.text != "(":
+            if depth is not None and token.kind == "text" and text_in(token) in labels:
+                answers.append((token, depth))
+            depth = None
+    for (first, outer), (second, other) in pairwise(answers):
+        if text_in(first) != text_in(second) and outer == other:
+            new = f"{second.text}{parts.text[first.end : second.start]}{first.text}"
+            yield Edit(first.start, second.end, new, 3)
+
+
+def _parentheses(parts: DeployedText) -> Iterator[Edit]:
+    """Parentheses around an OR whose condition AND would otherwise split: `a OR b AND c` for `(a OR b) AND c`."""
+    tokens = parts.tokens
+    for place, token in enumerate(tokens):
+        if token.word != "WHEN" and token.text != "(":
+            continue
+        depth = token.depth + (token.text == "(")
+        starts = [place + 1]
+        at = place + 1
+        while at < len(tokens) and tokens[at].depth >= depth and tokens[at].word not in ("THEN", "CASE"):
+            if tokens[at].depth == depth and tokens[at].word in JOINS:
+                starts.append(at + 1)
+            at += 1
+        joins = [tokens[start - 1].word for start in starts[1:]]
+        if "OR" not in joins or "AND" not in joins or at >= len(tokens):
+            continue
+        ends = [*(start - 2 for start in starts[1:]), at - 1]
+        for first, last in combinations(range(len(starts)), 2):
+            if "OR" in joins[first:last] and last - first < len(joins):
+                begins, over = tokens[starts[first]].start, tokens[ends[last]].end
+                yield Edit(begins, over, f"({parts.text[begins:over]})", 3)
+
+
+def _other_groups(parts: DeployedText) -> Iterator[Edit]:
+    """`(a OR b) AND c` for `a OR (b AND c)`: the same slip as an engine writes it that puts all parentheses."""
+    tokens = parts.tokens
+    for place, token in enumerate(tokens):
+        if token.word != "OR" or place + 1 >= len(tokens) or not place:
+            continue
+        first, last = _begins(parts, place), operand_end(parts, place + 1) - 1
+        sides = [(first, place - 1), (place + 1, last)]
+        for (begin, end), other, is_left in ((sides[0], sides[1], True), (sides[1], sides[0], False)):
+            if tokens[begin].text != "(" or tokens[end].text != ")" or tokens[begin].depth != tokens[end].depth:
+                continue
+            ands = [at for at in range(begin, end) if tokens[at].word == "AND" and tokens[at].depth == token.depth + 1]
+            if not ands:
+                continue
+            at = ands[-1] if is_left else ands[0]
+            near, rest = (
+                ((at + 1, end - 1), (begin + 1, at - 1)) if is_left else ((begin + 1, at - 1), (at + 1, end - 1))
+            )
+            texts = [parts.text[tokens[a].start : tokens[b].end] for a, b in (near, other, rest)]
+            yield Edit(tokens[first].start, tokens[last].end, f"(({texts[0]} OR {texts[1]}) AND {texts[2]})", 3)
+
+
+def _begins(parts: DeployedText, place: int) -> int:
+    """The first token of the operand that ends before a place."""
+    tokens, first = parts.tokens, place
+    depth = tokens[place].depth
+    while first > 0:
+        token = tokens[first - 1]
+        if token.depth < depth or (token.depth == depth and token.word in (*ENDS, "CASE")):
+            break
+        if token.depth == depth - 1 or (token.text == "(" and token.depth < depth):
+            break
+        first -= 1
+    return first
 
 
 def _conditions_out(parts: DeployedText) -> Iterator[Edit]:

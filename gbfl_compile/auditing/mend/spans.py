@@ -1,4 +1,4 @@
-"""Where a deployed text says what is known to be different: the line that is shown, and where edits are tried first."""
+"""Finds where a deployed text contains a known difference: the line to show, and where to try edits first."""
 
 from __future__ import annotations
 

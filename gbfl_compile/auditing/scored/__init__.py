@@ -64,7 +64,7 @@ OTHERS = "(other labels)"
 
 @dataclass(slots=True)
 class Tally:
-    """What was found so far."""
+    """The counts so far."""
 
     rows: int = 0
     different: int = 0
@@ -83,7 +83,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class ScoredOptions:
-    """What else is compared, and how a row is named."""
+    """What to compare besides labels, and how to name a row."""
 
     drift: bool = False
     """The same pass counts drift."""
@@ -298,7 +298,7 @@ def _compared_text(tally: Tally, options: ScoredOptions) -> str:
 
 
 def _region(program: Program, tally: Tally) -> Region | None:
-    """The first differing row as a place of its own: how far it reaches is not known from rows."""
+    """The first differing row as a region of one point: rows do not show how far a difference reaches."""
     if not tally.shown:
         return None
     first = tally.shown[0]

@@ -182,7 +182,7 @@ def drift(
     *,
     schema: str = "",
 ) -> dict[str, Any]:
-    """How labels, scores, clause support and features of a table lie against training. JSON; what is absent is said."""
+    """Labels, scores, clause support and features of a table against training, as JSON; missing parts are named."""
     encoder = row_encoder(program)
     by = Answerer(with_used_features(program), encoder=encoder)
     choice = columns_to_read(

@@ -76,7 +76,7 @@ def witness_input(
 
 
 def execution(inputs: WitnessInput, engine: str, deployed: RowAnswers, labels: Sequence[Any], ran: Bits) -> Execution:
-    """What running showed: the answers, the labels as the scorer gave them, and which rows `ran` at all."""
+    """Compares the answers with the approved ones; `ran` has the rows that were answered at all."""
     differs = ran & differs_at(inputs.program, inputs.approved, deployed)
     first = None
     if differs.any():
@@ -99,7 +99,7 @@ def _first_place(inputs: WitnessInput, deployed: RowAnswers, differs: Bits) -> i
 
 
 def _beside_the_label(answers: RowAnswers, place: int, like: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Probabilities and scores of a row as JSON; of those, only what `like` has too."""
+    """Probabilities and scores of a row as JSON, only those that `like` has too."""
     form: dict[str, Any] = {}
     if answers.probabilities is not None:
         form["probabilities"] = [json_number(value) for value in answers.probabilities[place].tolist()]
@@ -136,7 +136,7 @@ def witness_changes(inputs: WitnessInput, run: Execution, deployed: RowAnswers, 
 
 
 def own_row_moves(inputs: WitnessInput, labels: Sequence[Any], ran: Bits) -> RowMoves | None:
-    """How the user's own rows move between classes; None where there are none, or not all were answered."""
+    """How the user's own rows move between classes; None without such rows, or if some were not answered."""
     first = len(inputs.rows) - inputs.own_rows
     if not inputs.own_rows or not ran[first:].all():
         return None

@@ -75,7 +75,7 @@ class ScorerReplies:
     unstable: str | None = None
     """How it answered the same row differently when it was called again."""
     again: str | None = None
-    """How it was asked again."""
+    """How it was called again."""
 
 
 def audit_callable(
@@ -336,7 +336,7 @@ def reply_label(replies: ScorerReplies, row: int) -> Any:
     if row in replies.errors:
         return f"no label: {replies.errors[row]}"
     form = replies.answers.get(row, {})
-    return form.get("label", form.get("other"))
+    return f"no label: {form['other']}" if "other" in form else form.get("label")
 
 
 def _labels_shown(inputs: WitnessInput, deployed: RowAnswers, replies: ScorerReplies, replied: list[Any]) -> list[Any]:
@@ -356,16 +356,14 @@ def row_answers(inputs: WitnessInput, answers: Mapping[int, Mapping[str, Any]]) 
     probabilities, scores = np.full((count, width), np.nan), np.full((count, width), NO_SCORE, dtype=np.int64)
     for row, form in answers.items():
         if _is_of(form.get("probabilities"), width):
-            probabilities[row] = [
-                value if isinstance(value, int | float) else np.nan for value in form["probabilities"]
-            ]
+            probabilities[row] = [value if _is_number(value) else np.nan for value in form["probabilities"]]
         if _is_of(form.get("scores"), width):
             scores[row] = [
                 value if isinstance(value, int) and _is_number(value) else NO_SCORE for value in form["scores"]
             ]
-        if "label" in form or "other" in form:
-            classes[row] = class_number(form.get("label", form.get("other")))
-        elif not np.isnan(probabilities[row]).any():
+        if "label" in form:  # "other" is how something that is no label looks: a NaN like the class 'nan'
+            classes[row] = class_number(form["label"])
+        elif "other" not in form and not np.isnan(probabilities[row]).any():
             classes[row] = int(probabilities[row].argmax())
     keys = {key for form in answers.values() for key in form}
     return RowAnswers(classes, probabilities if "probabilities" in keys else None, scores if "scores" in keys else None)

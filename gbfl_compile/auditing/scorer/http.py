@@ -7,8 +7,8 @@ Labels or probabilities may be left out, and "scores" may be beside them. `REQUE
 and an answer path such as `predictions[].class` says where the labels of another service are. A missing value is null,
 a word is text, a boolean true or false, a date or a time in UTC text as ISO 8601 writes it (2024-03-01T09:30:00), an
 infinity the text "Infinity" or "-Infinity". A user and password in the URL are sent as Basic authorisation, the
-environment variable GBFL_TOKEN as a bearer token. Redirects are not followed: rows and secrets would go where nobody
-said.
+environment variable GBFL_TOKEN as a bearer token. Redirects are not followed: rows and secrets would go to an
+unknown address.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ REQUESTS: Mapping[str, Callable[[list[str], list[list[Any]]], Any]] = {
 
 
 class NotScored(Exception):
-    """A request that brought no labels. `whole` where no smaller request would do better."""
+    """A request that returned no labels. `whole` where no smaller request would do better."""
 
     def __init__(self, why: str, whole: bool = False) -> None:
         super().__init__(why)
@@ -56,7 +56,7 @@ class NotScored(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Scorer:
-    """Where to ask, and what may be said of it."""
+    """Where to send requests, and how to print the address."""
 
     shown: str
     """Scheme and host alone: a user, a path and a query may each hold a secret."""

@@ -210,7 +210,7 @@ def _run(inputs: WitnessInput, path: Path, name: str, seconds: float, real: Real
             return Run(ended, LOADED, RowAnswers(steps[1:]), steps, {}, {"problem": f"{ended.words}: {SPOILED}"})
         steps = written
         deployed = row_answers(folder, inputs, steps[1 : 1 + count])
-        report = _read_report(folder / "told.json")
+        report = _read_report(folder / "report.json")
         functions = {**function_findings(folder, inputs, name), **table_findings(inputs, report, name)}
         return Run(ended, int(steps[0]), deployed, steps[1 + count :], functions, report)
 

@@ -118,7 +118,7 @@ def _row_by_row(folder: Path, inputs: WitnessInput, answers: Answers) -> Pairs:
 
 
 def _true_clauses(inputs: WitnessInput, answers: Answers) -> Bits:
-    """The clauses that are said to have held: of a tree those on the way."""
+    """The clauses that the library reports as having held; for a tree, those on the path."""
     tree = inputs.program.decision
     if not isinstance(tree, Tree) or answers.leaves is None:
         return clauses_held(inputs.program, inputs.rows)

@@ -4,7 +4,7 @@ Standard library only, so that it can run isolated (`python -I`). In FOLDER it f
 keeps `answers.bin` up to date while it runs: what was reached is known even if the process does not come back.
 Numbers of `answers.bin`, 64 bits each: where it is, then one answer per row, then those of a second pass backwards.
 
-A library that tells a digest has the functions of an emitted one, and those are asked too: what each fills for a row
+A library that reports a digest has the functions of an emitted one, and those are called too: what each fills for a row
 and what it returns go into two files of its own, and whole batches into a file a function.
 """
 
@@ -80,7 +80,7 @@ class Beside:
 
 
 ROOM = 4096
-"""Words more than are asked for: a library of more rules may fill more of them."""
+"""Extra words of memory: a library with more rules may fill more than expected."""
 
 
 def _beside(loaded: Any, name: str, order: dict[str, Any], folder: Path) -> list[Beside]:
@@ -130,10 +130,10 @@ ROUNDS = ("", " in pieces", " one by one")
 
 
 PIECES = (2, 7, 300, 64)
-"""Rows of a call when batches are asked again, over and over: a kernel has other code for what fills no block."""
+"""Sizes of the repeated batches: a kernel has other code for rows that fill no block."""
 
 GAP = 3
-"""Values between one row and the next when batches are asked again."""
+"""Values between one row and the next in the repeated batches."""
 
 
 @dataclass
@@ -324,9 +324,9 @@ def _problem(error: Exception, name: str) -> str:
 
 def _tell(folder: Path, form: dict[str, Any]) -> None:
     """Whole or not at all, as the parent may read it after a crash."""
-    partial = folder / "told.partial"
+    partial = folder / "report.partial"
     partial.write_text(json.dumps(form))
-    partial.replace(folder / "told.json")
+    partial.replace(folder / "report.json")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The statements of a SQL script, and the query within each: what it would write as labels, in its own words."""
+"""The statements of a SQL script, and the query within each that gives the labels it writes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Statement:
 
     @property
     def kind(self) -> str:
-        """What sqlglot takes it for."""
+        """The class of its sqlglot node."""
         return type(self.tree).__name__
 
     @property
@@ -63,7 +63,7 @@ class Statement:
         return str(self.tokens[before].text), found
 
     def listed_texts(self) -> list[str]:
-        """The parts of the first list in brackets, in their own words."""
+        """The parts of the first list in brackets, as texts."""
         return [self._text(each) for each in self._listed_parts()[1]]
 
     def _listed_parts(self) -> tuple[int, list[list[Any]]]:
@@ -131,7 +131,7 @@ def is_computed(constraint: Any) -> bool:
 
 
 def refuse_other_parts(statement: Statement) -> None:
-    """Refuse what a statement has beside its query that could change what is kept of it."""
+    """Refuse parts of a statement, beside its query, that could change which of its labels are kept."""
     from sqlglot import exp
 
     tree = statement.tree
@@ -183,7 +183,7 @@ def query_text(statement: Statement, label: str, parsed_as: str) -> str:
 
 
 def _with_names(query: str, target: Any, parsed_as: str) -> str:
-    """The query with the names that its columns get where they go."""
+    """The query with the column names of its target."""
     from sqlglot import exp
 
     if not isinstance(target, exp.Schema):

@@ -1,4 +1,4 @@
-"""Audits a view where it is deployed: its definition, as the database's catalog has it, is read, proved and run.
+"""Audits a view where it is deployed: reads, proves and runs its definition as the database's catalog has it.
 
 Nothing is written to the user's schema. A temporary copy of the view's table takes the rows, and the view's own query
 runs on the copy.
@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 
 from gbfl_compile.auditing.compare import AuditInput, compare_readings, weaker_without_run
 from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict
-from gbfl_compile.auditing.view.assumptions import without_nan_decimals
-from gbfl_compile.auditing.view.by_row import with_inferred_slip
 from gbfl_compile.auditing.view.domains import prove_on_columns
-from gbfl_compile.auditing.view.layered import audit_layers, run_unread
-from gbfl_compile.auditing.view.places import holds_kind
+from gbfl_compile.auditing.view.layered import audit_layers
+from gbfl_compile.auditing.view.layered_run import run_unread
+from gbfl_compile.auditing.view.places import holds_kind, without_nan_decimals
 from gbfl_compile.auditing.view.run import OtherRowCount, Outputs, ViewRun, outputs_of, run_view
-from gbfl_compile.auditing.view.shown_row import doubt_of
+from gbfl_compile.auditing.view.single_rows import doubt_of, with_inferred_slip
 from gbfl_compile.auditing.view.story import with_first_difference, with_mended_view, with_run
 from gbfl_compile.auditing.view.table_copy import one_copy
 from gbfl_compile.auditing.view.view import (
@@ -31,6 +30,7 @@ from gbfl_compile.auditing.view.view import (
     view_of,
     without_exact_casts,
 )
+from gbfl_compile.auditing.view.whole_numbers import without_fractions
 from gbfl_compile.checking.artifact import ArtifactProof, ReadArtifact
 from gbfl_compile.checking.general.sql import UNKNOWN_TEXTS, TextLayout, other_columns, read_sql
 from gbfl_compile.checking.reading.nodes import Reading, Unread, limit_work
@@ -46,7 +46,7 @@ LABEL = "label"
 
 @dataclass(frozen=True, slots=True)
 class ViewAudit:
-    """One view, what it is compared with, and what running it showed."""
+    """One view, what it is compared with, and the result of running it."""
 
     inputs: AuditInput
     view: View
@@ -62,12 +62,14 @@ def audit_view(inputs: AuditInput, database: Database, name: str, what: str, lab
 
 
 def audit_found_view(inputs: AuditInput, found: CatalogView, what: str, label: str = LABEL) -> DeployedVerdict:
-    """The verdict on one view; `what` is what the report calls it, `label` its column of labels.
+    """The verdict on one view; `what` is what the report calls it, `label` its column of labels."""
+    return without_fractions(found, lambda each: _audit_found(inputs, each, what, label))
 
-    STEPS run in order, and each may change the verdict of those before it:
 
-    1. The text is read and proved, over all doubles and then over what the table's columns can hold: `equal`,
-       `different`, `unread` or `not run` (undecided).
+def _audit_found(inputs: AuditInput, found: CatalogView, what: str, label: str) -> DeployedVerdict:
+    """STEPS run in order, and each may change the verdict of those before it.
+
+    1. The text is read and proved, over all doubles and then over what the columns can hold: any of the four verdicts.
     2. The run: a differing answer makes anything `different`. A view that its database does not run is not `equal`.
     3. What only the general reader read, and nobody ran, is `not run`.
     4. A difference that the table's constraints, or the view's own answer, rule out is not `different` but `unread`.
@@ -83,8 +85,7 @@ def audit_found_view(inputs: AuditInput, found: CatalogView, what: str, label: s
     fingerprint, material = hashlib.sha256(definition).hexdigest(), {"definition.sql": definition}
     verdict = DeployedVerdict(what, "view", "not run", None, None, fingerprint, version, material=material)
     if view.materialized:
-        rows = f"compare them with --scored {printable(view.name)}"
-        reason = f"it is a materialized view and answers from stored rows: {rows}"
+        reason = f"a materialized view answers from stored rows: compare them with --scored {printable(view.name)}"
         return replace(verdict, verdict="unread", reason=reason)
     if view.query is not None and (view.views_below or view.table is None or not inputs.holds_nan):
         return _through_layers(inputs, view, label, verdict)
@@ -129,7 +130,7 @@ def _through_layers(
 def _run_first(inputs: AuditInput, view: View, label: str) -> ViewAudit:
     """The run comes before the reading, because it shows which columns are answers of the program.
 
-    A leaf or reason in the strict form is an answer, whatever it says: only we write it so.
+    A leaf or reason in the strict form is an answer, right or wrong: only we write this form.
     """
     outputs = outputs_of(inputs, view, label)
     try:
@@ -175,7 +176,7 @@ def _prove(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
 def view_readings(audit: ViewAudit) -> tuple[ReadArtifact, tuple[str, ...], Outputs]:
     """What the view answers, its columns that are not answers of the program, and the (kind, column) of what was read.
 
-    The strict reader is asked first, and the general one where it refuses. They read the label and, as far as they
+    The strict reader goes first; where it refuses, the general one is used. They read the label and, as far as they
     can, probabilities, scores, leaf and reason. Leaf and reason are read only where a run has shown that they are ours.
     """
     view = audit.view
@@ -257,7 +258,7 @@ def _feature_columns(inputs: AuditInput) -> tuple[tuple[int, str], ...]:
 def _read_generally(
     audit: ViewAudit, columns: tuple[tuple[int, str], ...], every: Outputs
 ) -> tuple[tuple[Reading, ...], tuple[str, ...], Outputs]:
-    """The view by the general reader: the label, and of the other answers those it understands."""
+    """Reads the view generally: the label, and those of the other answers that are understood."""
     view, program = audit.view, audit.inputs.program
     if program.kinds:
         raise Unread("words are compared: its layers are read")
@@ -302,7 +303,7 @@ def _use_run(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
 
 
 def _not_run(verdict: DeployedVerdict, why: str) -> DeployedVerdict:
-    """A view that its database did not run is not called equal, whatever was proved of its text."""
+    """A view that its database did not run is not called equal, even if its text was proved."""
     verdict = replace(verdict, not_executed=why)
     if verdict.verdict != "equal":
         return verdict
@@ -373,7 +374,7 @@ def _refuse_own_names(
 
 
 def _query_itself(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
-    """Step 7. The view is queried once, for no rows: one whose table or column is gone answers nobody."""
+    """Step 7. The view is queried once, for no rows, to find that a table or column of it is gone."""
     view, database = audit.view, audit.view.database
     as_given = database.dialect == "postgres" and ('"' in view.name or "." in view.name)  # as the catalog took it
     name = view.name if as_given else database.quote(view.name)

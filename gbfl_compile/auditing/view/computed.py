@@ -69,7 +69,7 @@ class ComputedFeature:
         return written
 
     def as_column(self) -> Column:
-        """What is known of its values."""
+        """A column with what is known of its values."""
         simple = {*ARITHMETIC, "Paren", "Coalesce", "Nullif", "Column", "Identifier", "Literal", "DataType", "Cast"}
         simple |= {"Abs", "Round", "Floor", "Ceil", "Least", "Greatest"}
         is_finite = (
@@ -131,7 +131,7 @@ def _is_double(tree: Any) -> bool:
 
 
 def computed_feature(feature: int, name: str, text: str, bases: Sequence[Base], dialect: str) -> ComputedFeature:
-    """What --column says a feature is, where that is not a column; Unread where it is nothing that can be computed."""
+    """The expression that --column gives for a feature; Unread where it cannot be computed."""
     import sqlglot
 
     try:
@@ -185,7 +185,7 @@ NUMBER_TYPES = ("DOUBLE", "INT", "BIGINT", "SMALLINT", "DECIMAL")
 
 
 def _is_number(tree: Any, base: Base, dialect: str) -> bool:
-    """Whether an expression is a number of more than 32 bits, of which texts and float32 columns are not part."""
+    """Whether an expression is a number of more than 32 bits that uses no texts and no float32 columns."""
     kind = type(tree).__name__
     if kind == "Column":
         column = _column(base, tree, dialect)
@@ -229,7 +229,7 @@ def computed_values(
 ) -> dict[int, tuple[float, ...]]:
     """What the database computes for each staged row, by its number, in a second copy of the table.
 
-    A row that it fails on (division by 0) is left out: found by halving, as no view answers for it either.
+    A row on which it fails (division by 0) is found by halving and left out: no view answers it either.
     """
     table, names = computed[0].base.name, ", ".join([*columns, number])
     database.execute(catalog.drop.format(name=VALUES))
@@ -320,7 +320,7 @@ def _mentions(tree: Any, name: str) -> int:
 
 
 def _solve(tree: Any, name: str, value: Values, columns: Mapping[str, Values]) -> Values | None:
-    """What the column must hold, about, for the expression to be this value; None where that is not known."""
+    """Roughly what the column must hold for the expression to have this value; None if unknown."""
     if _mentions(tree, name) != 1:
         return None
     kind = type(tree).__name__
@@ -349,7 +349,7 @@ def _solve(tree: Any, name: str, value: Values, columns: Mapping[str, Values]) -
 
 
 def _evaluate(tree: Any, columns: Mapping[str, Values]) -> Values | None:
-    """About what an expression comes to."""
+    """The approximate value of an expression."""
     kind = type(tree).__name__
     if kind == "Column":
         return columns.get(tree.name.casefold())

@@ -6,7 +6,6 @@ rows that come out. The view's whole text is then run on copies of all the table
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,25 +13,19 @@ from gbfl_compile.auditing.compare import AuditInput, Prover, compare_readings
 from gbfl_compile.auditing.mend import feature_columns, is_equal, keeps_rows, seeks_mend, with_mend
 from gbfl_compile.auditing.story import Story
 from gbfl_compile.auditing.verdict import DeployedVerdict
-from gbfl_compile.auditing.view.assumptions import with_assumptions
-from gbfl_compile.auditing.view.by_row import with_inferred_slip
-from gbfl_compile.auditing.view.computed import fill_in
-from gbfl_compile.auditing.view.copies import WAYS, Way, copies_of
 from gbfl_compile.auditing.view.domains import prove_on_columns
+from gbfl_compile.auditing.view.layered_run import respect_constraints, with_run_of_layers
 from gbfl_compile.auditing.view.layers import known_functions, known_tables
-from gbfl_compile.auditing.view.places import Places, feature_places, refuse_uncertain_words
-from gbfl_compile.auditing.view.run import NoRowPassed, OtherRowCount, Outputs, ViewRun, outputs_of, run_copies
-from gbfl_compile.auditing.view.shown_row import doubt_of
-from gbfl_compile.auditing.view.stored_values import StoredValue, find_stored_value
-from gbfl_compile.auditing.view.story import with_first_difference, with_view_story
+from gbfl_compile.auditing.view.places import Places, feature_places, refuse_uncertain_words, with_assumptions
+from gbfl_compile.auditing.view.run import Outputs, outputs_of
+from gbfl_compile.auditing.view.story import StoredValue, find_stored_value, with_first_difference, with_view_story
 from gbfl_compile.auditing.view.view import View, without_exact_casts
 from gbfl_compile.checking.artifact import ReadArtifact
 from gbfl_compile.checking.general.sql import DeployedText, TextLayout, read_deployed
 from gbfl_compile.checking.general.sql.words import UTC
 from gbfl_compile.checking.reading.nodes import Reading, Unread
-from gbfl_compile.databases.catalog import Column, referenced_tables
+from gbfl_compile.databases.catalog import Column
 from gbfl_compile.databases.views import Layers, parse_query
-from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.text import printable
 
 
@@ -95,8 +88,8 @@ def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVe
         for each in outputs_of(inputs, view, label)
         if each[0] in ("probabilities", "score") and each not in outputs
     ]
-    verdict = _with_run(inputs, view, [*outputs, *unread], places, text, verdict)
-    verdict = _respect_constraints(inputs, view, outputs, places, text, verdict)
+    verdict = with_run_of_layers(inputs, view, [*outputs, *unread], places, text, verdict)
+    verdict = respect_constraints(inputs, view, outputs, places, text, verdict)
     only_run = tuple(name for _, name in unread if verdict.execution is not None)
     others = tuple(name for name in verdict.other_columns if name not in only_run)
     verdict = replace(verdict, run_only_columns=only_run, other_columns=others)
@@ -155,24 +148,6 @@ def _with_mend(
             return replace(verdict, story=replace(verdict.story or Story(), line=mend.line, mend=mend, was_sought=True))
     texts = {"": query.definition} | {name: each.definition for name, (_, each) in below.items()}
     return with_mend(verdict, inputs, texts, feature_columns(inputs) | known, read)
-
-
-def run_unread(inputs: AuditInput, view: View, label: str, verdict: DeployedVerdict) -> DeployedVerdict:
-    """A view whose text is not understood, run on its one table's own rows: a difference there is one."""
-    layers = view.layers
-    if layers is None or layers.problem is not None or len(layers.distinct_bases()) != 1:
-        return verdict
-    try:
-        places = feature_places(inputs, view, layers)
-        copies = copies_of(inputs.program, view, layers, places, frozenset(), None)
-        features = [None if place is None else place.column for place in places.columns]
-        run = run_copies(inputs, view, [("label", label)], features, copies, only_own=True)
-    except (BadInput, CannotRun, Unread, OtherRowCount) as error:
-        return replace(verdict, not_executed=str(error))
-    verdict = replace(verdict, execution=run.execution, executed=run.words, compared_columns=(label,))
-    if not run.execution.different:
-        return verdict
-    return with_inferred_slip(inputs, view, label, with_first_difference(inputs, verdict), features, copies)
 
 
 def _with_readable_casts(view: View, layers: Layers) -> Layers:
@@ -249,105 +224,3 @@ def _integers(layers: Layers) -> dict[str, Column]:
     columns = [column for base in layers.distinct_bases() for column in base.columns]
     others = {column.name for column in columns if column.type.kind != "integer"}
     return {column.name: column for column in columns if column.name not in others}
-
-
-def _with_run(
-    inputs: AuditInput,
-    view: View,
-    outputs: Outputs,
-    places: Places,
-    text: DeployedText,
-    verdict: DeployedVerdict,
-) -> DeployedVerdict:
-    """The weaker of what was read and what running it shows."""
-    layers = view.layers
-    assert layers is not None  # noqa: S101 - the caller has looked
-    try:
-        run: ViewRun | None = _run_until_rows_pass(inputs, view, outputs, places, text.uses.constants, WAYS)
-        why = None
-    except (BadInput, CannotRun, Unread, OtherRowCount) as error:
-        run, why = None, str(error)
-    if run is None:
-        verdict = replace(verdict, not_executed=why)
-        if verdict.verdict == "equal":
-            return replace(verdict, verdict="not run", reason=f"read as equal, but not run: {why}")
-        if verdict.verdict == "different" and text.unclear:
-            return _unclear(verdict, text)
-        return _computed_differs(verdict) if places.computed else verdict
-    verdict = replace(verdict, execution=run.execution, executed=run.words)
-    if places.computed and not run.execution.different:
-        verdict = _computed_differs(verdict)
-    if verdict.verdict == "different" and text.unclear and not run.execution.different:
-        return _unclear(verdict, text)
-    return verdict
-
-
-def _run_until_rows_pass(
-    inputs: AuditInput, view: View, outputs: Outputs, places: Places, constants: Collection[str], ways: Sequence[Way]
-) -> ViewRun:
-    """The run, with what filters ask for filled in in one way after the other until rows come out."""
-    assert view.layers is not None  # noqa: S101 - it was read
-    filling = fill_in(places.computed, places.keys()) if places.computed else None
-    features = [None if place is None else place.column for place in places.columns]
-    features += [column for _, column in filling.columns] if filling is not None else []
-    copies = copies_of(inputs.program, view, view.layers, places, constants, filling, ways[0])
-    try:
-        return run_copies(inputs, view, outputs, features, copies, filling)
-    except NoRowPassed:
-        if len(ways) == 1:
-            raise
-    return _run_until_rows_pass(inputs, view, outputs, places, constants, ways[1:])
-
-
-def _respect_constraints(
-    inputs: AuditInput, view: View, outputs: Outputs, places: Places, text: DeployedText, verdict: DeployedVerdict
-) -> DeployedVerdict:
-    """A difference that only the text shows, on a row that a CHECK constraint or the view's own answer may rule out.
-
-    Where a join finds no row its columns are missing, whatever their table would take.
-    """
-    shown = None if verdict.proof is None else verdict.proof.counterexample
-    was_seen = verdict.execution is not None and verdict.execution.different
-    if verdict.verdict != "different" or was_seen or shown is None or places.computed:
-        return verdict
-    if any(math.isnan(shown.row[feature]) for feature in text.uses.outer):
-        return _respect_keys(inputs, view, places, text, verdict)
-    if verdict.execution is None:
-        return verdict
-    assert view.layers is not None  # noqa: S101 - it was run
-    copies = copies_of(inputs.program, view, view.layers, places, text.uses.constants, None)
-    features = [None if place is None else place.column for place in places.columns]
-    doubt = doubt_of(inputs, view, outputs, features, copies, shown)
-    return verdict if doubt is None else replace(verdict, verdict="unread", reason=doubt)
-
-
-def _respect_keys(
-    inputs: AuditInput, view: View, places: Places, text: DeployedText, verdict: DeployedVerdict
-) -> DeployedVerdict:
-    """A difference only where an outer join finds no row, to a table that a foreign key says to have one."""
-    own = [None if place is None else place.column for place in places.columns]
-    artifact = ReadArtifact("read as equal", text.readings, None)
-    prover = prove_on_columns(own, text.readings, inputs.program.kinds)
-    if compare_readings(verdict, inputs, artifact, prover).verdict != "equal":
-        return verdict
-    joined = [places.columns[feature] for feature in text.uses.outer]
-    names = {place.base.name.name.casefold(): place.base.key for place in joined if place is not None}
-    assert view.layers is not None  # noqa: S101 - it was read
-    for base in view.layers.distinct_bases():
-        for name in referenced_tables(view.database, view.catalog, base.name) & names.keys():
-            reason = f"its text differs only where its join finds no row of {printable(names[name])}, and a foreign key"
-            return replace(verdict, verdict="unread", reason=f"{reason} of {printable(base.key)} refers to one")
-    return verdict
-
-
-def _computed_differs(verdict: DeployedVerdict) -> DeployedVerdict:
-    """A difference that only the text shows: the columns may never give the feature such a value."""
-    if verdict.verdict != "different":
-        return verdict
-    reason = "its text differs from the program, but no row was found whose columns give a feature such a value"
-    return replace(verdict, verdict="unread", reason=reason)
-
-
-def _unclear(verdict: DeployedVerdict, text: DeployedText) -> DeployedVerdict:
-    reason = f"its text differs, but a filter may leave out the rows that show it: {'; '.join(text.notes)}"
-    return replace(verdict, verdict="unread", reason=reason)

@@ -1,4 +1,4 @@
-"""Where each feature of a program is in the tables below a view, and which values it can have there."""
+"""Where each feature of a program is in the tables below a view, which values it has there, and which are assumed."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gbfl_compile.auditing.compare import AuditInput
+from gbfl_compile.auditing.verdict import DeployedVerdict
 from gbfl_compile.auditing.view.computed import ComputedFeature, computed_feature
 from gbfl_compile.auditing.view.layers import expression_called, renamed_columns
 from gbfl_compile.auditing.view.view import MissingFeature, View
+from gbfl_compile.checking.general.sql import DeployedText
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.checking.witnesses import rows_to_run
 from gbfl_compile.databases.catalog import Column
@@ -39,7 +41,7 @@ NUMBER_KINDS = ("double", "float32", "integer", "decimal")
 
 
 def holds_kind(column: Column, kind: Kind, dialect: str) -> bool:
-    """Whether a column holds values of a kind in a way that was tried out."""
+    """Whether a column's type is one that was tested for values of this kind."""
     is_sqlite, declared = dialect == "sqlite", column.declared.casefold()
     declared = declared.removeprefix("nullable(").removesuffix(")") if declared.startswith("nullable(") else declared
     match kind:
@@ -105,7 +107,7 @@ class Places:
 
 
 def feature_places(inputs: AuditInput, view: View, layers: Layers) -> Places:
-    """The column of each feature, or its expression: as --column says, of its own name, or called so by a layer."""
+    """The column or expression of each feature: named by --column, by its own name, or by a layer."""
     program, fold = inputs.program, view.catalog.names_fold
     used = {atom.feature for clause in program.clauses for atom in clause.atoms}
     bases = layers.distinct_bases()
@@ -158,7 +160,7 @@ def _missing(name: str, wanted: str, bases: Sequence[Base], queries: Sequence[Qu
 
 
 def refuse_uncertain_words(program: Program, view: View, layers: Layers, places: Places) -> None:
-    """Refuse what a program with words cannot be read in: types that were not tried out, and escapes in texts."""
+    """Refuse views that cannot be read for a program with words: untested types, and escapes in texts."""
     if not program.kinds:
         return
     used, dialect = used_features(program), view.database.dialect
@@ -175,7 +177,7 @@ def refuse_uncertain_words(program: Program, view: View, layers: Layers, places:
 
 
 def are_members(program: Program, columns: Sequence[Column | None], rows: Matrix, book: Codebook) -> NDArray[np.bool_]:
-    """The rows whose words are members of the enumerations that their columns are."""
+    """The rows whose words are members of their columns' enumerations."""
     keep = np.ones(len(rows), dtype=bool)
     for feature, members in _enumerations(program, columns):
         keep &= np.isin(rows[:, feature], _codes(members, book.texts[feature])) | np.isnan(rows[:, feature])
@@ -233,3 +235,49 @@ def witness_rows(inputs: AuditInput, view: View) -> tuple[Matrix, Codebook]:
         book = book.with_texts(inputs.book.texts)
         parts.append(encode_values(program, decode_rows(program, inputs.data.tolist(), inputs.book), book))
     return np.concatenate(parts), book
+
+
+def with_assumptions(
+    program: Program, view: View, places: Places, text: DeployedText, verdict: DeployedVerdict
+) -> DeployedVerdict:
+    """The verdict with the assumptions under which an equal text is equal."""
+    assumed = []
+    if places.computed:
+        words = ", ".join(f"{program.features[each.feature]} is {each.text}" for each in places.computed)
+        assumed.append(f"that {words}, and that this compares as a double does")
+    if text.uses.words and view.database.dialect == "duckdb":
+        listed = ", ".join(map(printable, text.uses.words))
+        assumed.append(f"that no session sets default_collation, by which {listed} would be compared")
+    if text.uses.zoneless:
+        listed = ", ".join(map(printable, text.uses.zoneless))
+        words = f"that no server and no session has a time zone other than UTC, by which texts beside {listed} would be"
+        assumed.append(f"{words} read")
+    if text.uses.has_rounded_quotients:
+        assumed.append("that no session sets div_precision_increment, by which quotients are rounded")
+    assumed += _loose_columns(program, view.database.dialect, places)
+    return replace(verdict, proof_assumes="; ".join(assumed)) if assumed and verdict.verdict == "equal" else verdict
+
+
+def _loose_columns(program: Program, dialect: str, places: Places) -> list[str]:
+    """Columns that could hold more than their kind has: 2 is true to `x`, and not equal to 1 in `x = 1`."""
+    used = used_features(program)
+    named: dict[str, list[str]] = {"boolean": [], "date": [], "timestamp": []}
+    for feature, place in enumerate(places.columns):
+        kind = program.kind(feature)
+        if place is not None and used[feature] and kind in named:
+            named[kind].append(printable(place.column.name))
+    truths = named["boolean"] if dialect in ("sqlite", "mariadb") else []
+    found = [f"that {', '.join(truths)} holds 0, 1 or NULL"] if truths else []
+    for kind, form in (("date", "days as texts like 2024-03-01"), ("timestamp", "times like 2024-03-01 09:30:00")):
+        if named[kind] and dialect == "sqlite":
+            found.append(f"that {', '.join(named[kind])} holds {form}")
+    return found
+
+
+def without_nan_decimals(verdict: DeployedVerdict, view: View, columns: Sequence[Column]) -> DeployedVerdict:
+    """PostgreSQL's NUMERIC can hold NaN, which readings ignore: that it does not is added as an assumption."""
+    numerics = [column.name for column in columns if column.type.kind == "decimal"]
+    if view.database.dialect != "postgres" or not numerics or verdict.verdict != "equal":
+        return verdict
+    words = f"that {', '.join(map(printable, numerics))} holds no NaN"
+    return replace(verdict, proof_assumes="; ".join(filter(None, (verdict.proof_assumes, words))))

@@ -70,7 +70,7 @@ class ExpectedAnswers:
             yield tuple(self.at(np.flatnonzero(part)) for part in (~has, has) if part.any())
 
     def wrong(self, answers: Sequence[Sequence[Any]]) -> int:
-        """How many of the answers that came back are none of these."""
+        """How many of the returned answers are not expected."""
         allowed: dict[tuple[Any, ...], list[tuple[float, ...]]] = {}
         for answer in dict.fromkeys(self.answers):
             exact, near = self._split(answer)
@@ -84,7 +84,7 @@ class ExpectedAnswers:
         return count
 
     def read(self, row: Sequence[Any]) -> tuple[Any, ...]:
-        """An answer as the database gave it, in the values that are compared."""
+        """An answer from the database, converted to the values that are compared."""
         return tuple(compared_value(kind, value) for (kind, _), value in zip(self.outputs, row, strict=True))
 
     def _split(self, answer: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
@@ -138,7 +138,7 @@ class TruthLabel(Enum):
 
 
 def compared_value(kind: str, value: Any) -> Any:
-    """A value as it is compared: whole numbers, decimals and doubles of one size are equal."""
+    """A value in the form that is compared: integers, decimals and doubles of equal value are equal."""
     if value is None or isinstance(value, str):
         return value
     if kind == "label" and isinstance(value, bool | np.bool_):
@@ -150,7 +150,7 @@ def compared_value(kind: str, value: Any) -> Any:
 
 
 def _is_close(allowed: Matrix, near: tuple[Any, ...]) -> bool:
-    """Whether probabilities are one of those allowed; a NULL or a NaN is never."""
+    """Whether the probabilities are among those allowed; NULL and NaN never are."""
     if not near:
         return True
     if not all(isinstance(value, float) for value in near):
@@ -159,16 +159,16 @@ def _is_close(allowed: Matrix, near: tuple[Any, ...]) -> bool:
 
 
 class OtherRowCount(Exception):
-    """A view that does not answer every row once."""
+    """The view does not answer every row exactly once."""
 
 
 class NoRowPassed(Unread):
-    """A view whose filters and joins leave out every row that was tried."""
+    """The view's filters and joins leave out every row that was tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class ViewRun:
-    """What running a view showed."""
+    """The result of running a view."""
 
     execution: Execution
     outputs: Outputs
@@ -182,7 +182,7 @@ class ViewRun:
 def run_view(inputs: AuditInput, view: View, outputs: Outputs, are_answers: bool = False) -> ViewRun:
     """Run the view's query for these columns.
 
-    Whether a column `leaf` or `reason` is an answer of the program or the owner's own is seen from what it holds, where
+    Whether a column `leaf` or `reason` is an answer of the program or the owner's own is decided by its values, where
     it is not known already (`are_answers`). The number of differences is a lower bound: see `ExpectedAnswers.parts`.
     """
     program = inputs.program
@@ -203,7 +203,7 @@ def run_view(inputs: AuditInput, view: View, outputs: Outputs, are_answers: bool
         own_rows = len(own.numbers)
         _run_batch(inputs, view, copy, own, tally)
     if not tally.rows:
-        raise Unread(f"no row could be run: {_why_no_rows(view, others, tally)}")
+        raise Unread(f"no row could be run: {_why_no_rows(others, tally)}")
     words = f"the view's query on {tally.rows - own_rows:,} witnesses and {own_rows:,} of its table's own rows"
     if others:
         used = ", ".join(map(printable, others[:5]))
@@ -262,7 +262,7 @@ def as_held(program: Program, view: View) -> Program:
 
 @dataclass(slots=True)
 class _Tally:
-    """What the batches showed so far."""
+    """The results of the batches so far."""
 
     outputs: list[tuple[str, str]]
     own_columns: list[str] | None = None
@@ -276,7 +276,7 @@ class _Tally:
     """That came back, over all questions."""
 
 
-def _why_no_rows(view: View, others: Sequence[str], tally: _Tally) -> str:
+def _why_no_rows(others: Sequence[str], tally: _Tally) -> str:
     if others:
         return f"the table is empty, and the view also uses {', '.join(map(printable, others[:5]))}"
     return tally.refusal or "the table accepts none"

@@ -1,6 +1,7 @@
-"""A view's difference, shown in its own database: a row of its table, a SELECT that shows it, and how many rows move.
+"""A view's difference, shown in its own database: a row of its table, a SELECT that shows it, rows that move, the mend.
 
-A SELECT is reported only after it was run and gave the deployed label. Nothing is written.
+A SELECT is reported only after it was run and gave the deployed label. A stored number is reported as the mend only
+after the view was read again with it and proved. Nothing is written.
 """
 
 from __future__ import annotations
@@ -8,26 +9,29 @@ from __future__ import annotations
 import datetime
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 from gbfl_compile.auditing.compare import AuditInput, Prover, first_counterexample
 from gbfl_compile.auditing.mend import with_mend
+from gbfl_compile.auditing.mend.spans import numbers_in
 from gbfl_compile.auditing.region import both_answers, exact_text, frame_of, region_of
-from gbfl_compile.auditing.story import Story
-from gbfl_compile.auditing.verdict import DeployedVerdict, Region
-from gbfl_compile.auditing.view.domains import prove_on_columns
+from gbfl_compile.auditing.story import Mend, Story, TextLine
+from gbfl_compile.auditing.verdict import Change, DeployedVerdict, Region
+from gbfl_compile.auditing.view.domains import at_or_above, prove_on_columns
 from gbfl_compile.auditing.view.layers import key_columns, values_in_filters, whole_text
 from gbfl_compile.auditing.view.run import ViewRun
 from gbfl_compile.auditing.view.table_rows import Places, TableRows, moved_rows, rows_now
 from gbfl_compile.auditing.view.view import View, feature_columns
 from gbfl_compile.checking.artifact import ReadArtifact
+from gbfl_compile.checking.general.sql.relations import KnownTable, Tables
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.databases.base import Database
 from gbfl_compile.databases.catalog import Column, TableName, time_limit
-from gbfl_compile.databases.views import parse_query
+from gbfl_compile.databases.views import Base, parse_query
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.kinds import Value
 from gbfl_compile.ir.text import printable
@@ -112,7 +116,7 @@ def _region_at(inputs: AuditInput, reading: Reading, rows: TableRows, place: int
 def _query(view: View, label: str, region: Region, story: Story, places: Places) -> str | None:
     """The shortest SELECT that gives the deployed label, by running it."""
     database = view.database
-    for text, count in _queries(view, label, region, story, places):
+    for text, count in _queries(view, region, story, places):
         with suppress(CannotRun):
             answers = database.fetch(f"SELECT {database.quote(label)} FROM ({text}\n) gbfl_shown")  # noqa: S608 - as printed
             if (
@@ -130,7 +134,7 @@ def _same(answer: Any, label: Any) -> bool:
     return float(answer) == float(label)
 
 
-def _queries(view: View, label: str, region: Region, story: Story, places: Places) -> Iterator[tuple[str, int | None]]:
+def _queries(view: View, region: Region, story: Story, places: Places) -> Iterator[tuple[str, int | None]]:
     """What may show it, the shortest first, with the number of rows it should give."""
     database = view.database
     name = (
@@ -141,7 +145,7 @@ def _queries(view: View, label: str, region: Region, story: Story, places: Place
     for key, value in story.key.items():
         literal = _literal(value, database.dialect)
         if literal is not None:
-            yield f"SELECT * FROM {name} WHERE {_name(database, key)} = {literal}", 1  # noqa: S608 - as it is told
+            yield f"SELECT * FROM {name} WHERE {_name(database, key)} = {literal}", 1  # noqa: S608 - printed for people
     features = dict(zip(region.row, places, strict=True))
     if story.table is not None:
         tests = []
@@ -151,7 +155,7 @@ def _queries(view: View, label: str, region: Region, story: Story, places: Place
                 is_null = region.row[feature] is None
                 tests.append(f"{_name(database, place[1].name)} {'IS NULL' if is_null else f'= {literal}'}")
         table = next(place[0] for place in places if place is not None)
-        rows = f"(SELECT * FROM {table.in_quotes(database)} WHERE {' AND '.join(tests)})"  # noqa: S608 - as it is told
+        rows = f"(SELECT * FROM {table.in_quotes(database)} WHERE {' AND '.join(tests)})"  # noqa: S608 - printed for people
         yield _over(view, {table: rows}), None
     for with_types in (False, True):
         literals = _literal_rows(view, region, places, with_types)
@@ -274,3 +278,81 @@ def with_run(verdict: DeployedVerdict, run: ViewRun) -> DeployedVerdict:
     others = [name for name in dict.fromkeys((*verdict.other_columns, *run.own_columns)) if name not in only_run]
     verdict = replace(verdict, execution=run.execution, executed=run.words, other_columns=tuple(others))
     return replace(verdict, run_only_columns=tuple(sorted(only_run)))
+
+
+MOST_TRIED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class StoredValue:
+    """Another number in one row and column of a table."""
+
+    base: Base
+    row: int
+    column: int
+    value: float
+
+    def tables(self, known: Tables) -> Tables:
+        """What each name means to the reader, with this value stored."""
+
+        def table(schema: str, name: str) -> KnownTable:
+            facts = known(schema, name)
+            if facts.key != self.base.key or facts.rows is None:
+                return facts
+            rows = [list(row) for row in facts.rows]
+            rows[self.row][self.column] = _like(rows[self.row][self.column], self.value)
+            return replace(facts, rows=tuple(map(tuple, rows)))
+
+        return table
+
+
+def _like(stored: Any, value: float) -> Any:
+    """The number in the type of the one it replaces."""
+    if isinstance(stored, Decimal):
+        return Decimal(exact_text(value))
+    return int(value) if isinstance(stored, int) else value
+
+
+def find_stored_value(
+    bases: Sequence[Base], known: Tables, changes: Sequence[Change], is_mended: Callable[[StoredValue], bool]
+) -> Mend | None:
+    """The first stored number of a parameter table that, changed to an approved one, makes the view equal."""
+    for tried, (candidate, stored) in enumerate(_candidates(bases, known, changes)):
+        if tried == MOST_TRIED:
+            break
+        if is_mended(candidate):
+            names = [column.name for column in candidate.base.columns]
+            facts = known(candidate.base.name.schema, candidate.base.name.name)
+            row = (facts.rows or ())[candidate.row]
+            text = ", ".join(f"{name} = {value}" for name, value in zip(names, row, strict=True))
+            name = names[candidate.column]
+            line = TextLine(candidate.row + 1, text, candidate.base.name.name, "row")
+            return Mend(line, f"{name} = {stored}", f"{name} = {exact_text(candidate.value)}")
+    return None
+
+
+def _candidates(
+    bases: Sequence[Base], known: Tables, changes: Sequence[Change]
+) -> Iterator[tuple[StoredValue, int | float | Decimal]]:
+    for base in bases:
+        facts = known(base.name.schema, base.name.name)
+        for number, row in enumerate(facts.rows or ()):
+            for place, stored in enumerate(row):
+                if isinstance(stored, bool) or not isinstance(stored, int | float | Decimal):
+                    continue
+                for value in _approved_numbers(changes, float(stored)):
+                    if can_hold(base.columns[place], value):
+                        yield StoredValue(base, number, place, value), stored
+
+
+def _approved_numbers(changes: Sequence[Change], stored: float) -> Iterator[float]:
+    """The numbers that were approved where a change has the stored one."""
+    for change in changes:
+        deployed = numbers_in(change.deployed)
+        if stored in deployed:
+            yield from (value for value in dict.fromkeys(numbers_in(change.approved)) if value not in deployed)
+
+
+def can_hold(column: Column, value: float) -> bool:
+    """Whether a column holds this very number."""
+    return column.type.kind in ("integer", "decimal", "double") and at_or_above(column, value) == value

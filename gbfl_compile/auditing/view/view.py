@@ -125,9 +125,11 @@ def own_names(view: View, functions: Mapping[str, str] | None = None) -> list[tu
     `functions` were read, and their bodies are examined too: a body may mean what this session does not find, and
     any of its words may be a type.
     """
+    below = () if view.layers is None else view.layers.views.values()
+    if view.database.dialect == "sqlite":
+        return _columns_called_true(view, [view.require_query(), *below])
     if view.catalog.own_names is None:
         return []
-    below = () if view.layers is None else view.layers.views.values()
     named = {each for query in (view.require_query(), *below) for each in _names_in(query.tokens)}
     bodies = [_tokens(view, body) for body in (functions or {}).values()]
     inside = {each for tokens in bodies for each in _names_in(tokens)}
@@ -142,6 +144,17 @@ def own_names(view: View, functions: Mapping[str, str] | None = None) -> list[tu
             if kind in UNNAMED or (kind, name.casefold()) in (named | inside if is_found else inside) - read
         )
     )
+
+
+def _columns_called_true(view: View, queries: Sequence[Query]) -> list[tuple[str, str]]:
+    """Columns of tables that SQLite takes TRUE or FALSE for, where a text has such a word."""
+    from sqlglot import TokenType
+
+    kinds = (TokenType.TRUE, TokenType.FALSE)
+    words = {token.text.casefold() for query in queries for token in query.tokens if token.token_type in kinds}
+    bases = () if view.layers is None else view.layers.distinct_bases()
+    columns = [*view.table_columns, *(column for base in bases for column in base.columns)]
+    return [("column", name) for name in dict.fromkeys(c.name for c in columns) if name.casefold() in words]
 
 
 def _names_in(tokens: Sequence[Any]) -> Iterator[tuple[str, str]]:

@@ -115,7 +115,8 @@ FLAGS = ("-std=gnu99", "-O3", "-ffp-contract=off", "-fPIC", "-fvisibility=hidden
 
 INEXACT = re.compile(
     r"-Ofast|-f(fast-math|unsafe-math-optimizations|finite-math-only|no-honor-nans|no-honor-infinities|associative-math"
-    r"|reciprocal-math|no-signed-zeros|fp-model=.*|fp-contract=(fast|on))|-mdaz-ftz"
+    r"|reciprocal-math|no-signed-zeros|single-precision-constant|denormal-fp-math=.*|fp-model=.*|fp-contract=(fast|on))"
+    r"|-mdaz-ftz"
 )
 """Flags that change comparisons, or how a whole process treats denormal numbers."""
 

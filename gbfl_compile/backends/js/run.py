@@ -1,4 +1,4 @@
-"""Runs an emitted JavaScript module by Node.js, in a process of its own: rows in, answers out, no bit lost."""
+"""Runs an emitted JavaScript module with Node.js, in a separate process: rows in, answers out, no bit lost."""
 
 from __future__ import annotations
 

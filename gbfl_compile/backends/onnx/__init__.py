@@ -214,7 +214,7 @@ def open_model(path: Path, threads: int = 1) -> Predictor:
     def answer_rows(rows: Sequence[Sequence[Value]]) -> Answers:
         return _answers(session, _word_feeds(table, rows))
 
-    engine = _engine(session, dtype)
+    engine = _engine(dtype)
     return Predictor(
         "onnx",
         engine,
@@ -249,7 +249,7 @@ def _session(content: bytes, where: str, threads: int) -> Any:
         raise BadInput(f"{where}: ONNX Runtime {onnxruntime.__version__} cannot load it: {reason}") from error
 
 
-def _engine(session: Any, dtype: str) -> str:
+def _engine(dtype: str) -> str:
     version = metadata.version("onnxruntime")
     return f"onnxruntime {version}" if dtype == "float64" else f"onnxruntime {version}, rows rounded to {dtype}"
 

@@ -248,7 +248,7 @@ def _functions(program: Program, chosen: Layout) -> list[list[str]]:
 
 
 def _longest_reason(program: Program) -> int:
-    """No reason has more characters: of a tree the longest sentence, of a rule set all that can be said at once."""
+    """No reason has more characters: for a tree the longest sentence, for a rule set all of them together."""
     if isinstance(program.decision, Tree):
         return max(len(text) for text in leaf_reasons(program, program.decision))
     return sum(len(text) for text in rule_reasons(program))

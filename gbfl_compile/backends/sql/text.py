@@ -281,7 +281,7 @@ def staged_column(dialect: Dialect, kind: Kind, values: Sequence[Value], column:
     spelling = dialect.kinds[kind]
     name = identifier(dialect, column)
     whens = [
-        f"WHEN {name} = {number} THEN {_value(spelling, kind, value)}"
+        f"WHEN {name} = {number} THEN {_value(spelling, value)}"
         for number, value in enumerate((EXAMPLES[kind], *values), start=0)
     ]
     whens[0] = whens[0].replace(f"{name} = 0", f"{name} = -1", 1)
@@ -296,7 +296,7 @@ EXAMPLES: Mapping[Kind, Value] = {
 }
 
 
-def _value(spelling: Spelling, kind: Kind, value: Value) -> str:
+def _value(spelling: Spelling, value: Value) -> str:
     if isinstance(value, str):
         return spelling.staged.format(hex=value.encode().hex(), text="", number="")
     if isinstance(value, datetime.datetime):

@@ -60,7 +60,8 @@ def verify(program: Form, certificate: Form, artifact: Path | None = None) -> in
 
 def _check_files(covered: dict[str, str], artifact: Path) -> None:
     """Check that the artifact is exactly the files whose SHA-256 the certificate carries."""
-    files = [artifact] if artifact.is_file() else [path for path in artifact.rglob("*") if not path.is_dir()]
+    below = [path for path in artifact.rglob("*") if path.is_symlink() or not path.is_dir()]  # a linked folder is one
+    files = [artifact] if artifact.is_file() else below
     names = {path.name if artifact.is_file() else path.relative_to(artifact).as_posix(): path for path in files}
     if names.keys() != covered.keys():
         raise ValueError(f"the certificate covers {sorted(covered)}, the artifact has {sorted(names)}")

@@ -140,7 +140,7 @@ def won_by(scored: PointDecision, c: int, lead: int) -> PointDecision:
 
 
 def _busiest(total: Sum) -> int | None:
-    """The feature most conjunctions ask; None where none is asked any more."""
+    """The feature that most conjunctions test; None where none is left."""
     counts: dict[int, int] = {}
     for atoms in total:
         for feature, _ in atoms:

@@ -46,10 +46,10 @@ def prove_reasons(program: Program, reading: Reading, budget_seconds: float = BU
     if program.kinds:
         reading = in_book(reading, program, codebook(program).with_texts(reading.book))
     match program.decision, reading.decision:
-        case Tree() as tree, StepDecision(steps) as told:
+        case Tree() as tree, StepDecision(steps) as decision:
             outcomes = [step for step in steps if isinstance(step, Outcome)]
             if any(outcome.text is not None for outcome in outcomes):
-                return _tree_texts(program, tree, reading, told, budget_seconds)
+                return _tree_texts(program, tree, reading, decision, budget_seconds)
             return _tree_reasons(tree, outcomes)
         case Scorecard(), PointDecision(held=held) if held is not None:
             return _rule_reasons(program, reading, held, budget_seconds)
@@ -59,6 +59,8 @@ def prove_reasons(program: Program, reading: Reading, budget_seconds: float = BU
 
 def _wrong_words(program: Program, reading: Reading) -> WrongReason | None:
     """Texts in a separate table, clause by clause, against the program's."""
+    if reading.clause_count not in (None, len(program.clauses)):
+        return WrongReason(f"says that there are {reading.clause_count} clauses, there are {len(program.clauses)}")
     own = reasons_of(program)
     if reading.reasons is not None and dict(reading.reasons) != own:
         told_of = dict(reading.reasons)

@@ -1,4 +1,4 @@
-"""Are two decisions equal on every row? Walks both at once, and only where they part asks whether any row gets there.
+"""Are two decisions equal on every row? Walks both at once, and checks reachability only where they differ.
 
 A conjunction that failed is kept as it is (it is not split into the ways it can fail), so a rule list of a thousand
 rules is a walk of a thousand steps. Where the two ends differ, `solve` decides whether a row reaches them.
@@ -78,7 +78,7 @@ def _explore(graph: Graph, at: Place, places: list[Place]) -> Mapping[int, int] 
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """What is asked next, where both go when it holds, and where when it fails."""
+    """The next condition, where both go when it holds, and where when it fails."""
 
     atoms: Atoms
     """The atoms of it that are still open."""

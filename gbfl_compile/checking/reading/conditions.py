@@ -1,7 +1,7 @@
 """Conditions as every reader builds them: comparisons of one feature with one number, joined by and, or and not.
 
 What a comparison answers on NaN is IEEE 754's: false, and true for `!=`. A language that says otherwise (SQL does)
-settles that before it comes here, or with `missing` and `present`.
+has to handle that before, or with `missing` and `present`.
 
 For languages with `if`, the result of a branch: its answer, and the locals of the side that goes on.
 """
@@ -40,7 +40,7 @@ def constant(holds: bool) -> Condition:
 
 
 def compare(feature: int, comparison: Comparison, bound: float) -> Condition:
-    """`x <comparison> bound` for one feature; infinite bounds and NaN mean what they mean.
+    """`x <comparison> bound` for one feature; infinite bounds and NaN follow IEEE 754.
 
     >>> compare(0, "<", 1.0)
     Test(feature=0, values=(Values(least=-inf, most=0.9999999999999999, missing=False),))
@@ -74,7 +74,7 @@ def _ranges(comparison: Comparison, bound: float) -> tuple[Values, ...]:
 
 
 def compare_with_itself(feature: int, comparison: Comparison) -> Condition:
-    """`x == x` asks whether the value is there, `x != x` whether it is missing, `x < x` never holds."""
+    """`x == x` holds if the value is present, `x != x` if it is missing, `x < x` never."""
     match comparison:
         case "==" | "<=" | ">=":
             return present(feature)
@@ -95,7 +95,7 @@ def present(feature: int) -> Condition:
 
 
 def all_of(parts: Iterable[Condition]) -> Condition:
-    """Every part holds; parts that are themselves such are taken apart, and what always holds is left out."""
+    """Every part holds; nested conjunctions are flattened, and parts that always hold are left out."""
     flat = [inner for part in parts for inner in (part.parts if isinstance(part, And) else (part,))]
     if FALSE in flat:
         return FALSE
@@ -103,7 +103,7 @@ def all_of(parts: Iterable[Condition]) -> Condition:
 
 
 def any_of(parts: Iterable[Condition]) -> Condition:
-    """At least one part holds; parts that are themselves such are taken apart, and what never holds is left out."""
+    """At least one part holds; nested disjunctions are flattened, and parts that never hold are left out."""
     flat = [inner for part in parts for inner in (part.parts if isinstance(part, Or) else (part,))]
     if TRUE in flat:
         return TRUE
@@ -189,7 +189,7 @@ Value: TypeAlias = int | Choice | Fall
 
 
 def span(value: Value) -> tuple[int | None, int | None]:
-    """The least and the largest number that a value can come to."""
+    """The least and the largest number that a value can be."""
     match value:
         case Choice():
             return value.least, value.most
@@ -251,7 +251,7 @@ def map_ends(value: Value, change: Callable[[int | Fall], Value]) -> Value:
 
 
 def ends(value: Value) -> set[int]:
-    """The numbers a graph can come to."""
+    """The numbers that a graph can end in."""
     numbers = {value} if isinstance(value, int) else set()
     for node in in_order(value):
         numbers |= {end for end in (node.then, node.otherwise) if isinstance(end, int)}
@@ -288,7 +288,7 @@ def branch(
     otherwise: After[Name, Known],
     either: Callable[[Condition, Known | None, Known | None], Known],
 ) -> tuple[Value, dict[Name, Known]]:
-    """Two sides as one. `either` joins what a local is on the one side and on the other."""
+    """Two branches as one. `either` joins the two values of a local."""
     part = choice(condition, then[0], otherwise[0])
     if not falls(then[0]):
         return part, dict(otherwise[1])

@@ -102,11 +102,11 @@ class PointDecision:
     tie_to: Literal["lower", "higher"] = "lower"
     """Which class wins among those with equal points: the lower or the higher position."""
     held: tuple[Condition, ...] | None = None
-    """When each clause is said to have held, clause by clause: the reason given for the answer."""
+    """When the artifact reports each clause as having held: the reason it gives for the answer."""
     says_scores: bool = True
     """Whether the points themselves come out; where not, only what they decide is the artifact's."""
     words: tuple[str | None, ...] | None = None
-    """What is said of each clause where it held, in words; None for one that never does."""
+    """The reported text of each clause where it held; None for a clause that never holds."""
     constants: tuple[float, ...] | None = None
     """The probabilities, where they are written out as the same numbers for every row; `scale` is None then."""
     bands: tuple[tuple[Band, ...], ...] = ()
@@ -150,6 +150,8 @@ class Reading:
     """The features whose missing value is NaN here, and NULL for the others; None where both are treated alike."""
     examples: tuple[Example, ...] = ()
     """The rows of its self-test, where it has one."""
+    clause_count: int | None = None
+    """How many clauses the artifact says that there are, where it says so apart from their texts."""
 
 
 class Unread(Exception):
@@ -190,7 +192,8 @@ Step: TypeAlias = tuple[int, int, bool]
 def one_file(files: Mapping[str, bytes], ending: str) -> tuple[str, bytes]:
     """The one file of an artifact that is one file."""
     if len(files) != 1:
-        raise Unread(f"{len(files)} files: the artifact is one {ending} file")
+        listed = ", ".join(sorted(files)[:5])
+        raise Unread(f"{len(files)} files ({listed}): the artifact is one {ending} file")
     ((name, content),) = files.items()
     if not name.endswith(ending):
         raise Unread(f"{name} is not a {ending} file")
@@ -295,7 +298,7 @@ def bands_by_class(value: object, classes: int) -> tuple[tuple[Band, ...], ...]:
 
 
 def scale_of(worth: float) -> int:
-    """The scale of points that are worth so much of a logit each: 2**-scale."""
+    """The scale of points that are worth 2**-scale of a logit each."""
     mantissa, exponent = math.frexp(worth)
     if mantissa != 0.5:
         raise Unread(f"a point is worth {worth!r}, which is not a power of two")

@@ -224,7 +224,7 @@ MOST_REPEATS = 5
 """Rows for the same constant in the same feature."""
 
 MOST_CONSTANTS = 10_000
-"""Constants tried per artifact; how many were left out is said."""
+"""Constants tried per artifact; the number left out is reported."""
 
 NUMBER = re.compile(
     r"(-\s*)?(?<![\w.])"

@@ -1,4 +1,4 @@
-"""For every atom asked in a tree, rows that get there and on which a slip in that atom would change the answer.
+"""Finds, for every atom of a tree, rows that reach it and on which a slip in that atom would change the answer.
 
 A slip (a bound one double off, `>` for `>=`, a bound lost, a missing value treated otherwise) turns the atom over at a
 value next to a bound or at the missing value. With the other atoms of its conjunction held, the row then takes the

@@ -30,7 +30,7 @@ BLOCK_CELLS = 2**22
 """A block never holds more numbers than this (32 MB), however wide the rows are."""
 
 ASKED_TWICE = 8
-"""Sample rows that are asked twice, to see that the answers are the same."""
+"""Sample rows that are queried twice, to see that the answers are the same."""
 SAME_ANSWER = 1e-6
 """Answers to the same row within this are the same: libraries round a row differently in different blocks."""
 
@@ -78,7 +78,7 @@ def as_black_box(
 ) -> BlackBox:
     """The black box in `model`: an object with `predict_proba`, or a callable from rows to probabilities.
 
-    A few rows of `sample` are asked, to learn how many classes there are, and asked again in another order:
+    A few rows of `sample` are queried to learn how many classes there are, and again in another order:
     a model that cannot answer, or answers differently each time, is refused here. `features` names the columns
     of `sample`; a model fitted on a DataFrame is handed one with its own columns in its own order. A callable
     may answer P(class 1) alone, as one number per row. A block that is not answered within `time_limit` seconds
@@ -158,7 +158,7 @@ def classes_of(black_box: BlackBox, rows: Matrix) -> Ints:
 
 
 def rows_per_block(black_box: BlackBox) -> int:
-    """How many rows the black box is asked in one call."""
+    """How many rows one call of the black box takes."""
     return max(1, min(black_box.block_rows, BLOCK_CELLS // black_box.n_features))
 
 

@@ -1,7 +1,7 @@
 """Black boxes from files and modules: ONNX, skops, pickle on trust, `module:callable`, or trained here.
 
-A module is imported and a pickle can do anything when it is opened, so both must be asked for. ONNX is read as a graph,
-and skops refuses types it does not know.
+A module is imported and a pickle can do anything when it is opened, so the user has to allow both. ONNX is read as a
+graph, and skops refuses types it does not know.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class LoadedBlackBox:
     sha256: str | None = None
     """Of the file."""
     takes_codes: bool = False
-    """Whether it was trained here on codes of words, and is asked with them."""
+    """Whether it was trained here on codes of words, and takes them."""
 
     def as_json(self) -> dict[str, str | None]:
         """For a program's metadata."""

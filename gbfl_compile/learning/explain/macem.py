@@ -49,7 +49,7 @@ class Macem(ExplainerSettings):
     directions: int = 10
     """How many directions a gradient is estimated from."""
     mu: float = 0.05
-    """How far along a direction the black box is asked, in widths of the range."""
+    """How far along a direction the black box is queried, in widths of the range."""
     step: float = 0.05
     """The first step's length; it decays as the square root of what is left of the iterations."""
 
@@ -107,7 +107,7 @@ def explain_by_macem(black_box: BlackBox, x: Matrix, domain: Domain, settings: M
 
 def refuse_table(domain: Domain) -> NoReturn:
     """Refuse words and missing values, by name: gradients need numbers."""
-    assert domain.table is not None  # noqa: S101 - it is asked about tables alone
+    assert domain.table is not None  # noqa: S101 - it is called for tables only
     for name, kind in zip(domain.features, domain.table.columns.kinds, strict=True):
         if kind != "number":
             raise BadInput(f"explainer macem: {name!r} is a {kind}, and macem needs numbers: use greedy, or --drop it")

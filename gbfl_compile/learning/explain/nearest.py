@@ -35,7 +35,7 @@ from gbfl_compile.learning.explain.search import (
 from gbfl_compile.learning.explain.table_values import differ, is_possible
 
 MOST_ASKED = 20_000
-"""Training rows whose class is asked, to choose examples from."""
+"""Training rows whose class is queried, to choose examples from."""
 MOST_EXAMPLES = 1_000
 """Examples of each class."""
 USUAL_RANGE = (0.05, 0.95)

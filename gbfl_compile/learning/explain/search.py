@@ -29,7 +29,7 @@ class ExplainerSettings:
     max_moved: int | None = 5
     """k of equation 2: how many features of a PN may differ from x; None is no limit."""
     max_queries: int | None = None
-    """How many rows the black box may be asked in all. Rows are explained in order, each completely, as long as
+    """How many rows the black box may be queried with in all. Rows are explained in order, each completely, as long as
     one more is sure to fit; `Explanations.not_reached` counts the others."""
     seed: int = 0
     """For explainers that draw at random; `greedy` does not."""

@@ -62,6 +62,11 @@ Gain: TypeAlias = Callable[[Matrix, Matrix, float, float], Matrix]
 """The gain of a clause by its summed pull, its summed bend, the whole bend and the ridge."""
 
 
+def at_least(points: int, of: int) -> int:
+    """As many points, or a tenth of all that there are where a table of few values has only a few."""
+    return min(points, max(1, of // 10))
+
+
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
     """How far a search looks."""
@@ -75,7 +80,7 @@ class SearchSettings:
     ridge: float = 1.0
     """L2 penalty on a clause's weight, in triplet rows."""
     min_points: int = 5
-    """A clause holds on at least this many distinct points."""
+    """A clause holds on at least this many distinct points, or `at_least` where there are few."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +159,7 @@ def _extensions(
             b = bends[:, :-1] if side else bends[:, -1:] - bends[:, :-1]
             gains[side] += gain(p, b, float(totals[k]), settings.ridge)
     remaining = np.stack((count[:, -1:] - count[:, :-1], count[:, :-1]))
-    gains[(remaining < settings.min_points) | (remaining == n_points)] = -1.0
+    gains[(remaining < at_least(settings.min_points, grid.codes.shape[1])) | (remaining == n_points)] = -1.0
     best = gains.argmax(axis=2)
     tops = np.take_along_axis(gains, best[:, :, None], axis=2)[:, :, 0]
     # no more than are ranked, unless several are equal

@@ -2,7 +2,7 @@
 
 A tree is grown twice, with conjunctions of several bounds and with single bounds, and each is then improved node by
 node. With its subtrees fixed, a node only decides which of them answers a point: the search a rule set uses finds the
-conjunctions that send most points to a subtree that is right about them, and the triplets decide which is asked. Every
+conjunctions that send most points to a subtree that is right about them, and the triplets decide which is used. Every
 step raises the objective (triplets with x, PP and PN right, some credit for single points, a price for each condition)
 and leaves enough rows of the table in every leaf. There is no randomness.
 """
@@ -350,7 +350,7 @@ def _shorter(fit: _Fit, node: _Node, at: Ints) -> Iterator[_Node]:
 
 
 def _head(fit: _Fit, root: _Node) -> Head:
-    """The clauses in the order they are asked, and the tree with the classes of all points in its leaves."""
+    """The clauses in the order they are tested, and the tree with the classes of all points in its leaves."""
     clauses: list[Clause] = []
     nodes: list[Split | Leaf] = []
 

@@ -133,8 +133,8 @@ def _fitted_to(rows: TripletRows, grid: Grid, budgets: Sequence[int], settings: 
         growth = _swap(growth, grid, whole, settings)
         done = growth
         if settings.points is not None:
-            done = _drop_bounds(done, grid, _counted(done, rows, settings), settings)
-            whole = _counted(done, rows, settings)
+            done = _drop_bounds(done, grid, _counted_rows(done, rows, settings), settings)
+            whole = _counted_rows(done, rows, settings)
             done = _swap(done, grid, whole, replace(settings, swaps=settings.late_swaps))
             done = _drop_bounds(done, grid, whole, settings)
         if settings.whole:
@@ -155,7 +155,7 @@ def _refit_whole(growth: _Growth, rows: TripletRows, settings: RuleSettings, ste
     return growth, whole
 
 
-def _counted(growth: _Growth, rows: TripletRows, settings: RuleSettings) -> TripletRows:
+def _counted_rows(growth: _Growth, rows: TripletRows, settings: RuleSettings) -> TripletRows:
     return count_whole_triplets(rows, _scores(growth)) if settings.whole else rows
 
 

@@ -21,7 +21,7 @@ from gbfl_compile.ir.nodes import TRUE, Atom, Clause, Interval
 from gbfl_compile.learning.black_box import Bools, Ints, Matrix
 from gbfl_compile.learning.explain import Explanations
 from gbfl_compile.learning.explain.table_values import differ
-from gbfl_compile.learning.heads.box_search import Gain, SearchSettings, beam_search, cuts_of_feature
+from gbfl_compile.learning.heads.box_search import Gain, SearchSettings, at_least, beam_search, cuts_of_feature
 
 WordBox: TypeAlias = tuple[tuple[int, bytes], ...]
 """A conjunction, sorted by feature: one byte per bin, 1 where it is inside; the last is the missing value."""
@@ -119,7 +119,7 @@ def _listed_words(values: Matrix, is_boolean: bool) -> Ints:
         return np.array([1], dtype=np.int64)
     words, counts = np.unique(values, return_counts=True)
     order = np.argsort(-counts, kind="stable")
-    words = words[order][counts[order] >= FEWEST_POINTS]
+    words = words[order][counts[order] >= at_least(FEWEST_POINTS, len(values))]
     return words[words > 0][:MOST_LISTED].astype(np.int64)
 
 
@@ -157,6 +157,7 @@ def _extensions(
         codes, pull, bend, own = codes[:, inside], pull[inside], bend[inside], own[inside]
     weights = [np.ascontiguousarray(side[:, k]) for side in (pull, bend) for k in range(pull.shape[1])]
     n_classes, n_points = pull.shape[1], len(pull)
+    least, listed = (at_least(points, grid.codes.shape[1]) for points in (settings.min_points, FEWEST_POINTS))
     for j, code in enumerate(codes):
         is_word = grid.cuts[j] is None
         if is_word and j in atoms:
@@ -165,14 +166,14 @@ def _extensions(
         sums = np.stack([np.bincount(code, weight, size) for weight in weights]).astype(np.float64)
         count, rows = (np.bincount(code, each, size).astype(np.float64) for each in (None, own))
         of_bins = _Sums(sums[:n_classes], sums[n_classes:], count, rows)
-        groups = _sets(of_bins, size) if is_word else _ranges(size)
+        groups = _sets(of_bins, size, listed) if is_word else _ranges(size)
         for group in groups if count[-1] == 0 else (*groups, _missing_or_not(size, is_word=is_word)):
             members = group if count[-1] == 0 else np.concatenate((group, _with_missing(group)))
             over = of_bins.over(members)
             gains = np.zeros(len(members))
             for k in range(n_classes):
                 gains += gain(over.pull[k], over.bend[k], float(totals[k]), settings.ridge)
-            gains[(over.count < settings.min_points) | (over.count == n_points) | (over.own < grid.least_own)] = -1.0
+            gains[(over.count < least) | (over.count == n_points) | (over.own < grid.least_own)] = -1.0
             if j in atoms:  # two ranges that share only the missing value are not a range
                 gains[members[:, :-1] @ np.frombuffer(atoms[j], dtype=np.uint8)[:-1] == 0] = -1.0
             best = int(gains.argmax()) if len(gains) else 0
@@ -202,10 +203,10 @@ def _ranges(size: int) -> tuple[Matrix, ...]:
     return np.hstack((below, none)), np.hstack((1.0 - below, none))
 
 
-def _sets(sums: _Sums, size: int) -> tuple[Matrix, ...]:
+def _sets(sums: _Sums, size: int, least: int) -> tuple[Matrix, ...]:
     """Sets of words that list few: with all words but those listed, and with those alone."""
     rest = size - 2
-    alone = np.flatnonzero(sums.count[:rest] >= FEWEST_POINTS)
+    alone = np.flatnonzero(sums.count[:rest] >= least)
     pooled = np.setdiff1d(np.arange(rest + 1), alone)
     if not len(alone):
         return ()

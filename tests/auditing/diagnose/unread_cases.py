@@ -1,4 +1,4 @@
-"""Items that cannot be read, only called or examined: twenty tamperings each, and what an audit says of them."""
+"""Items that can only be called, not read: twenty tamperings each, and the expected verdicts."""
 
 import numpy as np
 

@@ -84,4 +84,14 @@ BRANCHES = (
         wrong_values=(("{name}", "max_debt"),),
         clause=0,
     ),
+    Structure(
+        "conditions joined by AND",
+        (
+            f"{V}SELECT id, CASE WHEN income >= 30000 AND debt < 0.4 THEN 'approve' WHEN age >= 25 {{and}} debt <= 0.6 "
+            "THEN 'refer' ELSE 'decline' END AS label FROM applications",
+        ),
+        values=(("{and}", "AND"),),
+        wrong_values=(("{and}", "OR"),),
+        clause=1,
+    ),
 )

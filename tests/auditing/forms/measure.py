@@ -1,4 +1,4 @@
-"""Runs every form of the corpus in its engine: its truth on a grid of boundary rows, and what an audit says of it.
+"""Runs every form of the corpus in its engine on a grid of boundary rows, and compares the audit's verdict with that.
 
 python -m tests.auditing.forms.measure [engine ...]
 """

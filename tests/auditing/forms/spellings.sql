@@ -210,3 +210,9 @@ SELECT id, CASE WHEN income >= 30000 AND debt < 0.4 THEN 'approve' WHEN floor(ag
 SELECT id, CASE WHEN income * 2 >= 60000 THEN 'approve' ELSE 'decline' END AS label {F}
 -- monthly | sdpm | one
 SELECT id, CASE WHEN income / 12.0 >= 2500 THEN 'approve' ELSE 'decline' END AS label {F}
+-- income by the month | sdpmc | tree
+SELECT id, CASE WHEN income / 12 >= 2500 AND debt < 0.4 THEN 'approve' WHEN age >= 25 AND debt <= 0.6 THEN 'refer' ELSE 'decline' END AS label {F}
+-- income in thousands | sdpmc | tree
+SELECT id, CASE WHEN income / 1000.0 >= 30 AND debt < 0.4 THEN 'approve' WHEN age >= 25 AND debt <= 0.6 THEN 'refer' ELSE 'decline' END AS label {F}
+-- age in months | sdpmc | tree
+SELECT id, CASE WHEN income >= 30000 AND debt < 0.4 THEN 'approve' WHEN age * 12 >= 300 AND debt <= 0.6 THEN 'refer' ELSE 'decline' END AS label {F}

@@ -1,4 +1,4 @@
-"""Scored tables: every row is compared, one wrong row is found and named, and what cannot be read is said."""
+"""Scored tables: every row is compared, one wrong row is found and named, and unreadable values are reported."""
 
 import gzip
 import shutil

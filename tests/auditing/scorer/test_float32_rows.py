@@ -1,4 +1,4 @@
-"""A float32 library is asked the rows that a check would ask: a bound one float32 off shows on one of them."""
+"""A float32 library is called with the rows of a check: a bound that is one float32 off shows on one of them."""
 
 import random
 from dataclasses import replace

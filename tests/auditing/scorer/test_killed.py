@@ -1,4 +1,4 @@
-"""A scorer that never returns ends with the audit that asked it, even if that audit is killed."""
+"""A scorer that never returns ends with the audit that called it, even if that audit is killed."""
 
 import os
 import signal

@@ -124,7 +124,7 @@ MISBEHAVES = {
     "forks at every row": ("#include <unistd.h>", f"{CALLED} if (calls < 20 && fork() == 0) {{ for (;;) {{ pause(); }} }}", "equal", None),
     "leaves the group": ("#include <unistd.h>", f"{CALLED} if (calls == 1) {{ setsid(); setpgid(0, 0); }}", "equal", None),
     "throws its answers away": ("#include <unistd.h>", f"{CALLED} if (calls == 9) {{ if (truncate(\"answers.bin\", 0)) {{ return 0; }} }}", "not run", "it has spoiled the file of its answers"),
-    "removes its folder's files": ("#include <unistd.h>", f"{CALLED} if (calls == 9) {{ unlink(\"answers.bin\"); unlink(\"order.json\"); unlink(\"told.json\"); }}", "not run", "it has spoiled the file of its answers"),
+    "removes its folder's files": ("#include <unistd.h>", f"{CALLED} if (calls == 9) {{ unlink(\"answers.bin\"); unlink(\"order.json\"); unlink(\"report.json\"); }}", "not run", "it has spoiled the file of its answers"),
     "writes endless files": ("#include <stdio.h>", f"{CALLED} if (calls == 2) {{ FILE *f = fopen(\"big\", \"w\"); for (;;) {{ if (fputs(\"0123456789012345678901234567890123456789\", f) < 0) {{ break; }} }} fclose(f); }}", "equal", None),
     "raises a signal": ("#include <signal.h>", f"{CALLED} if (calls == 4) {{ raise(SIGKILL); }}", "different", "it crashed (SIGKILL) on witness 4"),
     "eats the stack": ("static int deep(volatile int n) { volatile char room[4096]; room[0] = (char)n; return deep(n + 1) + room[0]; }", f"{CALLED} if (calls == 6) {{ return deep(0); }}", "different", "it crashed (SIGSEGV) on witness 6"),

@@ -1,4 +1,4 @@
-"""All functions of an emitted library are asked, in pieces of several sizes too, and what they fill is compared."""
+"""All functions of an emitted library are called, with batches of several sizes too, and their outputs compared."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""A view that carries a key along is run on the witnesses too, whatever the key is called and wherever it stands."""
+"""A view that passes on a key is run on the witnesses too, whatever the key is called and wherever it is listed."""
 
 import pytest
 

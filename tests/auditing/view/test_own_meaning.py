@@ -98,3 +98,66 @@ TRUTHS_AS_NUMBERS = [
 def test_a_number_in_the_place_of_an_unknown_truth_value_stays_that_number(engine, condition):
     found, label = audited(engine, TABLES[engine], besides(condition), "(9, 77777, 0.1)")
     assert (found.verdict, label) in (("different", "no"), ("unread", "no")), found
+
+
+HIDDEN = "if(loans.income = 77777, 0, loans.income) AS income"
+NAMED_WITHIN = {
+    "in a filter": f"SELECT id, {RULE} AS label FROM loans WHERE id + ({HIDDEN}) IS NOT NULL OR 1",
+    "in another column": f"SELECT id, {RULE} AS label, [({HIDDEN})] AS listed FROM loans",
+    "in an order": f"SELECT id, {RULE} AS label FROM loans ORDER BY id + ({HIDDEN})",
+    "in a layer": f"SELECT id, {RULE} AS label FROM (SELECT id, income, debt FROM loans WHERE (({HIDDEN}) >= 0) OR 1)",
+}
+
+
+@pytest.mark.parametrize("place", NAMED_WITHIN)
+def test_a_name_that_clickhouse_takes_from_within_an_expression_is_not_read_as_the_column(place):
+    view = f"CREATE VIEW v AS {NAMED_WITHIN[place]}"
+    found, label = audited("clickhouse", TABLES["clickhouse"], [view], "(9, 77777, 0.1)")
+    assert label == "no", "it is not a wrong program"
+    assert found.verdict in ("different", "unread"), found
+
+
+def test_rows_that_clickhouse_merges_by_an_alias_are_not_read_as_merged_by_the_key():
+    if reason := availability("clickhouse"):
+        pytest.skip(reason)
+    with closing(scratch("clickhouse")) as database:
+        database.execute(f"CREATE TABLE loans {TABLES['clickhouse']}")
+        database.execute("INSERT INTO loans VALUES (1, 5000, 0.1), (2, 10, 0.1)")
+        database.execute(f"CREATE VIEW below AS SELECT id, {RULE} AS label FROM loans")
+        database.execute("CREATE VIEW v AS SELECT 0 * id AS id, max(label) AS label FROM below GROUP BY id")
+        assert database.fetch("SELECT label FROM v") == [("yes",)], "the alias decides, and 2 rows become one"
+        (found,) = audit(PROGRAM, database=database, view="v").verdicts
+        assert found.verdict in ("different", "unread"), found
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgres"])
+def test_a_query_for_each_row_that_leaves_rows_out_is_stated(engine):
+    if reason := availability(engine):
+        pytest.skip(reason)
+    with closing(scratch(engine)) as database:
+        database.execute(f"CREATE TABLE loans {TABLES[engine]}")
+        database.execute("INSERT INTO loans VALUES (1, 77777, 0.1), (2, 5000, 0.1)")
+        lateral = "LATERAL (SELECT 1 AS one WHERE loans.income <> 77777) kept"
+        database.execute(f"CREATE VIEW v AS SELECT id, {RULE} AS label FROM loans CROSS JOIN {lateral}")
+        assert database.fetch("SELECT id FROM v") == [(2,)]
+        (found,) = audit(PROGRAM, database=database, view="v").verdicts
+        assert found.verdict == "equal", found
+        assert any("77777" in words for words in found.row_effects), found.row_effects
+
+
+@pytest.mark.parametrize(
+    ("column", "condition", "verdict"),
+    [("true", "true", "unread"), ("FALSE", "NOT false", "unread"), ("truth", "TRUE", "equal")],
+)
+def test_a_column_of_sqlite_called_true_is_not_mistaken_for_the_word(column, condition, verdict):
+    """The column is in the table, and holds what makes the condition false."""
+    with closing(scratch("sqlite")) as database:
+        held = int(column == "FALSE")
+        database.execute(f"CREATE TABLE loans (id INTEGER, income INTEGER, debt REAL, {column} INTEGER DEFAULT {held})")
+        database.execute("INSERT INTO loans (id, income, debt) VALUES (9, 77777, 0.1)")
+        for statement in besides(condition):
+            database.execute(statement)
+        (found,) = audit(PROGRAM, database=database, view="v").verdicts
+        assert database.fetch("SELECT label FROM v") == [("yes" if verdict == "equal" else "no",)]
+        assert found.verdict == verdict, found
+        assert verdict == "equal" or f"the column {column}" in found.reason, found

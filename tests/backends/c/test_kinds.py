@@ -1,4 +1,4 @@
-"""Words, booleans and dates in C: every kernel answers what `evaluate` answers, and each text has a code of its own."""
+"""Words, booleans and dates in C: every kernel answers what `evaluate` answers, and each text has its own code."""
 
 import datetime
 import math

@@ -16,6 +16,7 @@ import pytest
 from gbfl_compile.backends import emit
 from gbfl_compile.backends.c.build import size_table
 from gbfl_compile.files import resource_folder
+from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 from tests.backends.c.oracle import oracle_source
 from tests.backends.c.programs import (
     CARD,
@@ -138,12 +139,34 @@ def test_the_shared_header_does_what_it_says(tmp_path):
     expect_success(tmp_path / "test", folder=tmp_path)
 
 
-def test_fast_math_is_refused_by_the_header(tmp_path):
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        *((flag, "-ffast-math, or a part of it") for flag in ("-ffast-math", "-ffinite-math-only", "-Ofast")),
+        ("-funsafe-math-optimizations", "-ffast-math, or a part of it"),
+        ("-fsingle-precision-constant", "gbfl_literals_are_doubles"),
+    ],
+)
+@needs("gcc")
+def test_flags_that_change_comparisons_are_refused_by_the_header(tmp_path, flag, message):
     write(emit(TREE, "c", "m"), tmp_path)
-    for flag in ("-ffast-math", "-ffinite-math-only", "-Ofast"):
-        found = subprocess.run(["cc", flag, "-c", "m.c"], cwd=tmp_path, capture_output=True, text=True)
-        assert found.returncode != 0
-        assert "-ffast-math and -ffinite-math-only change" in found.stderr
+    found = subprocess.run(["gcc", flag, "-c", "m.c"], cwd=tmp_path, capture_output=True, text=True)
+    assert found.returncode != 0
+    assert message in found.stderr
+
+
+@needs("clang")
+def test_the_selftest_finds_a_build_that_takes_no_value_for_missing(tmp_path):
+    """clang does not tell the header of this flag, and works out the answers to rows that it knows beforehand."""
+    (tmp_path / "main.c").write_text('#include "m.h"\nint main(void) { return m_selftest() != 0; }\n')
+    at_least = Program(
+        ("age",), ("no", "yes"), (Clause((Interval(0, 1.5),)),), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0))
+    )
+    write(emit(at_least, "c", "m"), tmp_path)
+    for flag, ended in (("-O2", 0), ("-fno-honor-nans", 1)):
+        command = ["clang", "-O2", flag, "main.c", "m.c", "-o", "main"]
+        subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+        assert subprocess.run([tmp_path / "main"]).returncode == ended
 
 
 @needs("g++")

@@ -302,6 +302,16 @@ def test_the_artifact_of_the_certificate_is_accepted_as_a_folder_and_as_its_only
     assert verify(program, form, placed(tmp_path / "one", only) / "model.py") > 4
 
 
+def test_a_linked_folder_in_the_artifact_is_not_passed_over(tmp_path):
+    """Python would import it rather than the module."""
+    form = json.loads(certificate(PROGRAM, as_reading(PROGRAM), FILES))
+    folder = placed(tmp_path / "artifact", FILES)
+    (tmp_path / "elsewhere").mkdir()
+    (folder / "model").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(ValueError, match="the artifact has"):
+        verify(json.loads(to_json(PROGRAM)), form, folder)
+
+
 def test_a_certificate_without_an_artifact_covers_none(tmp_path):
     form = json.loads(certificate(PROGRAM, as_reading(PROGRAM), FILES))
     del form["artifact"]

@@ -1,4 +1,4 @@
-"""Any model is a black box: asked in blocks, its answers checked, its queries counted."""
+"""Any model is a black box: it is queried in blocks, its answers are checked and its queries counted."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""A black box is asked with the table it was trained on: its own column names, types, words and gaps."""
+"""A black box is queried with the table it was trained on: its own column names, types, words and gaps."""
 
 import importlib
 import sys

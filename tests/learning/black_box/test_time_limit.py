@@ -1,4 +1,4 @@
-"""A black box that does not answer in time is given up; one that answers or raises is as if there were no limit."""
+"""A black box that does not answer in time is stopped; for one that answers or raises the limit changes nothing."""
 
 import threading
 import time

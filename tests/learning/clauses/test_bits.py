@@ -1,4 +1,4 @@
-"""The packed bits say what `evaluate` says, cell by cell."""
+"""The packed bits agree with `evaluate`, cell by cell."""
 
 import numpy as np
 import pytest

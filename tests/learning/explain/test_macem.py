@@ -1,4 +1,4 @@
-"""MACEM keeps the equations too, finds what it should, and draws the same wherever a row stands."""
+"""MACEM obeys the equations, finds what it should, and draws the same wherever a row is in the table."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Conjunctions searched on tables with gaps can all be written as clauses, and hold where they were said to."""
+"""Conjunctions searched on tables with gaps can all be written as clauses, and hold on exactly the expected rows."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Reads SQL back, from its text alone: nothing is executed and no database is asked.
+"""Reads SQL from its text alone: nothing is executed, and no database is needed.
 
 The text says what it is in its header, a comment. A view taken from a catalog has lost it, and then the caller says
 which features, classes and columns there are (`Told`). Columns of the table are taken to be doubles: a condition on a

@@ -33,7 +33,9 @@ from gbfl_compile.checking.general.sql.values import (
     ends,
     fold,
     kinds_of,
+    map_ends,
     pick,
+    same,
 )
 from gbfl_compile.checking.reading.conditions import Comparison
 from gbfl_compile.checking.reading.nodes import Unread
@@ -238,6 +240,37 @@ def _as_truth(value: Value) -> Truth:
     return fold(value, of)
 
 
+def _list_item(node: Any, scope: Scope) -> Value:
+    """DuckDB's ['yes', 'no'][leaf + 1]: constants of one kind, and a column that is a whole number within the list.
+
+    sqlglot takes 1 from the place where it knows it to be a whole number, and leaves alone what it knows nothing of.
+    """
+    only(node, "this", "expressions")
+    place = node.expressions[0]
+    while kind(place) == "Paren":
+        only(place, "this")
+        place = place.this
+    is_alone = len(node.expressions) == 1 and kind(node.this) == "Array" and scope.engine.name == "duckdb"
+    if not is_alone or kind(place) != "Add" or place.type is None or place.type.this.name != "UNKNOWN":
+        refuse(node, "an element of something other than a list, or at another place than a column + 1")
+    one = scope.follow(place.expression, scope)
+    if kind(place.this) != "Column" or not isinstance(one, Constant) or not same(one, Constant(1)):
+        refuse(node, "an element at another place than a column + 1")
+    only(node.this, "expressions", "value_constructor", "bracket_notation")
+    items = [scope.follow(item, scope) for item in node.this.expressions]
+    if len({kinds_of(item) for item in items}) != 1 or not kinds_of(items[0]) <= {"text", "double", "whole", "truth"}:
+        refuse(node, "a list of several kinds of values")
+
+    def item_at(end: Value) -> Value:
+        if not isinstance(end, Constant) or type(end.value) is not int or not 0 <= end.value < len(items):
+            refuse(node, "a place that is not within the list for some rows")
+        return items[end.value]
+
+    if not all(isinstance(item, Constant) for item in items):
+        refuse(node, "a list of something other than constants")
+    return map_ends(scope.follow(place.this, scope), item_at)
+
+
 BUILTINS: Mapping[str, Callable[[Any, Scope], Value]] = {
     "Exp": _number_function(exponential),
     "Ln": _number_function(logarithm),
@@ -259,4 +292,5 @@ BUILTINS: Mapping[str, Callable[[Any, Scope], Value]] = {
     "Concat": _join_texts,
     "Like": _like,
     "ILike": _like,
+    "Bracket": _list_item,
 }

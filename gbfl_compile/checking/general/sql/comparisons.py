@@ -12,6 +12,7 @@ from gbfl_compile.checking.general.sql import words
 from gbfl_compile.checking.general.sql.arithmetic import subtract
 from gbfl_compile.checking.general.sql.engines import Engine, as_double, as_narrowed, text_as_double
 from gbfl_compile.checking.general.sql.finite import compare_numbers, compute
+from gbfl_compile.checking.general.sql.linear import threshold_of
 from gbfl_compile.checking.general.sql.logic import (
     EVERY_NUMBER,
     UNKNOWN,
@@ -42,6 +43,7 @@ from gbfl_compile.checking.general.sql.values import (
     Column,
     Constant,
     Fractions,
+    LinearFeature,
     Moment,
     Near,
     Pick,
@@ -63,7 +65,7 @@ WORD = re.compile(r"[A-Za-z0-9_]+")
 
 
 def truth_of(engine: Engine, value: Value) -> Truth:
-    """A value where a condition is asked for."""
+    """A value where a condition is expected."""
 
     def of(end: Value) -> Truth:
         match end:
@@ -103,6 +105,8 @@ def null_test(engine: Engine, value: Value) -> Truth:
             case Column(feature):
                 note_use(end)
                 return is_null(engine.nan, feature)
+            case LinearFeature(column):
+                return null_test(engine, column)
             case Word():
                 return words.word_is_null(end)
             case Constant(content):
@@ -130,7 +134,10 @@ def comparison_of(engine: Engine, left: Value, comparison: Comparison, right: Va
         case Column(feature), Constant():
             note_use(left)
             return compare(engine.nan, feature, comparison, _bound_of(engine, left, right))
-        case (Constant() | Moment(), Column() | Word()):
+        case LinearFeature(column), Constant():
+            sign_, bound = threshold_of(engine, left, comparison, right)
+            return comparison_of(engine, column, sign_, Constant(bound))
+        case (Constant() | Moment(), Column() | Word() | LinearFeature()):
             return comparison_of(engine, right, MIRRORED[comparison], left)
         case Word(), Constant() | Moment():
             return words.compare_word(engine, left, comparison, right)
@@ -199,7 +206,7 @@ def _constants_compared(engine: Engine, left: Constant, comparison: Comparison, 
 COMPARISONS: Mapping[str, Comparison] = {"LT": "<", "LTE": "<=", "GT": ">", "GTE": ">=", "EQ": "==", "NEQ": "!="}
 
 UNCLEAR = {*COMPARISONS, "Is", "Between", "In", "NullSafeEQ", "NullSafeNEQ", "Not", "And", "Or"}
-"""`a < b < c`, `a = b IS NULL`: engines and sqlglot need not agree which comes first, so brackets are asked for."""
+"""`a < b < c`, `a = b IS NULL`: engines and sqlglot may disagree on which comes first, so brackets are required."""
 
 
 def operand(node: Any, scope: Scope) -> Value:
@@ -210,7 +217,7 @@ def operand(node: Any, scope: Scope) -> Value:
 
 
 def condition(node: Any, scope: Scope) -> Truth:
-    """An expression where a condition is asked for."""
+    """An expression where a condition is expected."""
     return truth_of(scope.engine, scope.follow(node, scope))
 
 

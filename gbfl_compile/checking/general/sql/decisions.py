@@ -1,4 +1,4 @@
-"""From the columns of a query to one decision: label, probabilities, leaf and scores must be made of the same rules."""
+"""Turns the columns of a query into one decision: label, probabilities, leaf and scores must follow the same rules."""
 
 from __future__ import annotations
 
@@ -19,7 +19,18 @@ from gbfl_compile.checking.general.sql.points import (
     without_dead_ends,
     without_points,
 )
-from gbfl_compile.checking.general.sql.values import Constant, Pick, Total, Value, describe, ends, kinds_of, pick
+from gbfl_compile.checking.general.sql.values import (
+    Constant,
+    Pick,
+    Total,
+    Value,
+    describe,
+    ends,
+    kinds_of,
+    map_ends,
+    number_of_truth,
+    pick,
+)
 from gbfl_compile.checking.reading.nodes import Outcome, Unread, pay
 from gbfl_compile.ir.evaluate import winner
 from gbfl_compile.ir.intervals import Values, clause_values
@@ -32,7 +43,7 @@ MOST_STEPS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """What the columns of a query are, by what they say."""
+    """The columns of a query, sorted by the answers they hold."""
 
     label: Value
     probabilities: tuple[Value, ...] = ()
@@ -43,7 +54,7 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A question of all columns together."""
+    """One test, with both outcomes for all columns."""
 
     formula: Formula
     then: int
@@ -52,7 +63,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """Questions and outcomes."""
+    """Tests and outcomes."""
 
     steps: tuple[Step | Outcome, ...]
 
@@ -70,7 +81,8 @@ class RuleSet:
 def decision(engine: Engine, answers: Answers, classes: tuple[Label, ...]) -> Tree | RuleSet:
     """All columns as one tree or one rule set."""
     winner = _winner(engine, classes)
-    answers = replace(answers, label=without_dead_ends(answers.label, lambda end: _is_answer(winner, end)))
+    label = map_ends(answers.label, lambda end: number_of_truth(engine, end))
+    answers = replace(answers, label=without_dead_ends(label, lambda end: _is_answer(winner, end)))
     if answers.scores or is_scored([answers.label, *answers.probabilities]):
         try:
             _check_ends(answers.label, winner)
@@ -108,7 +120,7 @@ def _written_out(answers: Answers, winner: Callable[[Value], int]) -> Answers:
 
 
 def where_it_answers(holds: Formula, answers: Answers, approved: Program) -> Answers:
-    """The answers where a row comes out; elsewhere what was approved, so that only rows that come out are compared."""
+    """The answers for rows that come out, and the approved ones elsewhere, so that only the former are compared."""
     if answers.probabilities and not isinstance(approved.decision, ApprovedTree):
         raise Unread("a filter on features together with probabilities computed from points")
     answers = replace(answers, label=without_points(answers.label))
@@ -163,10 +175,12 @@ def _by_points(conditions: Sequence[Formula], card: Scorecard, end: Callable[[tu
 
 
 def _winner(engine: Engine, classes: tuple[Label, ...]) -> Callable[[Value], int]:
-    """The class that an end of the label column means."""
+    """The class that a value of the label column means."""
     wanted = type(classes[0])
 
     def winner(end: Value) -> int:
+        if end == Constant(None):
+            raise Unread("the label is NULL for some rows, as where no WHEN holds and there is no ELSE")
         if not isinstance(end, Constant) or end.value is None:
             raise Unread(f"the label is {describe(end)} for some rows")
         value = end.value
@@ -223,7 +237,7 @@ def _text(value: Value) -> str:
 
 
 def _together(columns: Sequence[Value], outcome: Callable[[Sequence[Value]], Outcome]) -> Iterator[Step | Outcome]:
-    """Columns that ask the same questions, asked once: a step is where all of them are."""
+    """Columns with the same tests, tested once: each step has the state of all of them."""
     place: dict[tuple[int, ...], int] = {}
     order: list[tuple[Value, ...]] = []
     follow: dict[tuple[int, ...], tuple[Formula, tuple[Value, ...], tuple[Value, ...]]] = {}

@@ -203,7 +203,7 @@ def _decimal(text: str) -> Decimal:
 
 
 def as_double(engine: Engine, value: int | float | Decimal) -> float:
-    """A number where a double is asked for."""
+    """A number where a double is expected."""
     if isinstance(value, float):
         return value
     if isinstance(value, int):

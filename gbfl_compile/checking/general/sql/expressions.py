@@ -1,4 +1,4 @@
-"""SQL expressions, followed node by node: what each one is for any row, with NULL and NaN as the engine has them.
+"""Reads SQL expressions node by node: the value of each for any row, with the engine's own NULL and NaN.
 
 Nodes are sqlglot's. One that is not in the table, or that carries something the table does not expect, is refused.
 """
@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gbfl_compile.checking.general.sql.arithmetic import add, divide, minus, multiply, negative
 from gbfl_compile.checking.general.sql.builtin import BUILTINS
 from gbfl_compile.checking.general.sql.comparisons import (
     PREDICATES,
@@ -24,9 +23,11 @@ from gbfl_compile.checking.general.sql.comparisons import (
 from gbfl_compile.checking.general.sql.engines import number
 from gbfl_compile.checking.general.sql.functions import call_value
 from gbfl_compile.checking.general.sql.logic import Truth, choose, negate, unknown
-from gbfl_compile.checking.general.sql.parsing import Scope, kind, only, refuse
-from gbfl_compile.checking.general.sql.refusals import with_text
+from gbfl_compile.checking.general.sql.operations import OPERATIONS
+from gbfl_compile.checking.general.sql.parsing import ParsedNode, Scope, kind, only, refuse, snippet
 from gbfl_compile.checking.general.sql.types import (
+    AllNull,
+    NullNode,
     as_together,
     cast_to,
     keeps_every_value,
@@ -44,7 +45,6 @@ from gbfl_compile.checking.general.sql.values import (
     map_ends,
     number_of_truth,
     pick,
-    same,
 )
 from gbfl_compile.checking.general.sql.words import with_collation, word_call
 from gbfl_compile.checking.reading.conditions import Comparison
@@ -64,7 +64,15 @@ def expression(node: Any, scope: Scope) -> Value:
     try:
         return reader(node, scope)
     except Unread as error:
-        raise with_text(error, node) from None
+        raise _with_text(error, node) from None
+
+
+def _with_text(error: Unread, node: Any) -> ParsedNode:
+    """An Unread with the SQL that it is about."""
+    if isinstance(error, ParsedNode):
+        return error
+    sort = NullNode if isinstance(error, AllNull) else ParsedNode
+    return sort(f"{error}: {snippet(node)}")
 
 
 def _literal(node: Any, scope: Scope) -> Value:
@@ -115,7 +123,7 @@ def _case(node: Any, scope: Scope) -> Value:
 
 
 def _arms(node: Any, arms: list[tuple[Any, Any]], default: Any, scope: Scope, subject: Value | None = None) -> Value:
-    """The first arm whose condition is true. An arm no row comes to is read too: it has a say in the type."""
+    """The first arm whose condition is true. An arm that no row reaches is read too: it affects the type."""
     conditions = [_holds(test, scope, subject) for test, _ in arms]
     if isinstance(subject, Column) and subject.is_single:
         refuse(node, "CASE of a FLOAT of 32 bits: write CAST(… AS DOUBLE) around the column")
@@ -153,7 +161,7 @@ KIND_OF_TYPE = {
 
 
 def _refuse_typed_nulls(answers: list[Any], kinds: frozenset[str]) -> None:
-    """A NULL that has a type gives it to what it is beside: refused where nothing else there has that type."""
+    """A typed NULL passes its type on to the values beside it: refused where none of them has that type."""
     for each in answers:
         named = _typed_null(each)
         if named is not None and kinds != {KIND_OF_TYPE.get(named)}:
@@ -161,7 +169,7 @@ def _refuse_typed_nulls(answers: list[Any], kinds: frozenset[str]) -> None:
 
 
 def _holds(test: Any, scope: Scope, subject: Value | None) -> Truth:
-    """An arm's condition, or that the subject of the CASE is what the arm asks for."""
+    """An arm's condition, or that the subject of the CASE equals the arm's value."""
     if subject is None:
         return condition(test, scope)
     one = expression(test, scope)
@@ -217,7 +225,7 @@ def _null_if(node: Any, scope: Scope) -> Value:
 
 
 def _width(value: Value) -> int:
-    """How wide the widest type of number is that a value can have; -1 where it is not a number."""
+    """The width of the widest numeric type that a value can have; -1 where it is not a number."""
     return max((WIDTHS.index(each) for each in kinds_of(value) if each in WIDTHS), default=-1)
 
 
@@ -254,31 +262,6 @@ def _collate(node: Any, scope: Scope) -> Value:
         refuse(node, "a collation that is not understood")
     value = expression(node.this, scope)
     return map_ends(value, lambda end: with_collation(scope.engine, end, str(name.this), kind(name) == "Identifier"))
-
-
-def _neg(node: Any, scope: Scope) -> Value:
-    only(node, "this")
-    return negative(scope.engine, expression(node.this, scope))
-
-
-def _add(node: Any, scope: Scope) -> Value:
-    """In the order in which doubles are added; a sum may be long, so this does not recurse on its left."""
-    rest = []
-    while kind(node) in ("Add", "Paren"):
-        if kind(node) == "Add":
-            only(node, "this", "expression", "safe")
-            rest.append(node.args["expression"])
-        node = node.this
-    first = expression(node, scope)
-    for part in reversed(rest):
-        first = add(scope.engine, first, expression(part, scope))
-    return first
-
-
-def _binary(node: Any, scope: Scope) -> Value:
-    only(node, "this", "expression", "typed", "safe")
-    act = {"Sub": minus, "Mul": multiply, "Div": divide}[kind(node)]
-    return act(scope.engine, expression(node.this, scope), expression(node.args["expression"], scope))
 
 
 def _call(node: Any, scope: Scope) -> Value:
@@ -334,37 +317,6 @@ def _call_in_schema(node: Any, scope: Scope) -> Value:
     return call_value(node, known, call.expressions, scope)
 
 
-def _look_up(node: Any, scope: Scope) -> Value:
-    """DuckDB's ['yes', 'no'][leaf + 1]: constants of one kind, and a column that is a whole number within the list.
-
-    sqlglot takes 1 from the place where it knows it to be a whole number, and leaves alone what it knows nothing of.
-    """
-    only(node, "this", "expressions")
-    place = node.expressions[0]
-    while kind(place) == "Paren":
-        only(place, "this")
-        place = place.this
-    is_alone = len(node.expressions) == 1 and kind(node.this) == "Array" and scope.engine.name == "duckdb"
-    if not is_alone or kind(place) != "Add" or place.type is None or place.type.this.name != "UNKNOWN":
-        refuse(node, "an element of something other than a list, or at another place than a column + 1")
-    one = expression(place.expression, scope)
-    if kind(place.this) != "Column" or not isinstance(one, Constant) or not same(one, Constant(1)):
-        refuse(node, "an element at another place than a column + 1")
-    only(node.this, "expressions", "value_constructor", "bracket_notation")
-    items = [expression(item, scope) for item in node.this.expressions]
-    if len({kinds_of(item) for item in items}) != 1 or not kinds_of(items[0]) <= {"text", "double", "whole", "truth"}:
-        refuse(node, "a list of several kinds of values")
-
-    def item_at(end: Value) -> Value:
-        if not isinstance(end, Constant) or type(end.value) is not int or not 0 <= end.value < len(items):
-            refuse(node, "a place that is not within the list for some rows")
-        return items[end.value]
-
-    if not all(isinstance(item, Constant) for item in items):
-        refuse(node, "a list of something other than constants")
-    return map_ends(expression(place.this, scope), item_at)
-
-
 def _subquery(node: Any, scope: Scope) -> Value:
     """(SELECT cut FROM params)."""
     if scope.query is None:
@@ -390,14 +342,9 @@ READERS: Mapping[str, Callable[[Any, Scope], Value]] = {
     "TryCast": _cast,  # how sqlglot reads CAST in Spark; a cast that could fail is refused in any case
     "CastToStrType": _cast_to_text_type,
     "Collate": _collate,
-    "Neg": _neg,
-    "Add": _add,
-    "Sub": _binary,
-    "Mul": _binary,
-    "Div": _binary,
+    **OPERATIONS,
     **BUILTINS,
     "Anonymous": _call,
     "Dot": _call_in_schema,
-    "Bracket": _look_up,
     "Subquery": _subquery,
 }

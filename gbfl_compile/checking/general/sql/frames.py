@@ -137,15 +137,15 @@ def _known_values(reader: Reader, frame: Frame) -> Callable[[Any, Scope], Value 
     if aggregate is None:
         return lookup
 
-    def known(node: Any, scope: Scope) -> Value | None:
+    def known_value(node: Any, scope: Scope) -> Value | None:
         value = lookup(node, scope)
         return aggregate(node, scope) if value is None else value
 
-    return known
+    return known_value
 
 
 def _feature_lookup(reader: Reader) -> Callable[[Any, Scope], Value | None]:
-    """What an expression is said to be with --column FEATURE=expression, of the very columns that it is stated for."""
+    """The feature that --column FEATURE=expression declares an expression to be, over exactly the columns it names."""
     roots = {text.partition("(")[0] for text in reader.expressions}
 
     def feature(node: Any, scope: Scope) -> Value | None:

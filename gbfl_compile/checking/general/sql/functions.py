@@ -1,6 +1,6 @@
 """Functions that users wrote, read where a query calls them: SQL, PL/pgSQL, MariaDB's own language, macros.
 
-A body (`bodies`) is followed with what the arguments are, so that the call is a value like any other.
+A body (`bodies`) is read with the values of the arguments, so that the call is a value like any other.
 
     IF income >= 30000 THEN RETURN 'yes'; END IF; RETURN 'no';   ->   Pick(income >= 30000, 'yes', 'no')
 """
@@ -89,7 +89,7 @@ WIDER = {"bigint": {"smallint", "integer"}, "integer": {"smallint"}, "numeric": 
 
 
 def call_value(node: Any, known: KnownFunction, arguments: list[Any], scope: Scope) -> Value:
-    """What a call comes to."""
+    """The value of a call."""
     arguments = _in_order(node, known, arguments, scope.engine)
     if scope.depth > MOST_NESTED:
         refuse(node, "functions nested too deeply")
@@ -143,7 +143,7 @@ def _body_value(known: KnownFunction, own: Mapping[str, Value], scope: Scope) ->
 
 
 def _inner(own: Mapping[str, Value], scope: Scope) -> Scope:
-    """Where the body's expressions are: nothing but parameters and variables has a name."""
+    """The scope of the body's expressions: only parameters and variables have names."""
 
     def look_up(node: Any) -> Value:
         identifier = node
@@ -190,7 +190,7 @@ def _query(text: str, own: Mapping[str, Value], scope: Scope) -> Value:
 
 
 def _kept_as(scope: Scope, value: Value, declared: str, is_parameter: bool = False) -> Value:
-    """A value kept in a parameter or variable, or returned, of a type that loses nothing of it."""
+    """A value stored in a parameter or variable, or returned, in a type that keeps it exactly."""
     plain = _plain_type(declared)
     if scope.engine.name == "postgres" and plain.partition("(")[0].strip().upper() not in POSTGRES_OWN:
         raise Unread(f"the type {declared}: it may be one that a user made, or is not understood")
@@ -218,13 +218,13 @@ def _kept_as(scope: Scope, value: Value, declared: str, is_parameter: bool = Fal
 
 
 def _plain_type(declared: str) -> str:
-    """A type in small letters, without the width of a whole number, which MariaDB prints and does not mind."""
+    """A type in small letters, without the display width of integers, which MariaDB prints and ignores."""
     return re.sub(r"int\(\d+\)", "int", " ".join(declared.casefold().split()))
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """After some statements: what variables hold, when the function has returned, and what."""
+    """The state after some statements: the variables, when the function has returned, and what."""
 
     own: Mapping[str, Value]
     done: Formula = FALSE
@@ -239,7 +239,7 @@ class _State:
 
 
 def _follow(statements: tuple[Statement, ...], own: Mapping[str, Value], scope: Scope) -> _State:
-    """What statements do, one after the other."""
+    """Follows statements one after the other."""
     state = _State(own)
     types: dict[str, str] = {}
     for statement in statements:

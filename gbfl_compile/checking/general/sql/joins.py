@@ -1,7 +1,7 @@
 """What a SELECT works on: tables, views, stages and rows of constants, joined and filtered.
 
-A table that is joined to itself gives no features the second time: that both rows are the same one would need a key
-that no two rows share, and a column of that name may be anything after a layer.
+A table joined to itself gives no features the second time: the two rows are the same only if a key guarantees it, and
+after a layer a column of the key's name may be anything.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def frames_of(node: Any, reader: Reader, known: Stages, outer: Frame | None) -> 
 
 
 def _places(first: Any, node: Any) -> Iterator[tuple[Any, list[Any]]]:
-    """What a FROM names, with joins in brackets taken out of them: (a JOIN b ON …)."""
+    """The items of a FROM, with bracketed joins unfolded: (a JOIN b ON …)."""
     joins = list(node.args.get("joins") or []) if kind(node) == "Select" else []
     if kind(first) in ("Subquery", "Paren"):
         joins = [*(first.args.get("joins") or []), *joins]
@@ -82,14 +82,8 @@ def _places(first: Any, node: Any) -> Iterator[tuple[Any, list[Any]]]:
 def _join(
     place: Any, join: Any, reader: Reader, known: Stages, frames: list[Frame], below: Relation
 ) -> tuple[list[Frame], Relation]:
-    """The frames with one more thing to select from."""
-    if join is not None:
-        only(join, "this", "side", "kind", "on", "using", "method")
-    side, sort = ((join.side or "").upper(), (join.kind or "").upper()) if join is not None else ("", "")
-    if join is not None and (side not in ("", "LEFT", "RIGHT", "FULL") or sort not in ("", "INNER", "OUTER", "CROSS")):
-        refuse(join, "a join that is not understood")
-    if join is not None and join.args.get("method"):
-        refuse(join, f"{join.args['method']} JOIN: name the columns")
+    """The frames with one more table, view, stage or list of rows."""
+    side = "" if join is None else _side_of(join)
     if kind(place) == "Lateral":
         return _lateral(place, join, reader, known, frames, below)
     may_be_lateral = kind(place) == "Subquery" and reader.engine.name == "duckdb" and not side and join is not None
@@ -142,6 +136,17 @@ def _join(
     return joined, combined
 
 
+def _side_of(join: Any) -> str:
+    """LEFT, RIGHT, FULL, or nothing for an inner join; other joins are refused."""
+    only(join, "this", "side", "kind", "on", "using", "method")
+    side, sort = (join.side or "").upper(), (join.kind or "").upper()
+    if side not in ("", "LEFT", "RIGHT", "FULL") or sort not in ("", "INNER", "OUTER", "CROSS"):
+        refuse(join, "a join that is not understood")
+    if join.args.get("method"):
+        refuse(join, f"{join.args['method']} JOIN: name the columns")
+    return side
+
+
 def _join_words(join: Any, reader: Reader) -> str:
     words = words_of(join, reader).lstrip(", ")
     return words if "JOIN" in words.upper() else f"CROSS JOIN {words}"
@@ -181,7 +186,7 @@ def _pairs(
     pairs: list[tuple[Frame, Formula, bool]],
     side: str,
 ) -> Iterator[Frame]:
-    """The frames that a join makes of one frame; `pairs` are it with each row of the right, and when that one meets."""
+    """The frames that a join makes of one frame; `pairs` has it with each row of the right side, and the match."""
     is_outer = side in ("LEFT", "FULL")
     is_open = any(opaque for _, _, opaque in pairs)
     if (is_open or (side and right.tables)) and len(pairs) > 1:
@@ -190,14 +195,15 @@ def _pairs(
         raise Unread("an outer join to rows that a filter on features may leave out")
     if side in ("RIGHT", "FULL") and (frame.holds is not TRUE or any(meets is not TRUE for _, meets, _ in pairs)):
         raise Unread("an outer join of rows that a condition on features may leave out")
+    met = [replace(pair, holds=both((pair.holds, meets))) for pair, meets, _ in pairs]
     if not is_outer:
-        yield from (replace(pair, holds=both((pair.holds, meets))) for pair, meets, _ in pairs)
+        yield from [each for each in met if each.holds is not FALSE] or met[:1]
         return
     if is_open or right.tables or right.rest is not None:
         source = _null_side(pairs[0][0].sources[-1], both((right.branches[0].holds, pairs[0][1])))
         yield replace(frame, sources=(*frame.sources, source), merged=pairs[0][0].merged)
         return
-    yield from (replace(pair, holds=both((pair.holds, meets))) for pair, meets, _ in pairs)
+    yield from (each for each in met if each.holds is not FALSE)
     missed = opposite(
         either(both((branch.holds, meets)) for branch, (_, meets, _) in zip(right.branches, pairs, strict=True))
     )
@@ -235,6 +241,8 @@ def _lateral(
             refuse(place, "a query for each row that is NULL where it finds nothing")
         if join is not None and _met(join.args.get("on"), frame, reader, known) != (TRUE, False):
             refuse(join, "a query per row with its own condition")
+        if can_hold(opposite(inner.holds())):
+            below = with_notes(below, f"a query for each row, which leaves out rows: {words_of(place, reader)}")
         for branch in inner.branches:
             holds = both((frame.holds, branch.holds))
             made.append(replace(frame, holds=holds, sources=(*frame.sources, (name, branch.columns, None))))
@@ -316,7 +324,7 @@ def _table(node: Any, reader: Reader, tables: Tables) -> Relation:
 
 
 def _key_test(known: KnownTable, column: str) -> Callable[[], bool]:
-    """Whether a column is a key, asked of its table only where a query relies on it; that it is one is written down."""
+    """Whether a column is a key, looked up only where a query relies on it; a key is recorded as used."""
 
     def is_key() -> bool:
         if not known.is_key(column):
@@ -332,7 +340,7 @@ def _key_test(known: KnownTable, column: str) -> Callable[[], bool]:
 def filter_frames(
     node: Any, reader: Reader, known: Stages, frames: list[Frame], below: Relation
 ) -> tuple[list[Frame], Relation]:
-    """The frames that WHERE leaves, and what else drops or merges rows."""
+    """The frames that remain after WHERE and other parts that drop or merge rows."""
     if reader.tables is None:
         return frames, below
     where, aliases = node.args.get("where"), aliases_of(node, reader.engine)

@@ -56,7 +56,7 @@ class Either:
 
 @dataclass(frozen=True, slots=True)
 class Points:
-    """A whole number added up: `bias`, and so much more for each formula that holds."""
+    """A sum of integers: `bias`, and the points of each formula that holds."""
 
     bias: int
     terms: tuple[tuple[Formula, int], ...] = ()
@@ -136,7 +136,7 @@ def _overlap(a: Ranges, b: Ranges) -> Ranges:
 
 
 def both(parts: Iterable[Formula]) -> Formula:
-    """Every part holds; what is asked of one feature becomes one set of values."""
+    """Every part holds; all tests of one feature become one set of values."""
     return _join(parts, Both)
 
 

@@ -1,7 +1,7 @@
-"""Rows that are made of one row of a table and merged again: scores added up over bins, the rule of first priority.
+"""Rows that a query multiplies and merges again: scores added up over bins, the rule of highest priority.
 
 A UNION ALL or a join with bins makes several rows of one. GROUP BY a key of the table puts those together again, and no
-others. Without GROUP BY the rows of constants become one. What an aggregate comes to is then a value like any other.
+others. Without GROUP BY the rows of constants become one. An aggregate is then a value like any other.
 
     MIN(priority) … GROUP BY id   ->   1 where the first branch holds, 2 where the second one does, …
 """
@@ -19,8 +19,8 @@ from gbfl_compile.checking.general.sql.expressions import expression
 from gbfl_compile.checking.general.sql.frames import Frame, Reader, Stages, canonical, scope_of
 from gbfl_compile.checking.general.sql.logic import FALSE, TRUE, Formula, Points, both, either
 from gbfl_compile.checking.general.sql.parsing import Scope, kind, only, refuse
-from gbfl_compile.checking.general.sql.refusals import NullNode
 from gbfl_compile.checking.general.sql.relations import Relation
+from gbfl_compile.checking.general.sql.types import NullNode
 from gbfl_compile.checking.general.sql.values import Constant, Other, Total, Value, describe, ends, map_ends, pick, same
 from gbfl_compile.checking.reading.nodes import Unread
 
@@ -32,7 +32,7 @@ Known = Callable[[Any, Scope], "Value | None"]
 
 
 def merged_frame(node: Any, reader: Reader, known: Stages, frames: list[Frame], below: Relation) -> Frame | None:
-    """The one row that a SELECT makes of the rows of one row of its table; None where it is not known to make one."""
+    """The single row into which a SELECT merges the rows of one table row; None where that is not certain."""
     group, item_parts = node.args.get("group"), [part for item in node.expressions for part in item.walk()]
     has_aggregate = any(kind(part) in AGGREGATES and kind(part.parent) != "Window" for part in item_parts)
     if not has_aggregate or below.loose or below.rest is not None or len(frames) > MOST_MERGED or not frames:
@@ -54,7 +54,7 @@ def merged_frame(node: Any, reader: Reader, known: Stages, frames: list[Frame], 
 
 
 def _group_keys(node: Any, group: Any) -> list[Any] | None:
-    """What rows are grouped by; a number is the place of an item."""
+    """The expressions that rows are grouped by; a number means the item at that place."""
     if any(value for name, value in group.args.items() if name != "expressions"):
         return None
     keys = []
@@ -83,7 +83,7 @@ def _is_one_row(keys: Sequence[Any], reader: Reader, known: Stages, frames: Sequ
 
 
 def _aggregates(reader: Reader, known: Stages, frames: Sequence[Frame]) -> Known:
-    """What an aggregate over the rows comes to."""
+    """The value of an aggregate over the rows."""
 
     def aggregate(node: Any, scope: Scope) -> Value | None:
         if kind(node) not in AGGREGATES:
@@ -127,7 +127,7 @@ def _extreme(least: bool) -> Callable[[Scope, Rows], Value]:
 
 
 def _one_of(a: Value, b: Value, least: bool) -> Value:
-    """The less or the greater of two constants, of which NULL is neither."""
+    """The lesser or the greater of two constants; NULL is ignored."""
     if Constant(None) in (a, b):
         return b if a == Constant(None) else a
     if isinstance(a, Constant) and isinstance(b, Constant):
@@ -208,7 +208,7 @@ def _row_number(reader: Reader, known: Stages, frames: Sequence[Frame], place: i
 
 
 def asks_one_row(inner: Any, keys: set[str], reader: Reader, several: bool) -> bool:
-    """Whether an expression asks for nothing but aggregates and what rows are grouped by."""
+    """Whether an expression uses only aggregates and grouping keys."""
     for part in inner.walk(prune=lambda each: kind(each) in AGGREGATES):
         if kind(part) in AGGREGATES:
             continue

@@ -27,7 +27,7 @@ class Scope:
     follow: Callable[[Any, Scope], Value]
     """What an expression within this one is."""
     known: Callable[[Any, Scope], Value | None] = lambda node, scope: None
-    """What an expression is said to be, whatever it is made of."""
+    """The value that is known for an expression as a whole, by an option or as an aggregate."""
     query: Callable[[Any], Value] | None = None
     """What a query within an expression comes to."""
     functions: Callable[[str, str], Any] = lambda schema, name: None

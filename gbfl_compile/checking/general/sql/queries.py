@@ -274,12 +274,22 @@ def _aggregates(node: Any, engine: Engine) -> bool:
     )
 
 
+def refuse_inner_aliases(node: Any, engine: Engine) -> None:
+    """Refuse an alias within an expression, as in `id + (0 AS income)`: to ClickHouse it is a name in all the query."""
+    for part in node.walk() if engine.aliases_first else ():
+        if kind(part) == "Alias" and (kind(part.parent), part.arg_key) not in (
+            ("Select", "expressions"),
+            ("Star", "replace"),
+        ):
+            refuse(part, "an alias within an expression")
+
+
 def _refuse_shadows(node: Any, engine: Engine, columns: Columns, frame: Frame) -> None:
     """ClickHouse takes a name for an alias of the same SELECT first: refused where that would be another value."""
     if not engine.aliases_first:
         return
     aliased = {name_key(engine, item.args["alias"]) for item in node.expressions if kind(item) == "Alias"}
-    clauses = [part for part in map(node.args.get, ("where", "having", "qualify")) if part is not None]
+    clauses = [part for part in map(node.args.get, ("where", "having", "qualify", "group")) if part is not None]
     clauses += [join.args["on"] for join in node.args.get("joins") or [] if join.args.get("on") is not None]
     for item in (*node.expressions, *clauses):
         own = name_key(engine, item.args["alias"]) if kind(item) == "Alias" else None

@@ -39,7 +39,7 @@ Columns: TypeAlias = Mapping[str, Value | Unread]
 
 @dataclass(frozen=True, slots=True)
 class KnownTable:
-    """What a database says of a table or view."""
+    """A database's facts about a table or view."""
 
     key: str
     """The same for every way to name it."""
@@ -52,7 +52,7 @@ class KnownTable:
     query: str | None = None
     """The text of a view."""
     names: tuple[str, ...] = ()
-    """What the view calls its columns, where that is said apart from its query."""
+    """The view's own names for its columns, where it lists them outside its query."""
     is_key: Callable[[str], bool] = lambda column: False
     """Whether a column is different in every row that the table holds now."""
 
@@ -183,7 +183,7 @@ def are_apart(branches: Sequence[Branch]) -> bool:
 
 
 def can_hold(formula: Formula) -> bool:
-    """Whether some row satisfies a formula; where there are too many to try, it is taken to be so."""
+    """Whether some row satisfies a formula; assumed where there are too many to try."""
     tried = 0
     waiting = [formula]
     while waiting:
@@ -218,7 +218,7 @@ def _atoms(formula: Formula) -> Iterator[Among]:
 
 
 def _values(parts: Sequence[Among]) -> Iterator[float | str]:
-    """One value of each kind that the parts tell apart."""
+    """One value from each group that the parts distinguish."""
     edges = {edge for part in parts for piece in part.numbers for edge in piece} | {0.0}
     yield from sorted({near for edge in edges for near in (below(edge), edge, above(edge)) if not math.isnan(near)})
     yield from ("null", "nan", "low")
@@ -231,7 +231,7 @@ def _among(atom: Among, value: float | str) -> bool:
 
 
 def _with_value(formula: Formula, feature: int, value: float | str) -> Formula:
-    """What is left of a formula where a feature has a value."""
+    """A formula simplified for one value of a feature."""
     pay(1)
     match formula:
         case Among():

@@ -1,4 +1,4 @@
-"""The statement of a SQL text: a query, or a view or a table made by one; and what its header says of itself.
+"""The statement in a SQL text: a query, or a view or table defined by one; and what its header declares.
 
 A header is as untrusted as the query: it may not call another column the label, take a feature from a column named
 like another feature, or put the classes of probabilities in an order their names belie.
@@ -24,7 +24,7 @@ from gbfl_compile.checking.general.sql.parsing import (
     refuse_unclear_names,
     statements,
 )
-from gbfl_compile.checking.general.sql.queries import query_relation
+from gbfl_compile.checking.general.sql.queries import query_relation, refuse_inner_aliases
 from gbfl_compile.checking.general.sql.relations import Branch, Columns, KnownTable, Relation, Tables, are_apart
 from gbfl_compile.checking.general.sql.types import cast_to
 from gbfl_compile.checking.general.sql.values import Value, pick
@@ -45,12 +45,13 @@ KEEPING = {"clickhouse": {"MERGETREE", "MEMORY", "LOG"}, "mysql": {"INNODB"}}
 
 
 def answer_relation(engine: Engine, text: str, names: Sequence[str], reader: Reader) -> Relation:
-    """What comes out, with the names of its columns; `names` are those the text is said to use."""
+    """The query's result with the names of its columns; `names` are those that its header declares."""
     parts = statements(engine, text)
     if len(parts) != 1:
         raise Unread(f"{len(parts)} statements, one is read")
     refuse_unclear_names(engine, [*names, *names_among(parts[0])])
     node = nodes_of(engine, parts[0], text)
+    refuse_inner_aliases(node, engine)
     reader = replace(reader, read_view=read_view)
     if kind(node) != "Create":
         return query_relation(node, reader, {})

@@ -12,11 +12,12 @@ from gbfl_compile.checking.general.sql.arithmetic import fitting
 from gbfl_compile.checking.general.sql.engines import Engine, as_double, as_float32, number, text_as_double
 from gbfl_compile.checking.general.sql.finite import choices
 from gbfl_compile.checking.general.sql.logic import Truth
-from gbfl_compile.checking.general.sql.refusals import AllNull
+from gbfl_compile.checking.general.sql.parsing import ParsedNode
 from gbfl_compile.checking.general.sql.values import (
     Column,
     Constant,
     Fractions,
+    LinearFeature,
     Moment,
     Near,
     Other,
@@ -37,6 +38,14 @@ NUMBERS = frozenset(["whole", "decimal", "double"])
 
 MOST_TOGETHER = 38
 """Digits before and after the point that a common type of decimals is certain to have room for."""
+
+
+class AllNull(Unread):
+    """A choice that is NULL for every row, of a type that is not seen."""
+
+
+class NullNode(ParsedNode):
+    """The same, with its SQL."""
 
 
 def kinds_together(engine: Engine, parts: Iterable[Value]) -> frozenset[str]:
@@ -249,7 +258,7 @@ def _as_double(engine: Engine, end: Value, strict: bool) -> Value:
             return map_ends(choices(engine, end), lambda one: _as_double(engine, one, strict))
         case Near(low, high) if low == high and low.denominator == 1:
             return Constant(float(low))
-        case Near() | Other() | Constant() | Truth() | Pick() | Word() | Moment():
+        case Near() | LinearFeature() | Other() | Constant() | Truth() | Pick() | Word() | Moment():
             raise Unread(f"{describe(end)} cast to a double")
 
 

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from gbfl_compile.checking.general.sql.engines import Engine
 from gbfl_compile.checking.general.sql.logic import FALSE, TRUE, Formula, Points, Truth, choose
@@ -36,6 +36,8 @@ class Uses:
     """The words that are compared by the collation of their columns."""
     zoneless: dict[str, None] = field(default_factory=dict)
     """The moments that are compared with texts in the time zone of the session."""
+    has_rounded_quotients: bool = False
+    """Whether a quotient is compared whose digits a session could set."""
 
 
 USES: ContextVar[Uses | None] = ContextVar("USES", default=None)
@@ -43,7 +45,7 @@ USES: ContextVar[Uses | None] = ContextVar("USES", default=None)
 
 
 def note_use(column: Column | Word) -> None:
-    """Write down that a feature is asked for."""
+    """Record that a feature is used."""
     uses = USES.get()
     if uses is None:
         return
@@ -152,6 +154,27 @@ UNIT = 10**10 * 2**10
 """Parts of one: ten digits after the point, or twenty bits."""
 
 
+Sign: TypeAlias = Literal["+", "-", "*", "/"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What is done to a number with a constant."""
+
+    sign: Sign
+    number: int | float | Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class LinearFeature:
+    """A feature that is multiplied, divided or moved by constants, one after another."""
+
+    column: Column
+    steps: tuple[Step, ...]
+    declared: str
+    """The type of its column, where that is known."""
+
+
 @dataclass(frozen=True, slots=True)
 class Other:
     """A column that is none of the features: it may be handed on, and nothing else."""
@@ -172,7 +195,7 @@ class Pick:
     """The kinds of all it can come to."""
 
 
-Value: TypeAlias = Column | Word | Moment | Constant | Total | Fractions | Near | Other | Truth | Pick
+Value: TypeAlias = Column | Word | Moment | Constant | Total | Fractions | Near | LinearFeature | Other | Truth | Pick
 
 
 def pick(condition: Formula, then: Value, otherwise: Value) -> Value:
@@ -203,7 +226,7 @@ def kinds_of(value: Value) -> frozenset[str]:
             return _KIND_OF[int]
         case Fractions():
             return frozenset([value.kind])
-        case Near():
+        case Near() | LinearFeature():
             return OF_SOME_NUMBER
         case Truth():
             return _KIND_OF[bool]
@@ -299,6 +322,8 @@ def describe(value: Value) -> str:
             return text if len(text) <= 40 else f"{text[:37]}..."
         case Column(feature):
             return f"feature {feature}"
+        case LinearFeature(column):
+            return f"a number computed from feature {column.feature}"
         case Word(kind=kind, name=name):
             return f"the {kind} {name}"
         case Moment(kind):

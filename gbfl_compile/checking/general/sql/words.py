@@ -103,7 +103,7 @@ ZONELESS: Mapping[str, re.Pattern[str]] = {
     "postgres": re.compile(r"timestamp(\(\d\))? without time zone"),
     "mariadb": re.compile(r"datetime(\(\d\))?"),
 }
-"""Types of moments that no time zone has a say in, as the catalog writes them in small letters."""
+"""Types of moments that do not depend on a time zone, as the catalog writes them in small letters."""
 ZONED: Mapping[str, re.Pattern[str]] = {
     "postgres": re.compile(r"timestamp(\(\d\))? with time zone"),
     "clickhouse": re.compile(r"datetime(?:\('(?P<zone>[^']*)'\)|64\(\d(?:, '(?P<fine_zone>[^']*)')?\))?"),
@@ -221,7 +221,7 @@ def word_is_null(word: Word) -> Truth:
 
 
 def word_truth(engine: Engine, word: Word) -> Truth:
-    """A boolean column where a condition is asked for."""
+    """A boolean column where SQL expects a condition."""
     if word.kind != "boolean":
         raise Unread(f"the {word.kind} {word.name} where a condition is expected")
     return compare_word(engine, word, "==", Constant(True))

@@ -120,7 +120,8 @@ def _readings(name: str, form: Form, contents: Contents) -> tuple[Reading, ...]:
         Reading(features, classes, decision, dtype, _place(name, verbs), contents["digest"], None, reasons)
         for verbs, decision in places
     )
-    readings = (replace(first, examples=read_examples(contents, form.real)), *others)
+    first = replace(first, examples=read_examples(contents, form.real), clause_count=contents["clauses"])
+    readings = (first, *others)
     if "kinds" not in form.flags:
         return readings
     kinds = read_kinds(name, features, contents)

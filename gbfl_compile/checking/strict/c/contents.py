@@ -41,6 +41,9 @@ LABELS: Mapping[str, tuple[str, Callable[[str], Label]]] = {
 
 LONGEST_NAME = 40
 
+MOST_BYTES = 8
+"""Of a value in a row."""
+
 MOST_EXAMPLES = 64
 """Rows of a self-test; emitted ones have at most 16."""
 
@@ -154,6 +157,8 @@ def check_columns(contents: Contents) -> None:
     if [each["slot"] for each in contents["gathered"]] != list(range(contents["slots"])) or not contents["slots"]:
         raise Unread("a column of a block is left out, or there twice")
     _check_read(contents, [each["feature"] for each in contents["gathered"]])
+    if any(each["bytes"] >= MOST_BYTES * contents["features"] for each in contents["fetched"]):
+        raise Unread("memory is fetched ahead that is not of the row")
 
 
 def check_kernel_columns(kind: str, contents: Contents, conditions: Iterable[Condition]) -> None:
@@ -252,7 +257,7 @@ def _is_platformio(text: str, name: str) -> bool:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object in which no key is said twice: which one counts depends on who reads it."""
+    """An object without duplicate keys: readers disagree on which of two counts."""
     if len(dict(pairs)) != len(pairs):
         raise ValueError("a key is there twice")
     return dict(pairs)

@@ -39,7 +39,7 @@ TREE_ONE_ROW = ("predict", "predict_proba", "explain")
 
 
 def tree_places(batch: str, contents: Contents) -> list[TreePlace]:
-    """The functions of a tree, those that come to the same together, and what they decide."""
+    """The functions of a tree, grouped by equal result, and what they decide."""
     leaves, classes = contents["leaves"], contents["classes"]
     outcomes = _outcomes(contents)
     reasons = _reasons(contents)
@@ -130,7 +130,7 @@ BATCH = ("predict_rows", "predict_columns", "score_rows", "score_columns")
 
 
 def rule_set_places(batch: str, contents: Contents) -> list[RulesPlace]:
-    """The functions of a rule set, those that come to the same together, and what they add up."""
+    """The functions of a rule set, grouped by equal result, and what they add up."""
     if contents["leaves"] != 0:
         raise Unread("a rule set that has leaves")
     whole = within_64_bits(_one_row(contents))
@@ -148,7 +148,7 @@ def rule_set_places(batch: str, contents: Contents) -> list[RulesPlace]:
 
 
 def within_64_bits(scored: PointDecision) -> PointDecision:
-    """The points, refused where some row could have more than 64 bits hold."""
+    """The points, refused where a row's sum could exceed 64 bits."""
     most = 2**62 if scored.bands else 2**63  # bands need differences of points
     for c, start in enumerate(scored.bias):
         if abs(start) + sum(abs(points[c]) for _, points in scored.terms) >= most:
@@ -226,7 +226,7 @@ Term: TypeAlias = tuple[Condition, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A feature, the values at which its bins begin (first of all minus infinity), and where its bins are."""
+    """A feature, the values at which its bins begin (the first is minus infinity), and the place of its bins."""
 
     feature: int
     edges: tuple[float, ...]
@@ -239,7 +239,7 @@ class Column:
 
 
 def bits_scored(contents: Contents) -> PointDecision:
-    """The kernel as points a rule, and points a range of values."""
+    """The kernel as points per rule and points per range of values."""
     columns = _columns(contents)
     bias = starts(contents, "starts")
     summed_classes = [each["class"] for each in contents["bin_sums"]]

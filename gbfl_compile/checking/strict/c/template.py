@@ -1,4 +1,4 @@
-"""Known files with holes, matched token by token: what is not said in the file, or fits no hole, is refused.
+"""Known files with holes, matched token by token: anything else in the text, or anything that fits no hole, is refused.
 
 A template is C with these signs in it:
 
@@ -112,7 +112,7 @@ class Elements(dict[str, Any]):
 
 
 def _table(element: Element) -> Kind:
-    """A table in braces, down to elements of one kind: tuples of tuples. Each brace is there, and no comma too many."""
+    """A table in braces, down to elements of one kind: tuples of tuples. Every brace is there, and no extra comma."""
 
     def fit(words: Sequence[str], at: int, source: Source) -> Fit:
         end = _end(words, at)
@@ -216,14 +216,14 @@ Contents: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class FixedToken:
-    """Tokens that have to be there as they are."""
+    """Tokens that must occur exactly."""
 
     words: list[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """A place for something of one kind."""
+    """A place for one kind of content."""
 
     kind: str
     key: str
@@ -231,7 +231,7 @@ class Hole:
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """A part that is there any number of times."""
+    """A part that may be repeated."""
 
     key: str
     items: tuple[Item, ...]
@@ -313,7 +313,7 @@ def _match(items: Sequence[Item], words: list[str], at: int, source: Source, con
 
 
 def _repeat(items: Sequence[Item], words: list[str], at: int, source: Source, rounds: list[Contents]) -> int:
-    """As often as the items match. The first time that they do not is no fault: something else may follow."""
+    """Matches the items as often as possible; where they no longer match, something else may follow."""
     while True:
         contents: Contents = {}
         try:

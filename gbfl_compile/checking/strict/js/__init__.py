@@ -1,4 +1,4 @@
-"""Reads an emitted JavaScript module back, from its text alone: every token is accounted for, and nothing of it is run.
+"""Reads an emitted JavaScript module back, from its text alone: every token is accounted for, and none of it is run.
 
 The module is taken token by token: tables of literals, the rules (rules.py), the two functions that hand a row's
 values to them, and around these functions that must be, token by token, the known ones (known/). One reading: both
@@ -51,7 +51,7 @@ TYPES: Mapping[str, str] = {
 
 
 def read_js(files: Mapping[str, bytes]) -> tuple[Reading, ...]:
-    """The reading of the one .js file; its types and package.json, where they are there, are those of such a module."""
+    """The reading of the one .js file; types and package.json, if present, must be those of such a module."""
     modules = [name for name in files if name.endswith(".js")]
     if len(modules) != 1:
         raise Unread(f"{len(modules)} .js files: the artifact is one module")
@@ -181,7 +181,7 @@ class Module:
         return Scope(sets)
 
     def _parameters(self, scope: Scope) -> int:
-        """The names of the parameters. Where the body begins is returned; it is read once their features are known."""
+        """The names of the parameters. Returns where the body begins; it is read once their features are known."""
         cursor = self.cursor
         while not cursor.take(") {"):
             if scope.names:

@@ -1,8 +1,9 @@
 """JavaScript text as tokens, by a lexer of our own: every character is accounted for, and nothing has two meanings.
 
 Refused at once: characters beyond ASCII (U+2028 ends a comment), control characters, a `<` that could begin a tag in a
-page, comments that tools obey, a line that ends after `return` or `throw` (a semicolon is inserted there), numbers of
-more digits than every engine must read exactly, and anything that is not a token of the modules we emit.
+page, comments that tools obey, a line that ends after `return` or `throw` or between two words (a semicolon may be
+inserted there), numbers of more digits than every engine must read exactly, and anything that is not a token of the
+modules we emit.
 """
 
 from __future__ import annotations
@@ -67,6 +68,8 @@ def tokens(content: bytes) -> Tokens:
             raise Unread(f"line {line}: a comment that tools obey")
         if (word[0] == "\n" or word.startswith("//") or "\n" in word) and words and words[-1] in ("return", "throw"):
             raise Unread(f"line {line}: a line that ends after {words[-1]}")
+        if words and line > lines[-1] and _is_word(word) and _is_word(words[-1]):
+            raise Unread(f"line {line}: a line that begins with {word[:60]}, after one that ends with {words[-1][:60]}")
         if word[0] not in " \n" and not word.startswith("//"):
             words.append(word)
             lines.append(line)
@@ -77,8 +80,13 @@ def tokens(content: bytes) -> Tokens:
     return Tokens(words, lines)
 
 
+def _is_word(token: str) -> bool:
+    """A name, a number or a text: a semicolon may be inserted between two of them, where a line ends."""
+    return token[0].isalnum() or token[0] == '"'
+
+
 class Cursor:
-    """Tokens read one after another: each is taken for what it has to be, or the file is refused with its line."""
+    """Reads tokens one after another: each must be what is expected, or the file is refused with its line."""
 
     def __init__(self, file: Tokens) -> None:
         self.words, self.lines, self.at = file.words, file.lines, 0
@@ -89,7 +97,7 @@ class Cursor:
         return cls(Tokens(words, [1] * len(words)))
 
     def refuse(self, what: str) -> NoReturn:
-        """Say where, and what is not understood there."""
+        """Refuse the file with the line and what is not understood there."""
         place = min(max(self.at - 1, 0), len(self.lines) - 1)
         raise Unread(f"line {self.lines[place] if self.lines else 1}: {what}")
 
@@ -104,7 +112,7 @@ class Cursor:
         return word or self.refuse("ends too early")
 
     def take(self, pattern: str) -> bool:
-        """Whether these tokens come next; if so, they are taken."""
+        """Whether these tokens come next; if so, they are consumed."""
         wanted = pattern.split(" ")
         if self.words[self.at : self.at + len(wanted)] != wanted:
             return False
@@ -170,7 +178,7 @@ class Cursor:
         return -number if negative else number
 
     def double(self) -> float:
-        """A finite number of so few digits that every engine reads the same double; there is no -0."""
+        """A finite number, short enough that every engine reads the same double; there is no -0."""
         negative = self.take("-")
         word = self.next()
         digits = re.sub(r"e.*|\.", "", word).lstrip("0")
@@ -182,7 +190,7 @@ class Cursor:
         return -number if negative else number
 
     def doubles(self) -> tuple[float, ...]:
-        """Numbers up to the bracket that ends them, which is taken."""
+        """Numbers up to the closing bracket, which is consumed."""
         numbers = [self.double()]
         while self.take(","):
             numbers.append(self.double())

@@ -127,7 +127,7 @@ def _tree(outputs: Mapping[str, Tensor], classes: tuple[Label, ...]) -> StepDeci
         raise Unread("label and probabilities are not looked up by leaf")
     if label.number is not probabilities.number and label.number != probabilities.number:
         raise Unread("label and probabilities are not looked up by the same leaf")
-    if reason is not None and (not isinstance(reason, Number) or reason.value is not label.number):
+    if reason is not None and not (isinstance(reason, Number) and reason.flat and reason.value is label.number):
         raise Unread("the reason is not the leaf that label and probabilities are looked up by")
     labels, table = label.table.array, probabilities.table.array
     if labels.ndim != 1 or table.ndim != 2 or str(table.dtype) != "float64":
@@ -216,8 +216,8 @@ def _check_outputs(model: Model, outputs: Mapping[str, Tensor], classes: int) ->
                 dtype, shape = table.array.dtype, (None, *table.array.shape[1:])
             case WinnersLabel(labels):
                 dtype, shape = labels.array.dtype, (None,)
-            case Number():
-                dtype, shape = np.dtype(tensor.dtype), (None,)
+            case Number(flat=flat):
+                dtype, shape = np.dtype(tensor.dtype), (None,) if flat else (None, 1)
             case Truths(conditions):
                 dtype, shape = np.dtype(bool), (None, len(conditions))
             case Wording(_, texts):

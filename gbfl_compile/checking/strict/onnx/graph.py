@@ -32,7 +32,16 @@ METADATA = ("digest", "features", "classes", "generator", "dtype", "inputs", "re
 OPTIONAL_METADATA = ("reasons", "kinds", "columns")
 """What the metadata must say, and what it may."""
 
-INITIALIZER_TYPES = ("DOUBLE", "FLOAT", "INT64", "INT32", "UINT8", "BOOL", "STRING")
+KEPT_IN = {
+    "DOUBLE": "double_data",
+    "FLOAT": "float_data",
+    "INT64": "int64_data",
+    "INT32": "int32_data",
+    "UINT8": "int32_data",
+    "BOOL": "int32_data",
+    "STRING": "string_data",
+}
+"""The types of constants, and where each has its values if not in raw_data, where no texts are."""
 
 TENSORS = ("value", "nodes_splits", "nodes_modes", "leaf_weights")
 LISTS = (
@@ -50,6 +59,8 @@ LISTS = (
 TEXTS = ("keys_strings",)
 """Attributes that are a tensor, a row of whole numbers, or a row of texts; all others here are one whole number."""
 
+DATA_FIELDS = ("raw_data", "float_data", "double_data", "int32_data", "int64_data", "uint64_data", "string_data")
+
 FIELDS: Mapping[str, frozenset[str]] = {
     "ModelProto": frozenset(
         {
@@ -59,8 +70,22 @@ FIELDS: Mapping[str, frozenset[str]] = {
     ),
     "GraphProto": frozenset({"name", "doc_string", "node", "initializer", "input", "output"}),
     "NodeProto": frozenset({"name", "doc_string", "op_type", "domain", "input", "output", "attribute"}),
+    "AttributeProto": frozenset({"name", "doc_string", "type", "ref_attr_name"}),
+    "TensorProto": frozenset(
+        {"name", "doc_string", "dims", "data_type", "data_location", "external_data", *DATA_FIELDS}
+    ),
+    "ValueInfoProto": frozenset({"name", "doc_string", "type"}),
+    "TypeProto": frozenset({"tensor_type"}),
+    "Tensor": frozenset({"elem_type", "shape"}),
+    "TensorShapeProto": frozenset({"dim"}),
+    "Dimension": frozenset({"dim_value", "dim_param"}),
+    "OperatorSetIdProto": frozenset({"domain", "version"}),
+    "StringStringEntryProto": frozenset({"key", "value"}),
 }
-"""What a model, its graph and its nodes may have; functions, training, subgraphs and devices are not among it."""
+"""What each part of a model may have; functions, training, subgraphs and devices are not among it."""
+
+VALUE_FIELDS = {2: "i", 4: "t", 7: "ints", 8: "strings"}
+"""Where an attribute has its value, by its type: a whole number, a tensor, whole numbers, texts."""
 
 MOST_DIMENSIONS = 2
 LARGEST_CONSTANT = 50_000_000
@@ -115,11 +140,16 @@ def _check_fields(model: Any) -> None:
     model.DiscardUnknownFields()
     if model.ByteSize() != size:
         raise Unread("has a field of a later version of the format")
-    for message in (model, model.graph, *model.graph.node):
-        known = FIELDS[message.DESCRIPTOR.name]
-        for field, _ in message.ListFields():
-            if field.name not in known:
-                raise Unread(f"has a {message.DESCRIPTOR.name} with {field.name}, which is not understood")
+    waiting = [model]
+    while waiting:
+        message = waiting.pop()
+        name = message.DESCRIPTOR.name
+        for field, value in message.ListFields():
+            is_value = name == "AttributeProto" and field.name == VALUE_FIELDS.get(message.type)
+            if field.name not in FIELDS[name] and not is_value:
+                raise Unread(f"has a {name} with {field.name}, which is not understood")
+            if field.message_type is not None:
+                waiting += [value] if hasattr(value, "ListFields") else value
 
 
 def _texts(model: Any) -> Iterator[object]:
@@ -148,9 +178,6 @@ def _check_opsets(model: Any) -> None:
             raise Unread(f"{node.op_type} is another operator in its operator set")
 
 
-DATA_FIELDS = ("raw_data", "float_data", "double_data", "int32_data", "int64_data", "uint64_data", "string_data")
-
-
 MOST = {"BOOL": 1, "UINT8": 255}
 """What the bytes, or the wider numbers, in which values of a type are kept may come to."""
 
@@ -168,12 +195,15 @@ def array_of(tensor: Any) -> Any:
 
     where = f"constant {tensor.name!r}"
     kind = TensorProto.DataType.Name(tensor.data_type) if tensor.data_type in TensorProto.DataType.values() else "?"
-    if kind not in INITIALIZER_TYPES:
+    if kind not in KEPT_IN:
         raise Unread(f"{where}: values of type {kind}")
     if tensor.data_location != TensorProto.DEFAULT or len(tensor.external_data):
         raise Unread(f"{where}: lies in another file")
-    if sum(bool(len(getattr(tensor, field))) for field in DATA_FIELDS) > 1:
+    used = {field for field in DATA_FIELDS if len(getattr(tensor, field))}
+    if len(used) > 1:
         raise Unread(f"{where}: says its values twice, and a runtime may take either")
+    if used - {KEPT_IN[kind], "string_data" if kind == "STRING" else "raw_data"}:
+        raise Unread(f"{where}: has its values where those of another type are")
     if len(tensor.dims) > MOST_DIMENSIONS or any(not 0 <= size <= LARGEST_CONSTANT for size in tensor.dims):
         raise Unread(f"{where}: has the shape {list(tensor.dims)[:5]}")
     if int(np.prod(tensor.dims, dtype=object)) > LARGEST_CONSTANT:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import io
+import sys
 import tokenize
 import warnings
 from collections.abc import Mapping
@@ -46,6 +47,10 @@ IMPORTS = ("_math", "_datetime")
 
 ON_IMPORT = {"math": ("math",), "datetime": ("datetime", "_datetime", "_pydatetime", "math", "operator", "time")}
 """The modules that an import takes in, in some version of Python: a file of such a name may be taken for one."""
+
+PYTHONS_OWN = sys.stdlib_module_names.union(("sitecustomize", "usercustomize"), *ON_IMPORT.values())
+"""What Python itself may import before a model or with it. A file of such a name comes first where its folder is in
+PYTHONPATH, and can change what any later import gives."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Numbers and sums of points, and what is made of them: contests, the greatest, weights and shares. Widths are checked.
+"""Numbers and sums of points, and their uses: contests, the greatest, weights and shares. Widths are checked.
 
 A literal is one that an engine reads as one certain number; whatever some version may read otherwise is refused.
 No partial sum may leave 32 bits where nothing in it was given 64: engines raise there, wrap around or go on as doubles.

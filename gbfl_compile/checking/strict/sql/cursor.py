@@ -62,7 +62,7 @@ class ExpectedText:
 
 
 def expected_of(program: Program, options: Mapping[str, str], name: str = "model") -> ExpectedText:
-    """What an artifact of this program should read and answer, by the options it was asked for with.
+    """What an artifact of this program should read and answer, by the options it was emitted with.
 
     The options are those of the SQL targets (`form`, `table`, `schema`, `view`, `key`, `types`, `outputs`,
     `column.FEATURE`); what they mean is worked out here anew, not taken from the emitter.

@@ -1,4 +1,4 @@
-"""The forms an artifact comes in: each is a query, or its expressions, in a fixed frame of its own.
+"""The forms of an SQL artifact: each is a query, or its expressions, in a fixed frame.
 
 A query is stages, each a SELECT from exactly the one before; every column of every stage is read at once. No column may
 go by a name that another column of the same list reads: engines disagree on which of the two is meant.

@@ -1,6 +1,6 @@
 """Conditions of the strict form: a clause that holds, or a clause that fails, and nothing else.
 
-What is said of one feature is a `Span`: the numbers on which it is true, and whether it is true for NULL and for NaN.
+The tests of one feature become a `Span`: the numbers on which it is true, and whether it is true for NULL and for NaN.
 Unknown counts as false, which is right because there is no NOT. A conjunction of spans of different features is a
 clause that holds, a disjunction one that fails. NULL and NaN must be treated alike, feature by feature: an artifact is
 then the same for every mixture of them, and one reading speaks for all.

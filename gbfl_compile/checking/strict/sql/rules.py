@@ -1,4 +1,4 @@
-"""Rule sets: the points of each class, where label, probabilities, scores and reason are all made of the same ones."""
+"""Rule sets: label, probabilities, scores and reason must all use the same points per class."""
 
 from __future__ import annotations
 

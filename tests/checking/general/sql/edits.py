@@ -1,4 +1,4 @@
-"""SQL texts said otherwise, and SQL texts one slip away, made on sqlglot's trees: what the SQL reader is tried on."""
+"""Rewrites SQL on sqlglot's trees, with and without a change of meaning, to test the SQL reader."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The SQL reader against the engines themselves: what it says of a text is what the engine answers, row by row.
+"""The SQL reader against the engines themselves: what it reads is what the engine answers, row by row.
 
 GBFL_SQL_TEXTS=1000 python -m pytest tests/checking/general/sql/test_engines.py tries 1,000 texts per engine; CI tries 10.
 """

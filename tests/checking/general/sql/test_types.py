@@ -1,4 +1,4 @@
-"""What a SQL text says of types: arms and items that no row comes to, and names of types that users may have made.
+"""Types in SQL texts: arms and items that no row reaches count too, and users may have defined types of those names.
 
 Each text here but those that are proved was once taken for the program it is not.
 """

@@ -1,4 +1,4 @@
-"""Every node of a statement is read: what nobody asks for can drop rows, give a name another meaning or hide a NULL."""
+"""Every node of a statement is read: an unused column can drop rows, change what a name means or hide a NULL."""
 
 import math
 

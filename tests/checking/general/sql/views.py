@@ -1,4 +1,4 @@
-"""Views as a catalog gives them back, and what proving them says."""
+"""Views as a catalog prints them, with the results of proving them."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Edits of emitted C: the same rules said otherwise, and a file with one slip in it."""
+"""Edits of emitted C: the same rules written differently, and a file with one slip in it."""
 
 import re
 

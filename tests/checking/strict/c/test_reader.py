@@ -1,4 +1,4 @@
-"""What C means is what its reader says: literals, conversions, kernels, files around it; the rest is refused."""
+"""The C reader gives C its real meaning: literals, conversions, kernels, files around it; the rest is refused."""
 
 import re
 

@@ -292,3 +292,18 @@ def test_files_that_do_not_belong():
     twice = edited(platformio, '"headers"', '"build": {"flags": ["-ffast-math"]},\n  "headers"', "library.json")
     assert verdict(TREE, twice) == "unread"
     assert verdict(TREE, edited(platformio, '"."', '".."', "library.json")) == "unread"
+
+
+def test_the_number_of_clauses_in_the_header_is_the_programs():
+    """It is the end of every loop over the clauses that held."""
+    files = files_of(TREE)
+    count = len(TREE.clauses)
+    changed = edited(files, f"model_CLAUSES = {count}", f"model_CLAUSES = {count + 1}", "model.h")
+    assert (verdict(TREE, files), verdict(TREE, changed)) == ("proved", "other reasons")
+
+
+def test_no_memory_far_from_the_row_is_fetched_ahead():
+    files = files_of(TREE, kernel="select")
+    start = "GBFL_PREFETCH(x, GBFL_BLOCK * stride * (ptrdiff_t)sizeof(*x) + "
+    assert verdict(TREE, edited(files, f"{start}0)", f"{start}8)")) == "proved"
+    assert verdict(TREE, edited(files, f"{start}0)", f"{start}2000000000)")) == "unread"

@@ -117,6 +117,8 @@ REFUSED = [
     ("function rules(age, debt)", "function rules(age, debt = 1)"),
     ("function rules(age, debt)", "function rules(age, ...debt)"),
     ("held.sort((a, b) => a - b);", ""),
+    ("export const DIGEST", "export\nconst DIGEST"),
+    ("function rules", "function // a comment\nrules"),
     ("const BASE = Object.prototype;", "const BASE = {};"),
     ('CLASSES = Object.freeze(["no", "yes"])', 'CLASSES = Object.freeze(["no", `yes`])'),
     ('CLASSES = Object.freeze(["no", "yes"])', 'CLASSES = (["no", "yes"])'),
@@ -148,6 +150,8 @@ def test_a_feature_called_as_another_one_is_spelled_is_a_feature_of_its_own():
     ("file", "old", "new"),
     [
         ("model.d.ts", "number | null", "string | null"),
+        ("model.d.ts", 'readonly "age"', 'readonly\n  "age"'),
+        ("model.d.ts", "declare function score(", "declare\nfunction score("),
         ("model.d.ts", '"no" | "yes"', '"yes" | "no"'),
         ("package.json", "module", "commonjs"),
         ("extra.js", "", "export const x = 1;"),

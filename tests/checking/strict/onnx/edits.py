@@ -1,4 +1,4 @@
-"""Edits of an emitted ONNX model: the same graph said otherwise, and a graph with one slip in it."""
+"""Edits of an emitted ONNX model: the same graph written differently, and a graph with one slip in it."""
 
 import numpy as np
 import onnx

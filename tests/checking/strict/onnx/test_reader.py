@@ -1,11 +1,11 @@
-"""What ONNX means is what its reader says: types, NaN, sums, trees; the rest is refused by node."""
+"""The ONNX reader gives ONNX its real meaning: types, NaN, sums, trees; the rest is refused by node."""
 
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from gbfl_compile.backends import emit
-from gbfl_compile.checking.artifact import read
+from gbfl_compile.checking.artifact import prove_artifact, read
 from gbfl_compile.checking.reading.nodes import Unread
 from tests.backends.c.programs import CARD, TREE
 from tests.checking.reader_artifacts import findings, said_by_onnx
@@ -292,3 +292,54 @@ def test_a_field_of_a_later_format_is_refused():
     content = emit(TREE, "onnx").files["model.onnx"]
     assert findings(TREE, "onnx", {"model.onnx": content}) == ["proved"]
     assert findings(TREE, "onnx", {"model.onnx": content + b"\xba\x3e\x03abc"}) == ["unread"]
+
+
+def test_every_field_that_is_written_is_accounted_for():
+    """Another reader of the file may take what stands where it means nothing."""
+
+    def edited(edit):
+        model = opened(emit(TREE, "onnx", options={"lowering": "logic"}).files)
+        edit(model)
+        return prove_artifact(TREE, "onnx", written(model))
+
+    def attribute(model):
+        return next(each for node in model.graph.node for each in node.attribute)
+
+    def doubles(model):
+        return next(tensor for tensor in model.graph.initializer if tensor.data_type == TensorProto.DOUBLE)
+
+    def empty(model, **values):
+        model.graph.initializer.append(TensorProto(name="odd", data_type=11, dims=[0], **values))
+
+    assert edited(lambda model: attribute(model).__setattr__("doc_string", "a note")).answer == "proved"
+    assert edited(empty).answer == "proved"
+    edits = {
+        "AttributeProto with floats": lambda model: attribute(model).floats.append(1.0),
+        "AttributeProto with s": lambda model: attribute(model).__setattr__("s", b"text"),
+        "TensorProto with segment": lambda model: doubles(model).segment.__setattr__("begin", 1),
+        "Dimension with denotation": lambda model: (
+            model.graph.input[0].type.tensor_type.shape.dim[0].__setattr__("denotation", "DATA_BATCH")
+        ),
+        "values where those of another type are": lambda model: empty(model, float_data=[1.0]),
+        "where those of another": lambda model: empty(model, string_data=[b"1"]),
+    }
+    for message, edit in edits.items():
+        proof = edited(edit)
+        assert (proof.answer, message in proof.reason) == ("unread", True), proof.reason
+
+
+@pytest.mark.parametrize("declared", [1, 2])
+def test_a_reason_in_a_column_of_its_own_is_refused(declared):
+    """`[rows, 1]` where `[rows]` is approved; a runtime gives it even where it is declared as the latter."""
+    model = opened(emit(TREE, "onnx", options={"lowering": "tree", "reason": "yes"}).files)
+    nodes = model.graph.node
+    for node in nodes:
+        node.input[:] = ["flat leaf" if name == "reason" else name for name in node.input]
+        node.output[:] = ["flat leaf" if name == "reason" else name for name in node.output]
+    column = next(node.input[0] for node in nodes if node.output[0] == "flat leaf")
+    nodes.append(helper.make_node("Identity", [column], ["reason"]))
+    (output,) = (output for output in model.graph.output if output.name == "reason")
+    if declared == 2:
+        output.type.tensor_type.shape.dim.add().dim_value = 1
+    with pytest.raises(Unread, match="reason"):
+        read("onnx", written(model))

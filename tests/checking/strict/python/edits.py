@@ -1,4 +1,4 @@
-"""Edits of an emitted Python module: the same rules said otherwise, and rules with one slip in them."""
+"""Edits of an emitted Python module: the same rules written differently, and rules with one slip in them."""
 
 import ast
 import math

@@ -1,4 +1,4 @@
-"""What Python means is what its reader says: comparisons with NaN, whole numbers, names; the rest is refused by line."""
+"""The Python reader gives Python its real meaning: comparisons with NaN, whole numbers, names; the rest is refused by line."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""What the tests of the strict form share: artifacts as they are emitted, what is said of them, and random edits."""
+"""Shared by the tests of the strict form: artifacts as emitted, their expected verdicts, and random edits."""
 
 import math
 import re

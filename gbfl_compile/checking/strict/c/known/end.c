@@ -59,7 +59,8 @@ $when:rules{
         int64_t sums[$number:classes];
 $}
         for (int f = 0; f < $number:features; ++f) {
-            x[f] = @NAME@_golden_rows[v][f].value;
+            const volatile @REAL@ value = @NAME@_golden_rows[v][f].value;
+            x[f] = value;
         }
 $when:tree{
         if (@NAME@_explain(x, NULL) != @NAME@_golden_leaf[v] || @NAME@_predict(x) != @NAME@_golden_class[v]) {

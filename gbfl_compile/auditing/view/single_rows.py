@@ -1,7 +1,8 @@
-"""The label that a view gives to each row, found by querying fewer and fewer rows, and the slip that explains them.
+"""A view run on few rows at a time: which label each row gets, and whether a row that a proof found is a difference.
 
-For a view whose text is not understood and whose run shows a difference. Its answers come back in no order, so rows
-that should get one label are queried together, and split where their answers differ.
+A view whose text is not understood is run on the rows that should get one label, which are split where its answers
+differ, since answers come back in no order. A proof is about the text as it was read, and the engine has the last word
+on what the text means: a row that it answers as approved, or that the tables cannot hold, shows no difference.
 """
 
 from __future__ import annotations
@@ -20,21 +21,25 @@ from gbfl_compile.auditing.diagnose import explain
 from gbfl_compile.auditing.verdict import DeployedVerdict
 from gbfl_compile.auditing.view.run import (
     ExpectedAnswers,
+    Outputs,
     as_held,
     compared_value,
     expected_answers,
     witness_batches,
 )
-from gbfl_compile.auditing.view.table_copy import TableCopy, copied_tables, one_copy
+from gbfl_compile.auditing.view.table_copy import StagedRows, TableCopies, TableCopy, copied_tables, one_copy
 from gbfl_compile.auditing.view.view import View, feature_columns, other_inputs, query_over
+from gbfl_compile.checking.prove.findings import Counterexample
 from gbfl_compile.checking.reading.nodes import Unread
+from gbfl_compile.databases.base import Missing
 from gbfl_compile.databases.catalog import Column
 from gbfl_compile.errors import BadInput, CannotRun
 from gbfl_compile.ir.batch import Matrix
+from gbfl_compile.ir.kinds import codebook, encode_values
 from gbfl_compile.ir.nodes import Program
 
 SECONDS = 3.0
-"""That asking may take; rows whose label is not known by then are left out."""
+"""Time limit for the queries; rows whose label is not known by then are left out."""
 
 
 def with_inferred_slip(
@@ -86,7 +91,7 @@ def _run(
 def _labels(
     program: Program, expected: ExpectedAnswers, answers: Callable[[ExpectedAnswers], list[tuple[Any, ...]]]
 ) -> tuple[Matrix, RowAnswers]:
-    """The rows whose labels could be told apart, and those labels."""
+    """The rows whose labels could be determined, and those labels."""
     classes = {compared_value("label", label): number for number, label in enumerate(program.classes)}
     groups: dict[tuple[Any, ...], list[int]] = {}
     for place, answer in enumerate(expected.answers):
@@ -103,3 +108,56 @@ def _labels(
         elif len(part.places) > 1:
             waiting += [part.at(half) for half in np.array_split(np.arange(len(part.places)), 2)]
     return np.concatenate(rows), RowAnswers(np.array(numbers, dtype=np.int64))
+
+
+REFUSED = "its text differs from the program, but the row that shows it is one the table's constraints refuse"
+ANSWERED = (
+    "its text differs from the program as it was read, but the view answers the row that should show it as approved"
+)
+
+
+def doubt_of(
+    inputs: AuditInput,
+    view: View,
+    outputs: Outputs,
+    features: Sequence[Column | None],
+    copies: Sequence[TableCopy],
+    shown: Counterexample,
+) -> str | None:
+    """The reason why a row shows no difference, with missing values as NULL or NaN; None if it may show one."""
+    book = codebook(inputs.program)
+    rows = np.array([shown.row], dtype=np.float64)
+    if shown.values is not None:
+        for feature, value in enumerate(shown.values):
+            book = book.with_text(feature, value) if isinstance(value, str) else book
+        rows = encode_values(inputs.program, [shown.values], book)
+    with copied_tables(view, inputs, features, copies) as copy:
+        ways: tuple[Missing, ...] = ("null", "nan") if copy.database.holds_nan else ("null",)
+        rounding = [place for place, column in enumerate(features) if column is not None and column.rounds]
+        was_held, answers = False, []
+        for way in ways:
+            staged = copy.stage_witnesses(rows, way, book)
+            was_held |= any(np.array_equal(row, rows[0, rounding], equal_nan=True) for row in staged.rows[:, rounding])
+            answers += _are_approved(inputs, view, outputs, copy, staged, rows[0])
+    if not was_held:
+        return REFUSED
+    return ANSWERED if answers and all(answers) else None
+
+
+def _are_approved(
+    inputs: AuditInput, view: View, outputs: Outputs, copy: TableCopies, staged: StagedRows, row: Matrix
+) -> list[bool]:
+    """Whether the view answers the row as approved, each time that it was staged; a row without an answer says no."""
+    used = [place for place, column in enumerate(copy.features[: row.size]) if column is not None]
+    same = [place for place, each in enumerate(staged.rows) if np.array_equal(each[used], row[used], equal_nan=True)]
+    found = []
+    for place in same:
+        program = as_held(inputs.program, view)
+        expected = expected_answers(program, staged.rows[[place]], outputs, inputs.class_names)
+        try:
+            copy.fill(staged, (place,))
+            answers = copy.database.fetch(query_over(view, copy.names(), outputs))
+        except CannotRun:
+            return [False]
+        found.append(bool(answers) and not expected.wrong(answers))
+    return found
