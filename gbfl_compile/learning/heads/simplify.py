@@ -243,8 +243,8 @@ def _merge_clauses(head: Head) -> Head:
     number = [clauses.index(clause) for clause in head.clauses]
     match head.decision:
         case Tree(nodes):
-            asked = (n if isinstance(n, Leaf) else replace(n, clause=number[n.clause]) for n in nodes)
-            return Head(tuple(clauses), Tree(tuple(asked)))
+            same = (n if isinstance(n, Leaf) else replace(n, clause=number[n.clause]) for n in nodes)
+            return Head(tuple(clauses), Tree(tuple(same)))
         case Scorecard(bias, points):
             sums = np.zeros((len(clauses), len(bias)), dtype=np.int64)
             np.add.at(sums, number, np.array(points, dtype=np.int64))
