@@ -186,7 +186,14 @@ def _search(
         head, path = rule_set.head, (*path[:1], *rule_set.path)
     elif alone is not None:
         head = alone
-    return FittedHead(round_thresholds(head, triplets, least, columns), None, path)
+    return FittedHead(round_thresholds(head, triplets, least, columns, _whole_features(domain)), None, path)
+
+
+def _whole_features(domain: Domain) -> tuple[bool, ...]:
+    """Which features have whole numbers only."""
+    if domain.table is not None:
+        return domain.table.columns.whole
+    return tuple(kind == "integer" or (kind != "float" and kind == tuple(np.rint(kind))) for kind in domain.kinds)
 
 
 def _enough_clauses(

@@ -46,6 +46,8 @@ from gbfl_compile.learning.heads.weights import (
 
 WHOLE_REFIT = 30
 """Quasi-Newton steps of a refit to whole triplets before clauses are replaced."""
+POINTS_PER_CLAUSE = 30
+"""Where there are few distinct points, a clause holds on one in this many at least."""
 LEAST_GAIN = 8.0
 """A clause that lowers twice the loss by less is noise: a search over many always finds something."""
 
@@ -109,9 +111,11 @@ class _Growth:
 
 def fit_rules(rows: TripletRows, grid: Grid, budgets: Sequence[int], settings: RuleSettings) -> tuple[RuleSet, ...]:
     """One rule set for each budget of clauses, smallest first, all from one growth; the grid has their points."""
+    few = max(1, len(rows.points) // POINTS_PER_CLAUSE)  # rows of three booleans are eight points, however many
+    search = replace(settings.search, min_points=min(settings.search.min_points, few))
     # one thread: the products are small, threads that wait for each other are not, and the bits stay the same
     with threadpool_limits(1, user_api="blas"):
-        return _fitted_to(rows, grid, sorted(set(budgets)), settings)
+        return _fitted_to(rows, grid, sorted(set(budgets)), replace(settings, search=search))
 
 
 def _fitted_to(rows: TripletRows, grid: Grid, budgets: Sequence[int], settings: RuleSettings) -> tuple[RuleSet, ...]:

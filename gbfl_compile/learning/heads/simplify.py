@@ -7,15 +7,15 @@ digits that leave as many training triplets right. A tree's leaves keep their ro
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Literal, assert_never
+from typing import Literal, TypeAlias, assert_never
 
 import numpy as np
 
 from gbfl_compile.ir.batch import clause_column, evaluate_many
 from gbfl_compile.ir.kinds import Codebook, Columns
-from gbfl_compile.ir.nodes import Clause, Decision, Interval, Leaf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.nodes import Atom, Clause, Decision, Interval, Leaf, Program, Scorecard, Split, Tree
 from gbfl_compile.learning.black_box import Bools, Ints, Matrix
 from gbfl_compile.learning.heads import (
     Conjunction,
@@ -31,6 +31,8 @@ from gbfl_compile.learning.heads import (
     without_a_bound,
 )
 from gbfl_compile.learning.heads.box_search import SearchSettings
+
+Side: TypeAlias = Literal["lo", "hi"]
 
 FINE = 256
 """Cuts per feature and role."""
@@ -135,32 +137,46 @@ MOST_DIGITS = 6
 """A threshold that needs more significant digits than this is left as it is."""
 
 
-def round_thresholds(head: Head, triplets: Triplets, least_rows: int = 0, columns: Columns | None = None) -> Head:
-    """The head with rounder thresholds, where no fewer triplets are right; leaves keep `least_rows` own rows."""
+def round_thresholds(
+    head: Head,
+    triplets: Triplets,
+    least_rows: int = 0,
+    columns: Columns | None = None,
+    whole: Sequence[bool] = (),
+) -> Head:
+    """The head with rounder thresholds and fewer different ones, where no fewer triplets are right.
+
+    Leaves keep `least_rows` of the user's rows, and a clause that holds on some of them but not on all still does.
+    Between the whole numbers of a feature that is `whole` a threshold is a whole number, which changes nothing there.
+    """
     if not head.clauses:
         return head
     book = None if columns is None else columns.book
-    holds = np.stack([clause_column(clause, triplets.x, book) for clause in head.clauses])
-    right = _right(head.decision, holds, triplets, np.arange(len(triplets.x)))
-    clauses = list(head.clauses)
-    for number, place, side in _bounds(head.clauses, columns):
-        for candidate in _rounder(clauses[number], place, side):
-            column = clause_column(candidate, triplets.x, book)
+    points = np.asfortranarray(triplets.x)  # an atom reads one column: its values lie together then
+    clauses = [_on_whole_numbers(clause, whole) for clause in head.clauses]
+    holds = np.stack([clause_column(clause, points, book) for clause in clauses])
+    right = _right(head.decision, holds, triplets, np.arange(len(points)))
+    for number, place, side in 2 * list(_bounds(clauses, columns)):
+        for candidate in _rounder(clauses, number, place, side):
+            column = clause_column(candidate, points, book)
             changed = np.flatnonzero(column != holds[number])
             before = holds[number].copy()
             holds[number] = column
             there = _right(head.decision, holds, triplets, changed)
-            if _change_in_triplets(right, there, changed, triplets) >= 0.0 and (
-                not changed.size or _fewest_rows(head.decision, holds, triplets) >= least_rows
+            if (
+                _change_in_triplets(right, there, changed, triplets) >= 0.0
+                and (not changed.size or _fewest_rows(head.decision, holds, triplets) >= least_rows)
+                and (_divides(column, triplets) or not _divides(before, triplets))
+                and _may_be_equal(head.decision, clauses, number, candidate)
             ):
                 right[changed] = there
                 clauses[number] = candidate
                 break
             holds[number] = before
-    return replace(head, clauses=tuple(clauses))
+    return _merge_clauses(Head(tuple(clauses), head.decision))
 
 
-def _bounds(clauses: tuple[Clause, ...], columns: Columns | None) -> Iterator[tuple[int, int, Literal["lo", "hi"]]]:
+def _bounds(clauses: Sequence[Clause], columns: Columns | None) -> Iterator[tuple[int, int, Side]]:
     """Every threshold on a number, not on a date: its clause, its atom, its side."""
     for number, clause in enumerate(clauses):
         for place, atom in enumerate(clause.atoms):
@@ -170,21 +186,84 @@ def _bounds(clauses: tuple[Clause, ...], columns: Columns | None) -> Iterator[tu
                         yield number, place, "lo" if side == "lo" else "hi"
 
 
-def _rounder(clause: Clause, place: int, side: Literal["lo", "hi"]) -> Iterator[Clause]:
-    """The clause with fewer digits in one threshold, fewest first."""
+def _rounder(clauses: Sequence[Clause], number: int, place: int, side: Side) -> Iterator[Clause]:
+    """The clause with fewer digits in one threshold, fewest first; of as many, one that another clause has first."""
+    clause = clauses[number]
     atom = clause.atoms[place]
     assert isinstance(atom, Interval)  # noqa: S101 - only intervals are listed
     value = atom.lo if side == "lo" else atom.hi
-    seen = {value}
+    assert value is not None  # noqa: S101 - only thresholds are listed
+    others = _neighbours(clauses, atom.feature, value)
     for digits in range(1, MOST_DIGITS):
         rounded = float(f"{value:.{digits}g}") + 0.0
-        other = replace(atom, lo=rounded) if side == "lo" else replace(atom, hi=rounded)
+        others_as_short = [each for each in others if float(f"{each:.{digits}g}") == each]
+        for candidate in dict.fromkeys((*others_as_short, rounded)):
+            other = replace(atom, lo=candidate) if side == "lo" else replace(atom, hi=candidate)
+            if candidate == value or (other.lo is not None and other.hi is not None and other.lo >= other.hi):
+                continue
+            yield Clause((*clause.atoms[:place], other, *clause.atoms[place + 1 :]))
+        others = [each for each in others if each not in others_as_short]
         if rounded == value:
             return
-        if rounded in seen or (other.lo is not None and other.hi is not None and other.lo >= other.hi):
-            continue
-        seen.add(rounded)
-        yield Clause((*clause.atoms[:place], other, *clause.atoms[place + 1 :]))
+
+
+def _neighbours(clauses: Sequence[Clause], feature: int, value: float) -> list[float]:
+    """The next thresholds below and above that clauses have on a feature, the nearer first."""
+    atoms = (atom for clause in clauses for atom in clause.atoms)
+    every = {
+        bound
+        for atom in atoms
+        if isinstance(atom, Interval) and atom.feature == feature
+        for bound in (atom.lo, atom.hi)
+        if bound is not None
+    }
+    nearest = [max((each for each in every if each < value), default=None)]
+    nearest.append(min((each for each in every if each > value), default=None))
+    return sorted((each for each in nearest if each is not None), key=lambda each: (abs(each - value), each))
+
+
+def _divides(column: Bools, triplets: Triplets) -> bool:
+    """Whether a clause holds on some rows of the user's own and not on others."""
+    own = column[triplets.own]
+    return bool(own.any() and not own.all())
+
+
+def _may_be_equal(decision: Decision, clauses: Sequence[Clause], number: int, candidate: Clause) -> bool:
+    """Whether the clause may become this one: equal clauses are merged, and points stay within the largest."""
+    if isinstance(decision, Tree) or candidate not in clauses:
+        return True
+    both = [decision.points[at] for at in (number, clauses.index(candidate))]
+    most = max(abs(worth) for points in decision.points for worth in points)
+    return all(abs(sum(worths)) <= most for worths in zip(*both, strict=True))
+
+
+def _merge_clauses(head: Head) -> Head:
+    """Equal clauses as one: a tree asks the first, a rule set adds their points."""
+    clauses = list(dict.fromkeys(head.clauses))
+    number = [clauses.index(clause) for clause in head.clauses]
+    match head.decision:
+        case Tree(nodes):
+            same = (n if isinstance(n, Leaf) else replace(n, clause=number[n.clause]) for n in nodes)
+            return Head(tuple(clauses), Tree(tuple(same)))
+        case Scorecard(bias, points):
+            sums = np.zeros((len(clauses), len(bias)), dtype=np.int64)
+            np.add.at(sums, number, np.array(points, dtype=np.int64))
+            worth = {clause: tuple(line) for clause, line in zip(clauses, sums.tolist(), strict=True) if any(line)}
+            return Head(tuple(worth), replace(head.decision, points=tuple(worth.values())))
+        case _:
+            assert_never(head.decision)
+
+
+def _on_whole_numbers(clause: Clause, whole: Sequence[bool]) -> Clause:
+    """`age >= 30` in place of `age >= 29.5`, which says the same of whole numbers."""
+    return Clause(tuple(_upwards(atom) if whole and whole[atom.feature] else atom for atom in clause.atoms))
+
+
+def _upwards(atom: Atom) -> Atom:
+    if not isinstance(atom, Interval):
+        return atom
+    lo, hi = (None if bound is None else float(np.ceil(bound)) + 0.0 for bound in (atom.lo, atom.hi))
+    return atom if lo is not None and lo == hi else replace(atom, lo=lo, hi=hi)
 
 
 def _right(decision: Decision, holds: Bools, triplets: Triplets, at: Ints) -> Bools:

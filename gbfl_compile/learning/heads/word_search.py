@@ -1,6 +1,6 @@
 """Searches conjunctions over tables with words and missing values: sets of words, and intervals.
 
-Each set or interval is tried with and without the missing value.
+Each set or interval is tried with and without the missing value, and whether there is a value at all.
 
 As in `box_search` no candidate matrix is built. The words of a column are ordered by the residual, as CART orders them,
 and the sets tried are those that begin or end that order, single words and all but one. A set lists few words, and a
@@ -166,7 +166,8 @@ def _extensions(
         sums = np.stack([np.bincount(code, weight, size) for weight in weights]).astype(np.float64)
         count, rows = (np.bincount(code, each, size).astype(np.float64) for each in (None, own))
         of_bins = _Sums(sums[:n_classes], sums[n_classes:], count, rows)
-        for group in _sets(of_bins, size, listed) if is_word else _ranges(size):
+        groups = _sets(of_bins, size, listed) if is_word else _ranges(size)
+        for group in groups if count[-1] == 0 else (*groups, _missing_or_not(size, is_word=is_word)):
             members = group if count[-1] == 0 else np.concatenate((group, _with_missing(group)))
             over = of_bins.over(members)
             gains = np.zeros(len(members))
@@ -187,6 +188,12 @@ def _with_missing(members: Matrix) -> Matrix:
     more = members.copy()
     more[:, -1] = 1.0
     return more
+
+
+def _missing_or_not(size: int, *, is_word: bool) -> Matrix:
+    """Every value and not the missing one; of words, which have such a set, also the missing one alone."""
+    missing = (np.arange(size) == size - 1).astype(float)
+    return np.stack((1.0 - missing, missing)) if is_word else (1.0 - missing)[None]
 
 
 def _ranges(size: int) -> tuple[Matrix, ...]:
