@@ -120,7 +120,7 @@ def _domains(engine: Engine, value: LinearFeature) -> Iterator[Domain]:
 
 
 def _refuse_wrapping(engine: Engine, value: LinearFeature, declared: str) -> None:
-    """In ClickHouse a whole number that outgrows 64 bits begins again at the other end; other engines refuse it there."""
+    """In ClickHouse a whole number that outgrows 64 bits begins again at the other end; other engines refuse."""
     if engine.name != "clickhouse":
         return
     largest = Fraction(2) ** int(declared.lstrip("uint"))
