@@ -32,7 +32,8 @@ from gbfl_compile.cli.flags import (
     spare_what_is_read,
     stop_name,
 )
-from gbfl_compile.cli.mine import mine, paper
+from gbfl_compile.cli.mine import mine
+from gbfl_compile.cli.paper import paper
 from gbfl_compile.cli.programs import diff, lint, reasons, report, show
 from gbfl_compile.cli.start import doctor, init
 from gbfl_compile.errors import BadInput, GbflError
