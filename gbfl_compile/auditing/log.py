@@ -223,7 +223,7 @@ def _lock(log: Path) -> Iterator[int]:
         raise BadInput(f"{log}: cannot be written: {error.strerror or error}") from None
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):
-            raise BadInput(f"{log}: is not a file, name one")
+            raise BadInput(f"{log}: is not a file: name a file for the log")
         fcntl.flock(file, fcntl.LOCK_EX)
         yield file
     finally:

@@ -151,7 +151,7 @@ def _read_only(
 def _known_table(query: DeployedQuery, name: str) -> KnownTable:
     """A table of which nothing is known, or a view that the file makes before."""
     if name.casefold() in query.tables:
-        raise Unread(f"the table {name} has the types that the file gives it, and its engine is not run here")
+        raise Unread(f"the table {name} has the types that the file declares, and its engine is not run here")
     text, names = query.views.get(name.casefold(), (None, ()))
     return KnownTable(name, query=text, names=names)
 

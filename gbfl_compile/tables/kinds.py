@@ -237,7 +237,7 @@ def _by_value(series: Any, name: str, where: str, places: NDArray[np.int64] | No
     if series.dtype == object:
         types = {type(value) for value in series[series.notna()]}
         if bool in types and len(types) > 1:
-            raise BadInput(f"{where}: column {name!r} holds truth values and others: use one type")
+            raise BadInput(f"{where}: column {name!r} holds booleans and other values: use one type")
     try:
         codes, values = pd.factorize(series, use_na_sentinel=True)
     except TypeError:

@@ -140,7 +140,7 @@ def _with_classes(program: Program, decided: NDArray[Any]) -> BatchAnswers:
 
 def wrong_scorer(engine: str) -> CannotRun:
     """The error that says who is to blame."""
-    return CannotRun(f"what {engine} built does not answer as its program: name another compiler in CC")
+    return CannotRun(f"what {engine} built does not give its program's answers: name another compiler in CC")
 
 
 def _build(by: Answerer, batch: Batch) -> None:
@@ -170,7 +170,7 @@ def probability_columns(program: Program, classes: Sequence[Label] | None = None
     names = tuple(f"p_{label}" for label in (program.classes if classes is None else classes))
     if taken := next((name for name in names if name in program.features), None):
         raise BadInput(
-            f"the program has a feature {taken!r}: its column is not a probability, leave out --probabilities"
+            f"the program has a feature {taken!r}: its column does not hold a probability: leave out --probabilities"
         )
     return names
 

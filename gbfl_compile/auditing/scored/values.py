@@ -132,5 +132,5 @@ def _microseconds(value: int | None, where: str) -> float:
     if value is None:
         return float("nan")
     if abs(value) > 2**53:
-        raise BadInput(f"{where}: a moment {value} microseconds from 1970 is too far from it to be exact")
+        raise BadInput(f"{where}: a moment {value} microseconds from 1970 is too far away to be exact")
     return float(value)

@@ -147,7 +147,7 @@ def _refuse_other_columns(deciding: list[Statement], tree: Any, label: str) -> N
 
     made = [each.routine()[0].casefold() if each.target in ROUTINES else each.target_name() for each in deciding]
     if twice := [name for place, name in enumerate(made) if name and name in made[:place]]:
-        raise Unread(f"{twice[0]} is made twice: which one is used is not certain")
+        raise Unread(f"{twice[0]} is created twice, so it is not certain which one is used")
     texts = [literal.name for literal in tree.find_all(exp.Literal) if literal.is_string]
     for each in deciding:
         if each.target == "TABLE" or each.kind == "Alter":
@@ -159,7 +159,7 @@ def _without_harmless(statements: list[Statement]) -> list[Statement]:
     found: list[Statement] = []
     for place, each in enumerate(statements):
         if found and (each.kind == "Use" or LOOK_UP.match(each.text)):
-            raise Unread("names are looked up elsewhere after something was made: what they mean is not certain")
+            raise Unread("names are looked up elsewhere after something was created, so their meaning is not certain")
         if each.kind in HARMLESS or HARMLESS_TEXT.fullmatch(each.text.strip()):
             continue
         if each.kind == "Drop":

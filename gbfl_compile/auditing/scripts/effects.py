@@ -115,7 +115,7 @@ def refuse_other_schemas(statements: Sequence[Statement], parsed_as: str) -> Non
         for name, schema in ((name.casefold(), schema.casefold()) for name, schema in (*tables, *calls)):
             if name in made and schema and schema != (made[name] or default):
                 place = f"in {made[name]}" if made[name] else "without a schema"
-                raise Unread(f"{name} is made {place}, and {schema}.{name} is read")
+                raise Unread(f"{name} is created {place}, and {schema}.{name} is read")
 
 
 def refuse_other_clearing(statement: Statement) -> None:
@@ -194,6 +194,6 @@ def refuse_other_merge(tree: Any, source: str) -> None:
     for when in tree.args["whens"].expressions:
         known = {"this", "expression", "expressions"}
         if when.args.get("source"):
-            raise Unread("MERGE with NOT MATCHED BY SOURCE, of which there is no label")
+            raise Unread("MERGE with NOT MATCHED BY SOURCE, which has no label")
         if others := [part for part, value in when.args["then"].args.items() if value and part not in known]:
             raise Unread(f"MERGE with {others[0]!r}")

@@ -316,7 +316,7 @@ def _refuse_other_assignments(tree: Any, label: str) -> None:
 
     places = [each.this.name.casefold() for each in tree.expressions if isinstance(each, exp.EQ)]
     if len(places) != len(tree.expressions) or not all(isinstance(each.this, exp.Column) for each in tree.expressions):
-        raise Unread("UPDATE that sets several columns at once, or one by two signs of equality")
+        raise Unread("UPDATE that sets several columns at once, or one column with two equals signs")
     if places.count(label.casefold()) != 1:
         raise Unread(f"it does not set one column {label!r}: say which has the labels with --label")
     if tree.this.args.get("joins"):

@@ -52,7 +52,7 @@ def refuse_hidden_tags(content: str, parsed_as: str) -> None:
     ]
     is_unclear = re.search(r"""\\['"`]|\$\w*\$|\"{3}|'{3}""" + ("|{#" if has_hashes else ""), content) is not None
     if is_unclear or any(map(SIGNS.search, hidden)):
-        raise Unread("signs of a template within a remark or a text of SQL: audit the compiled file")
+        raise Unread("template markers inside a SQL comment or string: audit the compiled file")
 
 
 def refuse_hooks(settings: str) -> None:
@@ -65,7 +65,7 @@ def refuse_hooks(settings: str) -> None:
         value = match[0].partition("=")[2].strip(" ,'\"\n")
         if value not in VALUES.get(match[1], {value}):
             raise Unread(
-                f"config({match[1]}={value}), which is not dbt's own way to keep rows: audit the compiled file"
+                f"config({match[1]}={value}), which is not a materialization of dbt's own: audit the compiled file"
             )
         place = match.end()
 
@@ -78,7 +78,7 @@ def without_template(content: str) -> str:
     if len({name for name, _ in settings}) == len(settings):
         head, *_ = re.split(r"\{\{", content, maxsplit=1)
         if len(ASSIGNMENT.findall(head)) != len(settings):
-            raise Unread("a template that sets a constant after it has begun to use them: audit the compiled file")
+            raise Unread("a template that sets a constant after it has begun to use constants: audit the compiled file")
         content = ASSIGNMENT.sub("", content)
         for name, value in settings:
             content = re.sub(rf"\{{\{{-?\s*{name}\s*-?\}}\}}", _bare(value), content)

@@ -104,7 +104,7 @@ def _constants(database: Database, column: Column, values: tuple[Any, ...], with
         is_plain, types = column.compares_exactly or dialect == "mariadb", (str, type(None))
     if is_plain and all(isinstance(value, types) for value in values):
         return values
-    return (Unread(f"{column.name} is {column.declared}, of which no constants are read"),) * len(values)
+    return (Unread(f"{column.name} is {column.declared}, a type whose constants are not read"),) * len(values)
 
 
 def known_functions(database: Database) -> Functions:
@@ -154,14 +154,14 @@ def _place(query: Query, table: Any, replacement: str) -> tuple[int, int, str]:
     parts = [part for part in (table.args.get("catalog"), table.args.get("db"), table.this) if part is not None]
     places = [(part.meta.get("start"), part.meta.get("end")) for part in parts]
     if any(begins is None or ends is None for begins, ends in places):
-        raise Unread("where its text names its table is not known")
+        raise Unread("it is not known where its text names its table")
     begins, ends = places[0][0], places[-1][1] + 1
     try:
         again = sqlglot.parse_one(definition[begins:ends], read=query.dialect, into=exp.Table)
     except sqlglot.errors.SqlglotError:
         again = None
     if again is None or [part.name for part in again.parts] != [part.name for part in parts]:
-        raise Unread("where its text names its table is not known")
+        raise Unread("it is not known where its text names its table")
     own = "" if table.args.get("alias") else f" AS {definition[places[-1][0] : ends]}"
     return begins, ends, f"{replacement}{own}"
 

@@ -393,7 +393,7 @@ def _label(classes: tuple[Label, ...], value: Any) -> Label:
     if kind is str and not isinstance(value, str):
         raise BadInput(f"the label came back as {value!r}, which is not text")
     if isinstance(value, bool) and kind is not bool:
-        raise BadInput(f"the label came back as {value!r}, which is a truth value")
+        raise BadInput(f"the label came back as {value!r}, which is a boolean")
     if value is None or kind(value) not in classes or (kind is not str and kind(value) != value):
         raise BadInput(f"the label {value!r} is not one of {classes!r}")
     return classes[classes.index(kind(value))]

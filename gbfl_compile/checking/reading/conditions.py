@@ -267,7 +267,7 @@ def decision_of(value: Value, outcome: Callable[[int], Outcome]) -> StepDecision
 
     def step(end: Value) -> int:
         if isinstance(end, Fall):
-            raise Unread("some rows come to the end without an answer")
+            raise Unread("some rows reach the end without an answer")
         return ending[end] if isinstance(end, int) else place[id(end)]
 
     if not order:

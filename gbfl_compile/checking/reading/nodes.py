@@ -182,7 +182,7 @@ def pay(steps: int) -> None:
     if left is not None:
         left[0] -= steps
         if left[0] < 0:
-            raise Unread("it means a condition too long to be followed")
+            raise Unread("it amounts to a condition that is too long to follow")
 
 
 Step: TypeAlias = tuple[int, int, bool]
@@ -308,5 +308,5 @@ def scale_of(worth: float) -> int:
 def known_scale(scale: object) -> int:
     """A scale that a rule program can have."""
     if type(scale) is not int or not 0 <= scale <= LARGEST_SCALE:
-        raise Unread(f"points of scale {scale!r}: it goes from 0 to {LARGEST_SCALE}")
+        raise Unread(f"points of scale {scale!r}: a scale is a whole number from 0 to {LARGEST_SCALE}")
     return scale

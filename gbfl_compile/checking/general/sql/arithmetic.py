@@ -97,7 +97,7 @@ def add_fractions(left: Value, right: Value, times: int) -> Fractions:
     points, is_double = _add(*sides, times), "double" in kinds_of(left) | kinds_of(right)
     numbers = [number for side in sides for number in (side.bias, *(worth for _, worth in side.terms))]
     if points.largest >= MOST_EXACT * UNIT or (is_double and any(number % BITS for number in numbers)):
-        raise Unread("points with digits after the point that doubles do not hold exactly: write them as whole numbers")
+        raise Unread("points with decimals that doubles cannot hold exactly: write them as whole numbers")
     return Fractions(points, "double" if is_double else "decimal")
 
 

@@ -360,7 +360,7 @@ def _is_nan(node: Any, scope: Scope) -> Value:
 
     def of(end: Value) -> Truth:
         if not isinstance(end, Column):
-            raise Unread(f"{describe(end)} asked for NaN")
+            raise Unread(f"{describe(end)} tested for NaN")
         return Truth(
             among(end.feature, (), False, True), among(end.feature, EVERY_NUMBER, engine.null_is_not_nan, False)
         )

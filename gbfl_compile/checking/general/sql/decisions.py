@@ -191,7 +191,7 @@ def _winner(engine: Engine, classes: tuple[Label, ...]) -> Callable[[Value], int
         for index, known in enumerate(classes):
             if type(known) is type(value) and known == value:
                 return index
-        raise Unread(f"the label {describe(end)} is none of the classes")
+        raise Unread(f"the label {describe(end)} is not one of the classes")
 
     return winner
 

@@ -208,7 +208,7 @@ def as_double(engine: Engine, value: int | float | Decimal) -> float:
         return value
     if isinstance(value, int):
         if abs(value) > 2**53:
-            raise Unread(f"{value} is not a double: engines compare it in different ways")
+            raise Unread(f"{value} is not a double: engines compare it differently")
         return float(value)
     _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)  # noqa: S101 - NaN and infinities are not literals

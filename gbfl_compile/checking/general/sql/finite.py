@@ -337,7 +337,7 @@ def _nearest_part(value: Fraction, digits: int) -> Fraction:
     scaled = value * 10**digits
     half = abs(scaled - math.floor(scaled) - Fraction(1, 2))
     if half < Fraction(1, 10**6):
-        raise Unread("a number half-way between two others, which engines round in different ways")
+        raise Unread("a number half-way between two others, which engines round differently")
     return Fraction(round(scaled), 10**digits)
 
 

@@ -138,7 +138,7 @@ def _body_value(known: KnownFunction, own: Mapping[str, Value], scope: Scope) ->
             body = Body(scope.engine, known.body)
             end = _follow(body.block(), dict(own), scope)
             if end.value is None or (end.done is not TRUE and can_hold(opposite(end.done))):
-                raise Unread("it may come to its end without RETURN")
+                raise Unread("it may reach its end without RETURN")
             return end.value
 
 

@@ -143,7 +143,7 @@ def _threshold(
     low, high = held.first, held.last
     at_low, at_high = holds(low), holds(high)
     if at_low == at_high:
-        raise Unread(f"{describe(value)}, compared with a number that it never comes to")
+        raise Unread(f"{describe(value)}, compared with a number that it never reaches")
     while high - low > 1:
         middle = (low + high) // 2
         if holds(middle) == at_low:

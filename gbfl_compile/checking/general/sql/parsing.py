@@ -289,7 +289,7 @@ def refuse_unclear_names(engine: Engine, names: Iterable[str]) -> None:
         key = folded_name(engine, name, quoted=True)
         wide = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
         if seen.setdefault(wide, key) != key:
-            raise Unread(f"the names {seen[wide]!r} and {key!r}: whether {engine.name} has them for one is not certain")
+            raise Unread(f"the names {seen[wide]!r} and {key!r}: {engine.name} may take them for the same name")
 
 
 def names_among(tokens: Iterable[Any]) -> Iterator[str]:
@@ -313,7 +313,7 @@ def refuse_unclear_characters(text: str, tokens: Iterable[Any]) -> None:
     start = 0
     for first, last in [*quoted, (len(text), len(text))]:
         if (found := OUTSIDE_QUOTES.search(text, start, first)) is not None:
-            raise Unread(f"{found.group()[:40]!r} outside of quotes: engines take it in different ways")
+            raise Unread(f"{found.group()[:40]!r} outside of quotes: engines read it differently")
         start = last + 1
     if "\0" in text:
         raise Unread("the character '\\x00': some engines end a text there")

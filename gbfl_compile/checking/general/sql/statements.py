@@ -48,7 +48,7 @@ def answer_relation(engine: Engine, text: str, names: Sequence[str], reader: Rea
     """The query's result with the names of its columns; `names` are those that its header declares."""
     parts = statements(engine, text)
     if len(parts) != 1:
-        raise Unread(f"{len(parts)} statements, one is read")
+        raise Unread(f"{len(parts)} statements: only one can be read")
     refuse_unclear_names(engine, [*names, *names_among(parts[0])])
     node = nodes_of(engine, parts[0], text)
     refuse_inner_aliases(node, engine)
@@ -111,7 +111,7 @@ def _typed_columns(engine: Engine, value: Value | Unread, type_: Any) -> Value |
         return value
     name = getattr(type_.this, "name", "")
     if name == "CHAR" or (engine.name == "tsql" and name in ("VARCHAR", "NVARCHAR") and not type_.expressions):
-        raise Unread(f"a value kept as {type_}, which cuts it or fills it up")
+        raise Unread(f"a value kept as {type_}, which truncates or pads it")
     return cast_to(engine, value, type_)
 
 

@@ -310,7 +310,7 @@ def _as_boolean(end: Value) -> Value:
         case Truth() | Constant(None) | Constant(bool()):
             return end
         case _:
-            raise Unread(f"{describe(end)} cast to a truth value")
+            raise Unread(f"{describe(end)} cast to a boolean")
 
 
 def _as_decimal(engine: Engine, end: Value) -> Value:

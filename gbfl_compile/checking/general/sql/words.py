@@ -150,10 +150,10 @@ def _instant_of(text: str) -> Moment:
     """`2024-03-01 01:00:00+01`."""
     match = OFFSET.fullmatch(text)
     if match is None:
-        raise Unread(f"the moment {text[:40]!r} without its distance from UTC, as in {INSTANTS['postgres']}")
+        raise Unread(f"the moment {text[:40]!r} without its offset from UTC, as in {INSTANTS['postgres']}")
     seconds = int(match[3]) * 3600 + int(match[4] or 0) * 60
     if seconds >= 16 * 3600:
-        raise Unread(f"the moment {text[:40]!r}, which is too far from UTC")
+        raise Unread(f"the moment {text[:40]!r}, whose offset from UTC is too large")
     number = moment_of("timestamp", match[1], PLAIN)
     return Moment("timestamp", number + (-seconds if match[2] == "+" else seconds) * 1e6, True)
 

@@ -111,7 +111,7 @@ def _match_header(name: str, form: Form, header: Tokens, contents: Contents) -> 
 def _readings(name: str, form: Form, contents: Contents) -> tuple[Reading, ...]:
     features, classes, reasons = read_names(name, contents)
     if contents["has_batch"] != int(form.batch != "none"):
-        raise Unread(f"{name}_HAS_BATCH is {contents['has_batch']}, its batch functions are another matter")
+        raise Unread(f"{name}_HAS_BATCH is {contents['has_batch']}, which does not match its batch functions")
     places = tree_places(form.batch, contents) if form.decides == "tree" else rule_set_places(form.batch, contents)
     for _, decision in places:
         check_uses(contents, decision)

@@ -141,7 +141,7 @@ def check_uses(contents: Contents, decision: StepDecision | PointDecision) -> No
     """Refuse a model that asks a feature which it says it does not use."""
     used = {feature for feature, flag in enumerate(contents["feature_used"]) if flag}
     if unused := asked_features(_conditions(decision)) - used:
-        raise Unread(f"feature {min(unused)} is tested, and the model says that it is not used")
+        raise Unread(f"feature {min(unused)} is tested, but the model says that it is not used")
 
 
 def check_rows(contents: Contents) -> None:
@@ -158,7 +158,7 @@ def check_columns(contents: Contents) -> None:
         raise Unread("a column of a block is left out, or there twice")
     _check_read(contents, [each["feature"] for each in contents["gathered"]])
     if any(each["bytes"] >= MOST_BYTES * contents["features"] for each in contents["fetched"]):
-        raise Unread("memory is fetched ahead that is not of the row")
+        raise Unread("memory outside the row is prefetched")
 
 
 def check_kernel_columns(kind: str, contents: Contents, conditions: Iterable[Condition]) -> None:
@@ -170,7 +170,7 @@ def check_kernel_columns(kind: str, contents: Contents, conditions: Iterable[Con
     columns = [column["feature"] for column in contents[f"{kind}_columns"]]
     values = [value["feature"] for value in contents[f"{kind}_values"]]
     if columns != values or len(set(values)) != len(values) or not asked_features(conditions) <= set(values):
-        raise Unread(f"{kind}_block: its values are not those that its rules ask")
+        raise Unread(f"{kind}_block: its values are not those that its rules test")
 
 
 def _check_read(contents: Contents, features: Sequence[int]) -> None:

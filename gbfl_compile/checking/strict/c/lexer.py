@@ -97,7 +97,7 @@ def _words(text: str, token: re.Pattern[str]) -> list[str]:
     pieces = token.findall(text)
     if sum(map(len, pieces)) != len(text):
         at = _first_gap(text, token)
-        raise Unread(f"line {_line(text, at)}: {text[at]!r} begins nothing that is known here")
+        raise Unread(f"line {_line(text, at)}: {text[at]!r} does not begin any known token")
     words = list(map(str.rstrip, pieces))
     different = set(words)  # a table has many words and few different ones
     nothing = {word for word in different if not _means_something(word)}

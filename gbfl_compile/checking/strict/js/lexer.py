@@ -62,7 +62,7 @@ def tokens(content: bytes) -> Tokens:
     while at < len(text):
         match = TOKEN.match(text, at)
         if match is None:
-            raise Unread(f"line {line}: {text[at]!r} begins nothing that is known here")
+            raise Unread(f"line {line}: {text[at]!r} does not begin any known token")
         word = match.group()
         if OBEYED.match(word):
             raise Unread(f"line {line}: a comment that tools obey")

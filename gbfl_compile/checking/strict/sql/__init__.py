@@ -198,7 +198,7 @@ def _class_of(lexis: Lexis, classes: Sequence[Label], end: Value) -> int:
     for index, label in enumerate(classes):
         if type(label) is type(found) and label == found:
             return index
-    raise Unread(f"the label {str(found)[:60]!r} is none of the classes")
+    raise Unread(f"the label {str(found)[:60]!r} is not one of the classes")
 
 
 def _point_decision(lexis: Lexis, expected: ExpectedText, answers: Answers, book: Book) -> PointDecision:
