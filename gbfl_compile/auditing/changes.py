@@ -52,7 +52,7 @@ Points = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A conjunction on one side: its number there, what it asks, and the points it gives (rule sets only)."""
+    """A conjunction on one side: its number there, what it tests, and the points it gives (rule sets only)."""
 
     number: int
     atoms: Atoms
@@ -165,7 +165,7 @@ def _by_clause(frame: Frame, approved: list[Piece]) -> Iterator[Change]:
         return
     missing, extra = _left_over(approved, deployed)
     shapes = [sorted(len(piece.atoms) for piece in side) for side in (approved, deployed)]
-    if len(missing) > len(approved) // 2 and shapes[0] != shapes[1]:  # it asks in pieces of its own
+    if len(missing) > len(approved) // 2 and shapes[0] != shapes[1]:  # it tests in pieces of its own
         return
     if isinstance(decision, PointDecision):
         yield from _points_changes(program, decision, missing, extra)
@@ -182,7 +182,7 @@ def _by_clause(frame: Frame, approved: list[Piece]) -> Iterator[Change]:
 
 
 def _left_over(approved: list[Piece], deployed: list[Piece]) -> tuple[list[Piece], list[Piece]]:
-    """The pieces of each side that the other does not have. A clause may be asked in several places of a tree."""
+    """The pieces of each side that the other does not have. A tree may test a clause in several places."""
     have = {(piece.atoms, piece.points) for piece in deployed}
     want = {(piece.atoms, piece.points) for piece in approved}
     missing = [piece for piece in approved if (piece.atoms, piece.points) not in have]
@@ -294,7 +294,7 @@ def _cut_text(name: str, cut: float, kind: Kind) -> str:
 
 
 def _by_set(frame: Frame, feature: int) -> Iterator[Change]:
-    """Sets of texts that one side asks about and the other does not, neither as they are nor turned round."""
+    """Sets of texts that one side tests and the other does not, neither as they are nor negated."""
     every, book = frame.cells.everything(feature), frame.book
     places = {
         mask_of(frame.cells, test_of(frame.program, atom, book)): f"clause {number}"
@@ -320,7 +320,7 @@ def _by_set(frame: Frame, feature: int) -> Iterator[Change]:
 
 
 def _sets(cells: Cells, reading: Reading, feature: int) -> list[int]:
-    """The masks that a side asks of a feature, each once."""
+    """The masks by which a side tests a feature, each once."""
     masks: dict[int, None] = {}
 
     def look(condition: Condition) -> None:

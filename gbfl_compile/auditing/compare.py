@@ -220,7 +220,7 @@ def weaker_without_run(verdict: DeployedVerdict) -> DeployedVerdict:
 
 
 def first_counterexample(readings: Sequence[Reading], proof: ArtifactProof) -> tuple[Reading, Counterexample] | None:
-    """Labels before anything else: another class is what people ask about."""
+    """Labels before anything else: what people want to know is whether the class changed."""
     for aspects in (("labels",), None):
         for reading, (_, answer) in zip(readings, proof.places, strict=False):
             for aspect, finding in answer.findings.items():

@@ -114,7 +114,7 @@ def _refuse_other_classes(inputs: AuditInput, content: bytes) -> None:
     try:
         listed = layout_in_header(content.decode("utf-8", "replace")).classes
     except Unread:
-        return  # without a header only the strict reader reads it, and that asks no header
+        return  # without a header only the strict reader reads it, and that one needs no header
     kinds = [(type(label), label) for label in listed]
     if not any(kinds == [(type(each), each) for each in side] for side in (inputs.class_names, inputs.program.classes)):
         raise Unread(f"its header lists the classes {', '.join(map(repr, listed[:5]))}, which are not the program's")

@@ -77,7 +77,7 @@ class DeployedVerdict:
     engine: str | None = None
     proof: ArtifactProof | None = None
     proof_assumes: str | None = None
-    """What the proof takes for granted and nobody has shown, such as that a FLOAT column compares as a double does."""
+    """What the proof takes for granted without evidence, such as that a FLOAT column compares as a double does."""
     execution: Execution | None = None
     """The result of running it on witnesses."""
     checked_rows: int | None = None
@@ -369,7 +369,7 @@ def region_lines(region: Region, old: str, new: str, story: Story | None = None)
 
 
 def _shorten(rule: str) -> str:
-    """A rule of many conditions, the first few of them: a box of a rule set asks nearly every feature."""
+    """A rule of many conditions, the first few of them: a box of a rule set has conditions on nearly every feature."""
     parts = rule.split(" AND ")
     if len(parts) <= CONDITIONS_SHOWN + 1:
         return rule
@@ -377,7 +377,7 @@ def _shorten(rule: str) -> str:
 
 
 def row_text(region: Region, is_of_a_table: bool = False) -> str:
-    """The region's row. Of a wide one only what its rule asks: the rest may be anything there."""
+    """The region's row. Of a wide row only what its rule tests: the other features may have any value there."""
     values = {printable(name): value for name, value in region.row.items()}
     named = {name for name in values if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", region.rule)}
     shown = values if len(values) <= WIDE or not named else {n: v for n, v in values.items() if n in named}

@@ -66,13 +66,13 @@ def _features(old: Program, new: Program) -> Iterator[Change]:
 
 
 def asks(program: Program, name: str) -> bool:
-    """Whether some clause asks about a feature."""
+    """Whether some clause tests a feature."""
     place = program.features.index(name)
     return any(atom.feature == place for clause in program.clauses for atom in clause.atoms)
 
 
 def _pieces(frame: Frame, program: Program) -> list[Piece]:
-    """The clauses as masks, their features as the frame has them; what never holds is a clause of no value at all."""
+    """The clauses as masks, their features as the frame has them; a clause that never holds has no value at all."""
     decision = as_reading(program).decision
     worth = (
         [points for _, points in decision.terms] if isinstance(decision, PointDecision) else [()] * len(program.clauses)
@@ -127,7 +127,7 @@ def _likeness(old: Piece, new: Piece) -> float:
 
 
 def _clause_changes(frame: Frame, old: Piece, new: Piece) -> Iterator[Change]:
-    """One line a condition that differs; the clause is loosened or tightened as a whole, or neither."""
+    """One line per condition that differs; the clause is loosened or tightened as a whole, or neither."""
     a, b, cells = dict(old.atoms), dict(new.atoms), frame.cells
     every = [(f, a.get(f, cells.everything(f)), b.get(f, cells.everything(f))) for f in sorted(a.keys() | b.keys())]
     ways = {way(before, after) for _, before, after in every if before != after}

@@ -1,7 +1,7 @@
 """What a target is: a Backend emits an Artifact from a Program and loads one as a Predictor.
 
 Templates are rendered here: names and labels are passed only as values, so none of them can become template code.
-Of a table with words, dates or texts that mean missing, each column is read as the kind that the artifact asks for.
+Of a table with words, dates or texts that mean missing, each column is read as the kind that the artifact takes.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Predictor:
     kinds: tuple[Kind, ...] = ()
     """The kind of each feature; `()` where all are numbers."""
     asks: tuple[bool, ...] = ()
-    """Which features it asks about, where that is known: a table need not have the others. `()` is all."""
+    """Which features it uses, where that is known: a table need not have the others. `()` is all."""
     book: Codebook | None = None
     """Where `answer` takes words as codes: which text each code means."""
     answer_rows: Callable[[Sequence[Sequence[Value]]], Answers] | None = None
@@ -191,7 +191,7 @@ def answer_frame(
     marks: Sequence[str] | None = None,
     places: NDArray[np.int64] | None = None,
 ) -> Answers:
-    """What the artifact answers for the rows of a pandas table; a feature that it does not ask for may be absent.
+    """What the artifact answers for the rows of a pandas table; a feature that it does not use may be absent.
 
     `marks` are the texts that mean a missing number or date; `places` gives each row's place in its file.
     """

@@ -31,7 +31,7 @@ class Answer:
     scores: tuple[int, ...] | None
     """Integer points per class; None for a tree."""
     held: tuple[int, ...]
-    """The clauses that held: those asked on the way to the leaf, or all of a rule set's."""
+    """The clauses that held: those tested on the way to the leaf, or all of a rule set's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -164,7 +164,7 @@ def tested_values(atom: Atom, kind: Kind, book: Codebook) -> tuple[Values, ...]:
 
 
 def clause_values(program: Program, book: Codebook) -> tuple[tuple[tuple[int, tuple[Values, ...]], ...], ...]:
-    """What each clause asks: for every atom its feature and the values it holds on, texts by the codes of `book`."""
+    """What each clause tests: for every atom its feature and the values it holds on, texts by the codes of `book`."""
     return tuple(
         tuple((atom.feature, tested_values(atom, program.kind(atom.feature), book)) for atom in clause.atoms)
         for clause in program.clauses
@@ -275,7 +275,7 @@ def with_held(clause: Clause, facts: Facts) -> Facts:
 def with_failed(clause: Clause, facts: Facts) -> Facts:
     """The facts after `clause` failed."""
     known = Facts(facts.box, (*facts.failed, clause))
-    narrower = _one_step(known, (clause,))  # only the new clause can tell something new, until the box changes
+    narrower = _one_step(known, (clause,))  # only the new clause can add information, until the box changes
     return known if narrower is known else _settle(narrower)
 
 
@@ -287,7 +287,7 @@ def _narrow(clause: Clause, facts: Facts) -> Facts:
 
 
 def _settle(facts: Facts) -> Facts:
-    """A failed clause with one atom still open tells that this atom fails: narrow by it until nothing changes."""
+    """A failed clause with one atom still open shows that this atom fails: narrow by it until nothing changes."""
     while (narrower := _one_step(facts, facts.failed)) is not facts:
         facts = narrower
     return facts

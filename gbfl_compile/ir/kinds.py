@@ -329,6 +329,6 @@ def _recorded_columns(program: Program) -> list[dict[str, Any]]:
 
 
 def used_features(program: Program) -> tuple[bool, ...]:
-    """Which features some clause asks about: a table need not have the others."""
+    """Which features some clause tests: a table need not have the others."""
     mentioned = {atom.feature for clause in program.clauses for atom in clause.atoms}
     return tuple(feature in mentioned for feature in range(len(program.features)))

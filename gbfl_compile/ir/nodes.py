@@ -42,7 +42,7 @@ class Interval:
 
     What the miner makes is half-open, `lo <= x < hi` (closed="left"). A missing value (NaN, None,
     NULL) answers `if_missing`, here and nowhere else: above this atom logic has two values.
-    With no bound at all it asks only whether the value is there.
+    With no bound at all it tests only whether the value is there.
     """
 
     feature: int
@@ -66,7 +66,7 @@ class Interval:
 class OneOf:
     """A category is one of the listed texts, or with `negated` none of them.
 
-    Texts are equal when their code points are: nothing is trimmed, folded or normalised. A text nobody listed is an
+    Texts are equal when their code points are: nothing is trimmed, folded or normalised. A text not listed is an
     ordinary value: it is in no plain set and in every negated one. The empty text is a value, not a missing one; a
     missing value answers `if_missing`. `OneOf(f, (TRUE,))` asks whether a boolean is true. With no text at all the
     atom asks only whether the value is there (`negated`) or whether it is not (`if_missing`).
@@ -237,7 +237,7 @@ def leaf(*probabilities: float, rows: int | None = None) -> Tree:
 
 
 def split(clause: int, then: Tree, otherwise: Tree) -> Tree:
-    """A tree that asks `clause` and goes on in one of two trees."""
+    """A tree that tests `clause` and goes on in one of two trees."""
     first, second = 1, 1 + len(then.nodes)
     return Tree((Split(clause, first, second), *_shift(then, first), *_shift(otherwise, second)))
 

@@ -245,7 +245,7 @@ def _grid(points: Matrix, own: Matrix, e: Explanations, domain: Domain, settings
 
 
 def _candidates(mined: MinedClauses, singles: bool) -> tuple[Clause, ...]:
-    """The clauses the tree may ask: those mined, and each of their single bounds."""
+    """The clauses that the tree may test: those mined, and each of their single bounds."""
     if not singles:
         return mined.clauses
     known = set(mined.clauses)

@@ -249,7 +249,7 @@ def share_histogram(shares: Matrix) -> dict[str, Any]:
 
 
 def _are_whole(program: Program, x: Matrix) -> list[bool]:
-    """Whether each column holds whole numbers only, gaps aside: nobody can then make a change to 1.3."""
+    """Whether each column holds whole numbers only, missing values aside: a change to 1.3 is then impossible."""
     whole = ((x == np.rint(x)) | np.isnan(x)).all(axis=0).tolist()
     return [each and program.kind(feature) == "number" for feature, each in enumerate(whole)]
 
@@ -391,5 +391,5 @@ def _most_surely(form: dict[str, Any]) -> float:
 
 
 def _surely(gap: Sequence[float]) -> float:
-    """How far a difference is from none at the least, by its interval; not positive where it may be none."""
+    """How far from zero a difference is at the least, by its interval; not positive if it may be zero."""
     return max(gap[0], -gap[1])

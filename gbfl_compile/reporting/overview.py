@@ -15,7 +15,7 @@ RULES_SHOWN = 3
 FAILED_SHOWN = 5
 GROUPS_SHOWN = 5
 MOST_CLASSES = 8
-"""A confusion matrix of more classes is not shown: nobody reads it at a glance."""
+"""A confusion matrix of more classes is not shown: it cannot be read at a glance."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -309,7 +309,7 @@ def used_columns(
 
 
 def _unlike_in_every_row(fact: ColumnFacts) -> str:
-    """A key; or dates and amounts in a form that is not read as such, which are nobody's key."""
+    """A key; or dates and amounts in a form that is not read as such, which are not a key."""
     if (hint := category_hint(fact.texts)) and hint.startswith("write "):
         such_as = f"such as {shown_text(fact.texts)!r}"
         return f"column {fact.name!r} has another text in every row, {such_as}, and is left out; {hint}"

@@ -73,7 +73,7 @@ class Rows:
     unused: tuple[str, ...] = ()
     """Notes about columns that are not features."""
     without_class: int = 0
-    """Rows that were skipped because nobody knows their class."""
+    """Rows that were skipped because their class is missing."""
     keys: tuple[str, ...] = ()
     """Columns that number or name the rows, and are not features."""
 
@@ -98,7 +98,7 @@ class Sample:
     """What is mined: a table's rows, split, and what is known about where they came from."""
 
     name: str
-    """Of the table. A folder's name is nobody's business."""
+    """Of the table, without its folder, which is private."""
     features: tuple[str, ...]
     split: Split
     facts: dict[str, Any]

@@ -136,7 +136,7 @@ def _table_rows(table: Any, program: Program, where: str, from_file: bool) -> li
 
 
 def _column(values: Sequence[Any], kind: Kind, name: str, where: str, marks: Collection[str] | None) -> list[Value]:
-    """The values of a column; `marks` are the texts that mean missing in a file, None where it is none."""
+    """The values of a column; `marks` are the texts that mean missing in a file, None if the rows are from no file."""
     column = []
     for place, value in enumerate(values):
         try:

@@ -112,5 +112,5 @@ def explain_reading(frame: Frame, rows: Matrix, decide: Callable[[Program], Find
 
 
 def _is_written_once(program: Program) -> bool:
-    """Whether no clause asks two things of one feature, which programs do not."""
+    """Whether no clause tests one feature twice, which programs never do."""
     return all(len({atom.feature for atom in clause.atoms}) == len(clause.atoms) for clause in program.clauses)

@@ -74,7 +74,7 @@ def _leaf_change(program: Program, number: int, before: Leaf, after: Leaf) -> Ch
 
 
 def _other_splits(case: Case, tree: Tree) -> Iterator[Slip]:
-    """The two sides of a split swapped, or another clause asked there."""
+    """The two sides of a split swapped, or another clause tested there."""
     for place, node in enumerate(tree.nodes):
         if not isinstance(node, Split):
             continue

@@ -134,7 +134,7 @@ def _other_columns(need: Need, place: int, others: Bits) -> Iterator[Slip]:
 
 
 def _added_conditions(need: Need) -> Iterator[Slip]:
-    """One more condition, on a feature that the clause does not ask yet."""
+    """One more condition, on a feature that the clause does not test yet."""
     program, rows, holds = need.case.program, need.case.rows, need.case.held[:, need.number]
     if (need.wanted & ~holds).any():
         return

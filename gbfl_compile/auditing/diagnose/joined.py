@@ -1,7 +1,7 @@
 """Slips in how the conditions of a clause are joined: OR for AND, and an OR whose parentheses were left out.
 
 `a AND b` written as `a OR b`, and `a AND (b OR b is missing)` written as `a AND b OR b is missing`, are no clauses: the
-program with such a slip asks two clauses where the approved one asks one.
+program with such a slip tests two clauses where the approved one tests one.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ Card: TypeAlias = tuple[int, dict[Hashable, int]]
 
 
 def _steps(cells: Cells, card: PointDecision) -> Card:
-    """A rule set of two classes; what asks several features is a step of its own."""
+    """A rule set of two classes; a test of several features is a step of its own."""
     bias, steps = card.bias[1] - card.bias[0], dict[Hashable, int]()
     totals: dict[int, list[int]] = {}
     for condition, points in card.terms:

@@ -62,7 +62,7 @@ def _other_signs(parts: DeployedText) -> Iterator[Edit]:
 
 
 def _numbers(program: Program) -> set[float]:
-    """The numbers of the program: bounds, points, and what the points to start with ask for."""
+    """The numbers of the program: bounds, points, and what the points to start with make necessary."""
     atoms = [atom for clause in program.clauses for atom in clause.atoms if isinstance(atom, Interval)]
     found = {bound for atom in atoms for bound in (atom.lo, atom.hi) if bound is not None}
     card = program.decision
@@ -139,7 +139,7 @@ def _number_text(old: str, number: float) -> str:
 
 
 def _other_texts(parts: DeployedText) -> Iterator[Edit]:
-    """Another label, or another of the texts that the program asks for."""
+    """Another label, or another of the texts in the program's rules."""
     labels = [str(label) for label in parts.program.classes]
     words = [
         value
@@ -169,7 +169,7 @@ def _feature_of_text(parts: DeployedText, place: int) -> int | None:
 
 
 def _texts_out(parts: DeployedText, words: Sequence[str]) -> Iterator[Edit]:
-    """A text that no rule asks for, taken out of its list."""
+    """A text that is in no rule, taken out of its list."""
     for place, token in enumerate(parts.tokens[1:-1], start=1):
         before, after = parts.tokens[place - 1], parts.tokens[place + 1]
         if token.kind != "text" or text_in(token) in words:

@@ -109,7 +109,7 @@ def audit_scored(
 ) -> DeployedVerdict:
     """Compare the labels in a table with what the program answers on its rows.
 
-    `columns` maps a feature to its column where they are called differently; only features that some clause asks
+    `columns` maps a feature to its column where they are called differently; only features that some clause tests
     must be in it. `names` are the classes that the columns `p_<class>` name, where the program's are labels as they
     are deployed.
     """

@@ -52,7 +52,7 @@ REFERENCE = "evaluate_many"
 
 @dataclass(frozen=True, slots=True)
 class BatchAnswers:
-    """A batch's answers: what decided (leaves, or points a class), and the class it gives."""
+    """A batch's answers: what decided (leaves, or points per class), and the class it gives."""
 
     decided: NDArray[np.int64]
     classes: NDArray[np.int64]
@@ -63,7 +63,7 @@ class Answerer:
     """Answers batches. What it is built on is settled by how many rows have come."""
 
     program: Program
-    """With the features that a clause asks, and no others."""
+    """With the features that a clause tests, and no others."""
     engine: str = REFERENCE
     encoder: RowEncoder | None = None
     """What made doubles of words and dates, where there are any."""
@@ -77,7 +77,7 @@ class Answerer:
 
 
 def with_used_features(program: Program) -> Program:
-    """The same program over the features that some clause asks."""
+    """The same program over the features that some clause tests."""
     used = sorted({atom.feature for clause in program.clauses for atom in clause.atoms})
     place = {feature: number for number, feature in enumerate(used)}
     clauses = tuple(
@@ -139,7 +139,7 @@ def _with_classes(program: Program, decided: NDArray[Any]) -> BatchAnswers:
 
 
 def wrong_scorer(engine: str) -> CannotRun:
-    """The error that says who is to blame."""
+    """An error that names the compiler or the tool that built the scorer."""
     return CannotRun(f"what {engine} built does not give its program's answers: name another compiler in CC")
 
 

@@ -50,7 +50,7 @@ class DriftCounts:
 
 
 def nothing_counted(program: Program) -> DriftCounts:
-    """Counts before the first row."""
+    """The counts to begin with: all zero."""
     leaves = sum(isinstance(node, Leaf) for node in program.decision.nodes) if isinstance(program.decision, Tree) else 0
     return DriftCounts(
         rows=0,
@@ -111,7 +111,7 @@ def _word_counts(values: Mapping[str, Any], codes: NDArray[np.float64], kind: Ki
 
 
 def feature_histograms(program: Program) -> Sequence[Mapping[str, Any]] | None:
-    """One histogram a feature from the metadata, or None where they are not there or do not fit."""
+    """One histogram per feature from the metadata, or None where they are absent or do not fit."""
     histograms = at(program.metadata, "training", "histograms")
     return (
         histograms if _is_list_of(histograms, len(program.features)) and all(map(_is_histogram, histograms)) else None
@@ -119,7 +119,7 @@ def feature_histograms(program: Program) -> Sequence[Mapping[str, Any]] | None:
 
 
 def score_histograms(program: Program) -> Sequence[Mapping[str, Any]] | None:
-    """One histogram a class of a rule set's training scores."""
+    """One histogram per class of a rule set's training scores."""
     histograms = at(program.metadata, "mining", "scores")
     fits = _is_list_of(histograms, len(program.classes)) and all(
         _is_histogram(form) and form["edges"] for form in histograms

@@ -318,7 +318,7 @@ def columns_to_read(
     keys: tuple[str, ...] = (),
     encoder: RowEncoder | None = None,
 ) -> ColumnChoice:
-    """The columns that the program asks and those `beside`; with `every_feature` also the others that are there."""
+    """The columns that the program uses and those `beside`; with `every_feature`, its other features as well."""
     choice = _column_choice(program, used, source, label_column, columns, schema, every_feature, beside, encoder)
     return replace(choice, keys=keys)
 

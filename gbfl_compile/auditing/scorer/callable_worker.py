@@ -4,7 +4,7 @@ Standard library only (numpy or pandas where the scorer wants a matrix or a tabl
 `rows.bin`, or `rows.json` where features are words or dates; a line
 of `answers.jsonl` is written for each batch, or each row of a batch that failed: its rows, then answers or an error.
 Then it asks again, in the batches that `order.json` has under "again": an answer must depend on its row alone.
-A row is answered with a label, with a list of probabilities (one a class, the largest wins), or with a dict that has
+A row is answered with a label, with a list of probabilities (one per class, the largest wins), or with a dict that has
 "label", "probabilities" or "scores".
 """
 
@@ -24,7 +24,7 @@ BATCH = 1000
 
 
 def main(what: str, folder: Path) -> None:
-    """Import the scorer, ask, write down."""
+    """Import the scorer, call it, and write its answers down."""
     order = json.loads((folder / "order.json").read_text(encoding="utf-8"))
     with (folder / "answers.jsonl").open("w", encoding="utf-8") as answers:
 
@@ -141,7 +141,7 @@ def _plain(value: Any) -> Any:
 
 
 def _number_list(values: Any) -> list[float | int | None]:
-    """Numbers, in the order of the classes; what is none, or not finite, comes out as null."""
+    """Numbers, in the order of the classes; anything that is not a finite number becomes null."""
     plain = _plain(values)
     listed = [_plain(value) for value in plain] if isinstance(plain, list | tuple) else []
     return [value if _is_number(value) else None for value in listed]

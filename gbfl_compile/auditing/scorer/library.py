@@ -148,7 +148,7 @@ class Run:
     deployed: RowAnswers
     again: NDArray[np.int64]
     functions: Mapping[str, str | None]
-    """Its other functions that were asked, and how each differs first from what was approved."""
+    """Its other functions that were called, and the first difference of each from what was approved."""
     report: Mapping[str, Any]
     """What the worker wrote about the library as a whole."""
 
@@ -313,7 +313,7 @@ def _label(program: Program, number: int) -> Any:
 
 
 def _other_names(program: Program, report: Mapping[str, Any]) -> str | None:
-    """Names that the library itself tells and that are not the program's. One without such functions tells none."""
+    """Names that the library itself reports and that are not the program's; none if it has no functions for them."""
     expected = {"features": list(program.features), "labels": [label_string(label) for label in program.classes]}
     for what, names in expected.items():
         listed = report.get(what)

@@ -25,7 +25,7 @@ ROW_BY_ROW = ("predict_proba", "score", "explain")
 """Asked for one row after another."""
 
 FUNCTIONS = tuple(f"{what}_{number}" for what in BATCHES for number in ("rows", "columns"))
-"""In the order in which the worker asks them."""
+"""In the order in which the worker calls them."""
 
 
 def held_words(program: Program) -> int:

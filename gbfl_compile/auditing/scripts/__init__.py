@@ -80,7 +80,7 @@ class DeployedQuery:
     tables: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """Tables that the file makes, by lower-case name: the definitions of their columns."""
     types: dict[str, str] = field(default_factory=dict)
-    """Types of columns that the functions it calls ask for, by lower-case name."""
+    """Types of columns that the functions it calls require, by lower-case name."""
     functions: dict[str, KnownFunction | None] = field(default_factory=dict)
     """Functions that the file makes before, by lower-case name; None for those that only their database reads."""
 

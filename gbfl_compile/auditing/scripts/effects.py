@@ -171,7 +171,7 @@ def refuse_other_label_type(statement: Statement, label: str, texts: Sequence[st
 
 
 def refuse_other_merge(tree: Any, source: str) -> None:
-    """MERGE writes to the row of which the label is: by columns of one name, without conditions of its own."""
+    """MERGE writes to the row that the label belongs to: by columns of one name, without further conditions."""
     from sqlglot import exp
 
     if tree.args["using"].args["alias"].args.get("columns"):

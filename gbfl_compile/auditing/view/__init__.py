@@ -71,7 +71,7 @@ def _audit_found(inputs: AuditInput, found: CatalogView, what: str, label: str) 
 
     1. The text is read and proved, over all doubles and then over what the columns can hold: any of the four verdicts.
     2. The run: a differing answer makes anything `different`. A view that its database does not run is not `equal`.
-    3. What only the general reader read, and nobody ran, is `not run`.
+    3. What only the general reader read, and was not run, is `not run`.
     4. A difference that the table's constraints, or the view's own answer, rule out is not `different` but `unread`.
     5. Column types: `equal` needs the columns to compare as doubles do, or a run over their own types.
     6. Built-in functions, operators, types or casts that users redefined: `equal` or `not run` becomes `unread`.

@@ -200,7 +200,7 @@ def expression_called(queries: Sequence[Query], feature: str) -> str | None:
 
 
 def values_in_filters(queries: Sequence[Query]) -> Iterator[tuple[str, str]]:
-    """(column, literal) of what filters ask for: WHERE status = 'active', IN ('A', 'B'), decided_at >= '2024-01-01'."""
+    """(column, literal) of what filters require: WHERE status = 'active', IN ('A', 'B'), decided_at >= '2024-01-01'."""
     from sqlglot import exp
 
     for query in queries:
@@ -222,7 +222,7 @@ def values_in_filters(queries: Sequence[Query]) -> Iterator[tuple[str, str]]:
 
 
 def filter_columns(queries: Sequence[Query]) -> set[str]:
-    """Columns that filters ask for, in lower case."""
+    """Columns that filters test, in lower case."""
     from sqlglot import exp
 
     names: set[str] = set()

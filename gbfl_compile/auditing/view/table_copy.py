@@ -62,7 +62,7 @@ class StagedRows:
     by_copy: tuple[tuple[Column, ...], ...] = ()
     """The columns by the copy they belong to."""
     unreadable: int = 0
-    """Rows left out because a value is none that the program takes: a text among numbers, a date no calendar has."""
+    """Rows left out because the program cannot take a value: a text among numbers, a date no calendar has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class TableCopies:
 
     database: Database
     features: tuple[Column | None, ...]
-    """The column of each feature of the program, None where no table has one and the program does not ask for it."""
+    """The column of each feature of the program, None where no table has one and the program does not use it."""
     copies: tuple[TableCopy, ...]
     program: Program
     filling: FillIn | None = None

@@ -26,7 +26,7 @@ AS_DOUBLES = {"postgres": "CAST({} AS DOUBLE PRECISION)", "mariadb": "CAST({} AS
 
 @dataclass(frozen=True, slots=True)
 class View(CatalogView):
-    """A view of a database, as an audit asks about it."""
+    """A view of a database, as the user names it to an audit."""
 
     def column(self, name: str) -> Column | None:
         """The column of its table with this name, as the engine compares names."""
@@ -206,7 +206,7 @@ def without_exact_casts(query: Query, column_of: Callable[[str], Column | None])
 
 
 def feature_columns(inputs: AuditInput, view: View) -> list[Column | None]:
-    """The column of each feature; one that the program asks for and the table does not have is refused, by name."""
+    """The column of each feature; one that the program uses and the table does not have is refused, by name."""
     program = inputs.program
     used = {atom.feature for clause in program.clauses for atom in clause.atoms}
     columns = []
@@ -226,7 +226,7 @@ def feature_columns(inputs: AuditInput, view: View) -> list[Column | None]:
 
 
 class MissingFeature(Unread):
-    """The table has no column for a feature that the program asks for."""
+    """The table has no column for a feature that the program uses."""
 
 
 def compares_as_double(program: Program, view: View, column: Column) -> bool:

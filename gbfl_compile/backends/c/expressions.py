@@ -34,13 +34,13 @@ class Codes:
 
 
 CodedAtom: TypeAlias = Interval | Codes
-"""An atom as C asks it: texts by their codes."""
+"""An atom as C tests it: texts by their codes."""
 
 Rule: TypeAlias = tuple[CodedAtom, ...]
 
 
 def rules_of(program: Program) -> tuple[Rule, ...]:
-    """The atoms of every clause as C asks them.
+    """The atoms of every clause as C tests them.
 
     >>> from gbfl_compile.ir.nodes import Clause, Leaf, Tree
     >>> rules_of(Program(("a",), (0,), (Clause((OneOf(0, ("x", "y")),)),), Tree((Leaf((1.0,)),)), kinds=("category",)))
@@ -62,7 +62,7 @@ def _with_codes(atom: Atom, numbers: Sequence[Mapping[str, float]]) -> CodedAtom
 
 
 def always_holds(atom: CodedAtom) -> bool:
-    """Whether the atom asks nothing."""
+    """Whether the atom holds for every value, missing ones included."""
     if not atom.if_missing:
         return False
     return atom.lo is None and atom.hi is None if isinstance(atom, Interval) else atom.negated and not atom.codes

@@ -35,7 +35,7 @@ DEEP = 16
 """Beyond this many nested ifs the shallower side is indented."""
 
 MOST_USED = 10_000
-"""Features that the rules may ask for: each is a parameter of one function, and engines allow 65,535."""
+"""Features that the rules may use: each is a parameter of one function, and engines allow 65,535."""
 
 LONGEST_CHAIN = 8
 """Texts compared one by one; more of them make a Set."""
@@ -153,7 +153,7 @@ def truth(node: OneOf, name: str) -> str:
 
 
 def presence(node: OneOf, name: str) -> str:
-    """An atom that lists no text asks whether the value is there."""
+    """An atom that lists no text tests whether the value is there."""
     if node.negated:
         return "true" if node.if_missing else f"{name} !== null"
     return f"{name} === null" if node.if_missing else "false"
@@ -307,7 +307,7 @@ def _refuse_leads(program: Program) -> None:
 
 
 def _types(program: Program, names: Names) -> dict[str, Any]:
-    """Features that no rule asks for may be left out of a row. Labels that are not texts are numbers or booleans."""
+    """Features that no rule uses may be left out of a row. Labels that are not texts are numbers or booleans."""
     by_type = {str: " | ".join(map(literal, program.classes)), bool: "boolean", int: "number", float: "number"}
     rows = [
         (literal(feature), "" if i in names else "?", TYPES[program.kind(i)])

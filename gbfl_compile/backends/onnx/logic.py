@@ -89,12 +89,12 @@ def boolean_interval(atom: OneOf) -> Interval:
 
 
 def is_word(program: Program, atom: Atom) -> bool:
-    """Whether an atom asks a category."""
+    """Whether an atom tests a category."""
     return program.kind(atom.feature) == "category"
 
 
 def word_atoms(program: Program) -> dict[int, tuple[OneOf, ...]]:
-    """The different atoms on each category, in the order in which the rules ask them."""
+    """The different atoms on each category, in the order in which the rules test them."""
     atoms: dict[int, dict[OneOf, None]] = {}
     for clause in program.clauses:
         for atom in clause.atoms:
@@ -118,7 +118,7 @@ def as_numbers(program: Program) -> Program:
         if not is_word(program, atom):
             return replace(boolean_interval(atom), feature=place[atom.feature])
         if not atom.values and atom.negated and atom.if_missing:
-            return Interval(column[atom], if_missing=True)  # which always holds, and is not asked
+            return Interval(column[atom], if_missing=True)  # which always holds, and is not tested
         return Interval(column[atom], 1.0)
 
     names = [program.features[feature] for feature in plain]

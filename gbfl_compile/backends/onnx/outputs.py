@@ -111,7 +111,7 @@ def _sources(graph: Graph, program: Program, feed: Feed) -> Sources:
 
 
 def _narrow_columns(graph: Graph, program: Program, feed: Feed, what: Holds) -> dict[int, str]:
-    """What the inputs hold of each feature that the rules ask, `[rows, 1]`."""
+    """What the inputs hold of each feature that the rules test, `[rows, 1]`."""
     used = set(used_features(program))
     columns: dict[int, str] = {}
     for each in feed.holding(what):
@@ -124,7 +124,7 @@ def _narrow_columns(graph: Graph, program: Program, feed: Feed, what: Holds) -> 
 
 
 def _codes(graph: Graph, program: Program, feed: Feed) -> dict[int, Codes]:
-    """The codes of each category that the rules ask."""
+    """The codes of each category that the rules test."""
     texts = flat_columns(graph, _narrow_columns(graph, program, feed, "texts"), program.features)
     names = tuple(map(missing_name, program.features))
     missing = flat_columns(graph, _narrow_columns(graph, program, feed, "missing"), names)

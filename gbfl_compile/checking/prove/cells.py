@@ -57,7 +57,7 @@ class Cells:
 
 
 def cells_of(readings: Iterable[Reading], dtype: Dtype = "float64") -> Cells:
-    """The cells that everything asked in these readings cuts; they share their features."""
+    """The cells that all tests in these readings cut; the readings share their features."""
     listed = tuple(readings)
     starts: list[set[float]] = [set() for _ in listed[0].features]
     for reading in listed:

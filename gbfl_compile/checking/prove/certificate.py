@@ -129,7 +129,7 @@ def _covering(pair: Pair, clock: Clock) -> tuple[list[Entry], set[tuple[Outcome,
 
 
 def _split(pair: Pair, box: Box, feature: int, mask: int) -> tuple[Entry, tuple[Box, Box]]:
-    """The first split of a box that a test of these cells asks for."""
+    """The first split of a box that a test of these cells needs."""
     cells = pair.cells
     have = box.get(feature, cells.everything(feature))
     missing = cells.missing(feature)

@@ -163,7 +163,7 @@ def _check_steps(steps: list[Form], kinds: list[str]) -> None:
 
 
 def _check_test(test: Form, kinds: list[str]) -> None:
-    """Check that a test asks for texts where the feature has texts, and for ranges where it has none."""
+    """Check that a test uses texts if the feature has texts, and ranges if it has none."""
     is_text = "texts" in test
     if set(test) != ({"feature", "texts", "negated", "missing"} if is_text else {"feature", "in", "missing"}):
         raise ValueError("a test that is none")

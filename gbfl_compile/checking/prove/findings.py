@@ -1,6 +1,6 @@
 """What the prover can answer, aspect by aspect, its JSON form, and how long it may search for it.
 
-A budget is kept: a search asks it at every step, and it stops the search.
+A search asks its budget at every step, and the budget stops the search.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def differs(program: Program, reading: Reading, aspect: Aspect, source: Answer, 
 
 
 def are_close(one: Sequence[float], other: Sequence[float]) -> bool:
-    """Whether probabilities that went through exp are the same as far as anybody can tell; NaN is close to nothing."""
+    """Whether probabilities that went through exp are the same within the bound; NaN is close to nothing."""
     return all(abs(a - b) <= PROBABILITY_BOUND for a, b in zip(one, other, strict=True))
 
 

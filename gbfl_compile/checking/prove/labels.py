@@ -148,11 +148,11 @@ EXACT_IN_DOUBLES = 2**53
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What one feature's value does: which conjunctions ask it, and in which cells each of them holds."""
+    """What one feature's value does: which conjunctions test it, and in which cells each of them holds."""
 
     asking: NDArray[np.int64]
     holds: NDArray[np.float64]
-    """Cells by conjunctions asking: 1.0 where it holds."""
+    """Cells by the conjunctions that test the feature: 1.0 where one holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +274,7 @@ def _failing(tables: Tables, row: Sequence[int]) -> NDArray[np.int64]:
 def _two_at_once(tables: Tables, row: list[int], now: NDArray[np.float64], moves: Moves) -> list[int] | None:
     """Two moves of different features whose points, if they add up, bring a class level with the winner.
 
-    Whether they add up (no conjunction asks both) is not asked: a row made of them is looked at like any other.
+    Whether they add up (no conjunction tests both) is not checked: a row made of them is examined like any other.
     """
     c = tables.classes
     best = int(_winner(now[None, :c], tables.ties[0])[0])

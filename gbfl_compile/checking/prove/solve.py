@@ -78,7 +78,7 @@ def outcome_node(graph: Graph, outcome: Outcome, key: Key) -> int:
 
 
 def _ask(graph: Graph, condition: Condition, positive: bool, then: int, otherwise: int) -> int:
-    """The node that asks a condition (or, not `positive`, its opposite)."""
+    """The node that tests a condition (or, if not `positive`, its opposite)."""
     if then == otherwise:
         return then
     if is_or(condition, positive):  # a or b, with A and B, is: not a and not b, with B and A
@@ -105,7 +105,7 @@ def is_or(condition: Condition, positive: bool) -> bool:
 
 
 def take_apart(cells: Cells, condition: Condition, positive: bool) -> tuple[Atoms | None, list[tuple[Condition, bool]]]:
-    """What a condition that is no `or` asks: tests as one conjunction (None: it never holds), and its inner `or`s."""
+    """The parts of a condition other than `or`: tests as one conjunction (None: it never holds), and its inner `or`s."""
     masks: dict[int, int] = {}
     others: list[tuple[Condition, bool]] = []
     waiting = [(condition, positive)]
@@ -129,13 +129,13 @@ def take_apart(cells: Cells, condition: Condition, positive: bool) -> tuple[Atom
 
 
 def step_node(graph: Graph, atoms: Atoms, then: int, otherwise: int) -> int:
-    """The node that asks some atoms, in the one form all spellings share."""
+    """The node that tests some atoms, in the one form that all spellings share."""
     if then == otherwise or not atoms:
         return then
     merged = _merge(graph, atoms, then, otherwise)
     if merged is not None:
         return merged
-    if len(atoms) == 1:  # one test can be asked either way round: the missing value goes to `otherwise`
+    if len(atoms) == 1:  # one test can be written either way round: the missing value goes to `otherwise`
         feature, mask = atoms[0]
         flipped = ((feature, graph.cells.everything(feature) ^ mask),)
         merged = _merge(graph, flipped, otherwise, then)

@@ -25,7 +25,7 @@ class Place:
     box: dict[int, int]
     failed: list[Atoms]
     known: set[Atoms]
-    """The failed conjunctions as they were asked and as they were failed, for a quick look."""
+    """The failed conjunctions, as they were tested and as they failed, for quick comparison."""
     row: Mapping[int, int] | None
     """One cell per feature of a row known to get here, where one is known."""
 
@@ -83,13 +83,13 @@ class Fork:
     atoms: Atoms
     """The atoms of it that are still open."""
     conjunctions: tuple[Atoms, ...]
-    """As the nodes ask it: two where both sides ask the same."""
+    """As the nodes test it: two if both sides test the same."""
     held: tuple[int, int]
     failed: tuple[int, int]
 
 
 def _fork(graph: Graph, at: Place, open_a: Atoms | None, open_b: Atoms | None) -> Fork:
-    """The next question: both sides' where they ask the same, otherwise the first side's while it has one."""
+    """The next question: both sides' if they ask the same, otherwise the first side's while it has one."""
     step_a, step_b = graph.nodes[at.a], graph.nodes[at.b]
     if isinstance(step_a, Step) and isinstance(step_b, Step) and open_a is not None and open_b is not None:
         if open_a == open_b:

@@ -72,7 +72,7 @@ class Outcome:
     text: str | None = None
     """The reason given for the answer in words, where the artifact answers in words."""
     way: tuple[tuple[int, bool], ...] | None = None
-    """Each clause asked on the way and whether it held, from the first on, where the artifact tells the whole way."""
+    """Each clause tested on the way and whether it held, from the first on, if the artifact reports the whole way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ def pay(steps: int) -> None:
 
 
 Step: TypeAlias = tuple[int, int, bool]
-"""The step before (negative is the start), the clause asked, and whether it held."""
+"""The step before (negative is the start), the clause tested, and whether it held."""
 
 
 def one_file(files: Mapping[str, bytes], ending: str) -> tuple[str, bytes]:
@@ -249,7 +249,7 @@ def _as_double(where: str, number: float) -> float:
 
 
 def way_to(steps: Sequence[Step], last: int, clauses: int) -> tuple[tuple[int, bool], ...]:
-    """Each clause asked on the way to a leaf and whether it held, first to last; steps must lead back to the start."""
+    """Each clause tested on the way to a leaf and whether it held, first to last; steps must lead back to the start."""
     way = []
     while last >= 0:
         if last >= len(steps):

@@ -174,7 +174,7 @@ def find_witnesses(program: Program, seed: int = 0, dtype: Dtype = "float64") ->
         rows = possible_rows(program, rows, book)
     unique = {np.array(row).tobytes(): row for row in rows}
     matrix = np.array(list(unique.values()), dtype=np.float64).reshape(-1, len(program.features))
-    matrix.setflags(write=False)  # shared by all that ask for it
+    matrix.setflags(write=False)  # shared by all that need it
     return WitnessSet(matrix, tuple(search.unreachable), tuple(search.given_up), book)
 
 

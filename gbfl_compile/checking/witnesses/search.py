@@ -180,7 +180,7 @@ def _split_rows(state: SearchState, index: int, split: Split, way: Way, search: 
 
 
 def _asking(failed: Sequence[Atoms], features: set[int]) -> dict[int, list[Atoms]]:
-    """For each of some features the conjunctions that ask it."""
+    """For each of some features, the conjunctions that test it."""
     asking: dict[int, list[Atoms]] = {feature: [] for feature in features}
     for atoms in failed:
         for feature, _ in atoms:
@@ -202,7 +202,7 @@ def _atom_rows(
     """Add rows for one atom, all others held; say of each that shows a slip in the label whether the atom holds there.
 
     `near` is a row that gets there: with another value of the feature it mostly still does, if those of the failed
-    conjunctions that ask the feature (`asked`) still fail.
+    conjunctions that test the feature (`asked`) still fail.
     """
     free = way.box.get(atom.feature, -1)
     inside = dict(state.atoms[split.clause])[atom.feature]

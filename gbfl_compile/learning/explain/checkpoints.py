@@ -33,7 +33,7 @@ UNIT_ROWS = 1000
 MANY_ROWS = 20_000
 """Tables with more rows have units four times as large: larger blocks cost the black box less per row."""
 PROBES = 8
-"""Rows asked at each start, to see that the black box is still the same."""
+"""Rows queried at each start, to see that the black box is still the same."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -56,7 +56,7 @@ class TreeSettings:
     price: float = 0.001
     """What a condition costs, in shares of the triplets."""
     max_bounds: int = 30
-    """The price is raised until the tree asks at most this many conditions."""
+    """The price is raised until the tree has at most this many conditions."""
     dearer: float = 1.3
     hopeless: float = 0.15
     """How much a point of a triplet that is lost anyway counts in the search."""

@@ -159,7 +159,7 @@ def small_card(weights: Matrix, columns: NDArray[np.float32], rows: TripletRows,
 
 
 def constant_card(weights: Matrix, most: int) -> Scorecard:
-    """The same class for every row, with points between -most and most where they tell the classes apart."""
+    """The same class for every row, with points between -most and most where they separate the classes."""
     exact = rounded_card(weights)
     unit = float(np.abs(weights).max()) / most
     card = _card(np.rint(weights / unit), max(0, round(-math.log2(unit)))) if unit else exact

@@ -77,7 +77,7 @@ class Body:
         return tuple(found)
 
     def word(self, ahead: int = 0) -> str:
-        """The word here; a text or a quoted name is none."""
+        """The word here; a text or a quoted name is not a word."""
         if self.place + ahead >= len(self.tokens):
             return ""
         token = self.tokens[self.place + ahead]

@@ -202,7 +202,7 @@ def _join_texts(node: Any, scope: Scope) -> Value:
 
 
 MINDS_CASE = {"postgres", "duckdb", "clickhouse", "snowflake", "bigquery", "spark", "databricks", "redshift", "trino"}
-"""Engines whose LIKE tells `a` from `A`."""
+"""Engines whose LIKE distinguishes `a` from `A`."""
 
 
 def _like(node: Any, scope: Scope) -> Value:
@@ -243,7 +243,7 @@ def _as_truth(value: Value) -> Truth:
 def _list_item(node: Any, scope: Scope) -> Value:
     """DuckDB's ['yes', 'no'][leaf + 1]: constants of one kind, and a column that is a whole number within the list.
 
-    sqlglot takes 1 from the place where it knows it to be a whole number, and leaves alone what it knows nothing of.
+    sqlglot takes 1 from the place where it knows it to be a whole number, and leaves other values alone.
     """
     only(node, "this", "expressions")
     place = node.expressions[0]

@@ -130,7 +130,7 @@ def calculate(engine: Engine, sign: str, left: Value, right: Value) -> Value:
 
 
 def number_in(end: Value) -> Number:
-    """The number that an end is; refused where it is none."""
+    """The number that an end is; refused if it is not a number."""
     if isinstance(end, Constant) and type(end.value) in (int, float, Decimal):
         value = end.value
         assert isinstance(value, int | float | Decimal)  # noqa: S101 - asked in the line above

@@ -45,7 +45,7 @@ UNLIMITED = {"sqlite": "-1", "mariadb": "18446744073709551615", "mysql": "184467
 """The LIMIT that limits nothing: it keeps an engine from merging a stage into the next."""
 
 CASE_OF_TABLES = {"mysql", "tsql"}
-"""Engines that tell `data` from `DATA` where they are tables, and the server or its collation says so."""
+"""Engines that distinguish the tables `data` and `DATA`, if the server or its collation says so."""
 
 
 def frames_of(node: Any, reader: Reader, known: Stages, outer: Frame | None) -> tuple[list[Frame], Relation]:

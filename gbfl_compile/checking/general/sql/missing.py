@@ -59,7 +59,7 @@ def decisions(made: Tree | RuleSet) -> list[tuple[StepDecision | PointDecision, 
 
 
 def _are_told_apart(null: StepDecision | PointDecision, nan: StepDecision | PointDecision) -> bool:
-    """Whether some row is seen to be answered differently: then one of the two is not the program, and both tell."""
+    """Whether some row is seen to be answered differently: then one of the two is not the program."""
     cuts = sorted({edge for test in _tests(null) for piece in test.values for edge in (piece.least, piece.most)})
     width = 1 + max((test.feature for test in (*_tests(null), *_tests(nan))), default=0)
     choose = Random(0)  # noqa: S311 - for rows, not for secrets

@@ -210,7 +210,7 @@ def refuse_chains(tokens: Sequence[Any]) -> None:
 
 
 def _word(token: Any) -> str:
-    """The word a token is; a text or a quoted name is none."""
+    """The word a token is; a text or a quoted name is not a word."""
     kind = token.token_type.name
     return "" if kind == "IDENTIFIER" or kind.endswith("STRING") else str(token.text).upper()
 

@@ -1,4 +1,4 @@
-"""Points in an answer: which rule set the label compares, and the same written out as choices where it is none.
+"""Points in an answer: which rule set the label compares, and the same written out as choices where it compares none.
 
 CASE WHEN a + b >= 2 THEN …   ->   scores whose larger one the label is, or choices by a and then by b
 """

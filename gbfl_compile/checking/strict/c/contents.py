@@ -138,7 +138,7 @@ def check_each_class(contents: Contents, key: str) -> None:
 
 
 def check_uses(contents: Contents, decision: StepDecision | PointDecision) -> None:
-    """Refuse a model that asks a feature which it says it does not use."""
+    """Refuse a model that tests a feature which it says it does not use."""
     used = {feature for feature, flag in enumerate(contents["feature_used"]) if flag}
     if unused := asked_features(_conditions(decision)) - used:
         raise Unread(f"feature {min(unused)} is tested, but the model says that it is not used")
@@ -162,7 +162,7 @@ def check_columns(contents: Contents) -> None:
 
 
 def check_kernel_columns(kind: str, contents: Contents, conditions: Iterable[Condition]) -> None:
-    """Each local value of a kernel is the feature that it is named after, and every one that its rules ask is there."""
+    """Each local value of a kernel is the feature that it is named after, and all that its rules test are there."""
     features = [each["feature"] for each in contents["gathered"]]
     for column in contents[f"{kind}_columns"]:
         if column["slot"] >= len(features) or features[column["slot"]] != column["feature"]:
@@ -187,7 +187,7 @@ def _conditions(decision: StepDecision | PointDecision) -> Iterable[Condition]:
 
 
 def asked_features(conditions: Iterable[Condition]) -> set[int]:
-    """The features that some condition asks."""
+    """The features that some condition tests."""
     features: set[int] = set()
     waiting = list(conditions)
     while waiting:

@@ -70,7 +70,7 @@ def rule_set(
 
 
 def _constant(classes: int, winner: int) -> tuple[Points, ...]:
-    """Points for a label that is always the same, where nothing tells the true ones."""
+    """Points for a label that is always the same, where the text does not show the true ones."""
     one = Points(1, {}, 1, wide=True)
     return tuple(one if index == winner else NOTHING for index in range(classes))
 
@@ -169,7 +169,7 @@ def _constant_at(steps: Mapping[int, float], lead: int) -> float:
 
 
 def _constants_by_lead(share: Value, ahead: Sequence[Sequence[Terms]]) -> list[dict[int, float]]:
-    """For each class that wins, the constant from each lead on; what no WHEN asks for is left to the ELSE."""
+    """For each class that wins, the constant from each lead on; what no WHEN tests is left to the ELSE."""
     if isinstance(share, Number):
         return [{0: _share(share)} for _ in ahead]
     if not isinstance(share, DoubtfulValue):
