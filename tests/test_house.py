@@ -136,7 +136,7 @@ def test_a_planted_import_uphill_is_found_however_deep_it_is(name, module, tmp_p
     assert uphill(name, [imported for imported, _ in imported(planted)]) == [module]
 
 
-def test_a_room_that_nobody_listed_is_found():
+def test_a_room_that_is_not_listed_is_found():
     with pytest.raises(AssertionError, match="new room"):
         uphill("utils.helpers", [])
 

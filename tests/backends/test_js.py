@@ -211,7 +211,7 @@ def test_a_timestamp_is_the_same_moment_however_it_is_written(text):
     assert 2 in score("score({ ...row, seen: '1970-01-01T00:00' }).held")
 
 
-def test_a_feature_that_the_row_does_not_have_is_an_error_unless_no_rule_asks_for_it():
+def test_a_feature_missing_from_the_row_is_an_error_only_if_a_rule_uses_it():
     assert score("score({})") == 'TypeError: there is no feature "age"'
     unused = Program(
         ("a", "b"), ("no", "yes"), (Clause((Interval(1, 1.0),)),), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0))

@@ -53,7 +53,7 @@ def held_texts(program):
 
 
 @each_program
-def test_a_python_module_tells_them(name):
+def test_a_python_module_gives_the_reasons(name):
     namespace = {}
     exec(emit(REASONED[name], "python").files["model.py"], namespace)
     reasons = [namespace["explain"](row)["reasons"] for row in REASON_ROWS.tolist()]
@@ -63,7 +63,7 @@ def test_a_python_module_tells_them(name):
 
 @needs_a_compiler
 @each_program
-def test_a_c_scorer_tells_them(name, tmp_path):
+def test_a_c_scorer_gives_the_reasons(name, tmp_path):
     path = write(emit(REASONED[name], "c"), tmp_path)
     cc(*STRICT, "-shared", "-fPIC", path.name, "-o", "model.so", folder=tmp_path)
     reason = ctypes.CDLL(str(tmp_path / "model.so")).model_reason
@@ -91,7 +91,7 @@ def test_the_loaded_c_scorer_still_answers(tmp_path):
 
 @each_program
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_onnx_runtime_tells_them(name, dtype):
+def test_onnx_runtime_gives_the_reasons(name, dtype):
     onnxruntime = pytest.importorskip("onnxruntime")
     pytest.importorskip("onnx")
     program = REASONED[name]
@@ -108,7 +108,7 @@ def test_onnx_runtime_tells_them(name, dtype):
 
 @each_program
 @pytest.mark.parametrize("form", ["select", "expression", "view", "table", "dbt", "macro"])
-def test_an_engine_tells_them(name, form, database, tmp_path):
+def test_an_engine_gives_the_reasons(name, form, database, tmp_path):
     if form == "macro" and database.dialect in ("sqlite", "datafusion"):
         with pytest.raises(BadInput, match="use form=expression"):
             reasons_answered(REASONED[name], database, tmp_path, form=form)
@@ -117,7 +117,7 @@ def test_an_engine_tells_them(name, form, database, tmp_path):
 
 
 @pytest.mark.parametrize("large", [rule_set, wide_tree])
-def test_an_engine_tells_many_of_them(large, database, tmp_path):
+def test_an_engine_gives_many_reasons(large, database, tmp_path):
     program = large()
     own = {clause: f"reason {clause}" for clause in range(0, len(program.clauses), 2)}
     rows = np.random.default_rng(0).normal(size=(20, len(program.features)))
@@ -216,7 +216,7 @@ def test_an_emitted_module_with_reasons_runs_alone(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["tree", "rules"])
-def test_a_deployed_view_that_tells_another_reason_is_found(name, database, tmp_path):
+def test_a_deployed_view_that_gives_another_reason_is_found(name, database, tmp_path):
     if database.dialect == "datafusion":
         pytest.skip("views of DataFusion are not read: they live in a session")
     reasoned, table = with_reasons(EACH[name], {0: "Income's low"}), f"people_{name}"

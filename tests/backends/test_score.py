@@ -114,7 +114,7 @@ def test_a_float32_scorer_rounds_rows_as_its_predictor_does(tmp_path, ending):
 
 @pytest.mark.parametrize("ending", ENDINGS)
 @pytest.mark.parametrize("quick", [False, True], ids=["reference", "C"])
-def test_a_program_that_asks_nothing_answers_every_row(tmp_path, ending, quick):
+def test_a_program_without_conditions_answers_every_row(tmp_path, ending, quick):
     if quick and (reason := backend("c").available().cannot_run) is not None:
         pytest.skip(reason)
     program = Program(FEATURES, ("no", "yes"), (), leaf(0.25, 0.75))

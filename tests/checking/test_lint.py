@@ -86,7 +86,7 @@ def test_a_split_that_changes_no_label_is_named():
     assert of_kind(found, "never changes the label") == {"node 1, clause 1"}
 
 
-def test_points_that_all_classes_get_and_features_nothing_asks_are_named():
+def test_points_for_all_classes_and_features_no_rule_tests_are_named():
     clauses = (Clause((Interval(0, 1.0),)), Clause((Interval(0, 2.0),)))
     found = lint(Program(("a", "idle"), (0, 1), clauses, Scorecard((0, 0), ((3, 3), (0, 1)))))
     assert of_kind(found, "points without effect") == {"clause 0"}
@@ -109,7 +109,7 @@ def test_what_the_data_leaves_untouched_is_named_with_a_row_that_would_touch_it(
         lint(program, np.zeros((3, 5)))
 
 
-def test_nothing_odd_is_said_so_and_the_json_is_json():
+def test_a_program_without_findings_says_so_and_its_json_is_valid():
     plain = Program(("a",), (0, 1), (Clause((Interval(0, 1.0),)),), Tree((Split(0, 1, 2), YES, NO)))
     assert as_text(plain, lint(plain)) == "nothing odd found\n"
     odd = Program(("a", "it's"), (0, 1, 2), (Clause((Interval(0, 1.0),)), Clause((Interval(0, 1.0, if_missing=True),))), Scorecard((0, 0, 0), ((1, 1, 1), (0, 1, 0))))  # fmt: skip

@@ -342,7 +342,7 @@ def test_what_is_missing_is_shown_by_an_example(folder, capsys, command):
 
 
 @pytest.mark.parametrize("rows", [[], ["--rows", "200"]])
-def test_a_quantity_as_target_is_told_how_to_become_classes(folder, capsys, rows):
+def test_a_quantity_as_target_is_refused_with_the_way_to_make_classes(folder, capsys, rows):
     Path("t.csv").write_text("x,y\n" + "".join(f"{n % 7},{n}\n" for n in range(300)))
     line = refusal(capsys, *MINE, "y", "--train", "gbm", *rows)
     assert "'y'" in line

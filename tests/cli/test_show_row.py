@@ -42,7 +42,7 @@ def shown(capsys, *arguments):
     return capsys.readouterr().out
 
 
-def test_a_tree_tells_the_way_to_the_leaf(folder, capsys):
+def test_a_tree_reports_the_way_to_the_leaf(folder, capsys):
     out = shown(capsys, "tree.json", "--row", "rows.csv")
     assert out == (
         "row 1 of 2: yes, with probability 0.75\n"
@@ -68,7 +68,7 @@ def test_of_a_clause_that_failed_only_the_failed_bounds_are_printed(folder, caps
     assert "  age 70 -> just below 65 gives yes\n" in out
 
 
-def test_a_rule_set_tells_its_points_largest_first(folder, capsys):
+def test_a_rule_set_reports_its_points_largest_first(folder, capsys):
     out = shown(capsys, "card.json", "--row", "rows.csv")
     assert "Why: points for yes against no, the largest first\n  +20  income >= 30000\n   +4  age >= 18\n" in out
     assert "  -10  to start with\n  +14  in all\n" in out

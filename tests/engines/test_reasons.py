@@ -11,7 +11,7 @@ from tests.backends.sql.programs import REASON_ROWS, REASONED, reasons_answered,
 
 @pytest.mark.parametrize("name", REASONED)
 @pytest.mark.parametrize("form", ["select", "view"])
-def test_an_engine_tells_them(name, form, database, tmp_path):
+def test_an_engine_gives_the_reasons(name, form, database, tmp_path):
     assert reasons_answered(REASONED[name], database, tmp_path, form=form) == reasons_expected(REASONED[name])
 
 

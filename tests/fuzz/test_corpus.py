@@ -19,7 +19,7 @@ def with_alarm():
 
 
 @pytest.mark.parametrize(("name", "path"), KEPT, ids=[f"{name}-{path.name}" for name, path in KEPT])
-def test_what_was_a_finding_once_is_none_now(name, path):
+def test_past_findings_stay_fixed(name, path):
     outcome, where = try_input(TARGETS[name], path.read_bytes())
     assert outcome in ("read", "refused"), where
     if path.name.startswith("sound"):

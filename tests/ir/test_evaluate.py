@@ -154,7 +154,7 @@ def test_every_number_is_taken_as_a_double():
 
 
 @pytest.mark.parametrize("row", [[], [1.0, 2.0], ["x"], [10**400]])
-def test_a_row_that_is_none_is_refused(row):
+def test_what_is_not_a_row_of_the_program_is_refused(row):
     program = Program(("a",), (0,), (), leaf(1.0))
     with pytest.raises(BadInput):
         evaluate(program, row)

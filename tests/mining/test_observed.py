@@ -34,7 +34,7 @@ def observed():
     return mine(noisy_table(ENOUGH), "y", train="gbm", **QUICK)
 
 
-def test_probabilities_are_observed_unless_asked_otherwise_and_everything_says_so(observed):
+def test_probabilities_are_observed_by_default_and_every_output_says_so(observed):
     facts = observed.program.metadata["probabilities"]
     assert (facts["emitted"], facts["rows"], facts["unseen"]) == ("observed", FEWEST_ROWS, True)
     assert sum(rate["rows"] for rate in facts["by_class"]) == FEWEST_ROWS
@@ -95,7 +95,7 @@ def test_too_few_rows_leave_the_score_and_all_rows_to_measure_on():
     assert line in mined.summary
 
 
-def test_of_a_black_box_from_elsewhere_nobody_claims_that_it_never_saw_the_rows():
+def test_rows_are_not_called_unseen_by_a_black_box_from_elsewhere():
     table = noisy_table(ENOUGH)
     model = LogisticRegression().fit(table[["a", "b"]].to_numpy(), table["y"])
     mined = mine(table, "y", black_box=model, **QUICK)

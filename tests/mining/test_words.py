@@ -209,7 +209,7 @@ def test_kinds_are_inferred_with_a_reason_and_can_be_set():
     assert [fact.marks for fact in facts] == [(), ("?",), (" ",)]
 
 
-def test_keys_are_left_out_and_named_unless_asked_for():
+def test_keys_are_left_out_and_named_unless_features_names_them():
     table = loans(200).assign(person=[f"p{n}" for n in range(200)], number=range(200))
     sample = read_sample(table, Choice("default"), most=1000)
     assert not {"person", "number"} & set(sample.features)

@@ -113,7 +113,7 @@ def test_a_clause_that_always_holds_moves_into_the_bias():
     assert (after.clauses, after.decision) == ((), Scorecard((0, 10), (), 2))
 
 
-def test_a_question_implied_by_the_path_is_not_asked():
+def test_a_test_implied_by_the_path_is_removed():
     made = program(split(0, split(1, A, B), C), (x(5.0),), (x(3.0),))
     assert decide_by_path(made).decision == split(0, A, C)
 
@@ -123,12 +123,12 @@ def test_a_question_contradicted_by_the_path_is_dropped():
     assert decide_by_path(made).decision == split(0, B, C)
 
 
-def test_a_failed_question_tells_something_too():
+def test_a_failed_test_adds_information_too():
     made = program(split(0, A, split(1, B, C)), (x(5.0),), (x(7.0),))
     assert decide_by_path(made).decision == split(0, A, C)
 
 
-def test_a_failed_conjunction_with_one_open_atom_tells_that_this_atom_failed():
+def test_a_failed_conjunction_with_one_open_atom_means_that_this_atom_failed():
     # x >= 5 holds, (x >= 5 AND y >= 2) fails: so y >= 2 fails.
     made = program(split(0, split(1, A, split(2, B, C)), A), (x(5.0),), (x(5.0), y(2.0)), (y(3.0),))
     assert decide_by_path(made).decision == split(0, split(1, A, C), A)
@@ -143,7 +143,7 @@ def test_a_missing_value_keeps_a_question_open():
     assert decide_by_path(known).decision == split(2, split(0, A, B), A)
 
 
-def test_the_same_question_below_itself_is_not_asked_again():
+def test_the_same_test_below_itself_is_removed():
     made = program(split(0, split(0, A, B), split(0, B, C)), (x(1.0), y(2.0)))
     assert decide_by_path(made).decision == split(0, A, C)
 
@@ -172,7 +172,7 @@ def test_one_of_two_bounds_is_dropped():
     assert lines(drop_true_bounds(made))[1].strip() == "IF x < 8 THEN a (1.00, 10 rows)"
 
 
-def test_a_clause_asked_in_two_places_may_become_two():
+def test_a_clause_tested_in_two_places_may_become_two():
     made = program(split(0, split(1, A, B), split(1, B, C)), (x(5.0),), (x(3.0), y(None, 2.0)))
     assert lines(optimise(made)) == [
         "IF x >= 5 THEN",
@@ -190,7 +190,7 @@ def test_unused_clauses_are_dropped_and_the_rest_numbered_in_reading_order():
     assert after.decision == split(0, A, split(1, B, C))
 
 
-def test_the_atom_that_rejects_most_rows_is_asked_first():
+def test_the_atom_that_rejects_most_rows_is_tested_first():
     made = program(split(0, A, B), (x(0.0), y(5.0)))
     rows = np.array([[float(i), float(i)] for i in range(8)])
     assert order_atoms(made, rows).clauses[0].atoms == (y(5.0), x(0.0))

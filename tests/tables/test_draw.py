@@ -102,7 +102,7 @@ def test_lines_are_counted_however_they_end(tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "arrow"])
-def test_mining_from_more_rows_than_wanted_reads_and_tells_them(table, tmp_path, monkeypatch, capsys, ending):
+def test_mining_a_sample_of_a_larger_table_says_how_many_rows_it_took(table, tmp_path, monkeypatch, capsys, ending):
     monkeypatch.chdir(tmp_path)
     WRITERS[f"t.{ending}"](table, tmp_path / f"t.{ending}")
     command = ["mine", f"t.{ending}", "--target", "y", "--train", "gbm", "--head", "tree", "--rows", "300"]

@@ -105,7 +105,7 @@ def is_or(condition: Condition, positive: bool) -> bool:
 
 
 def take_apart(cells: Cells, condition: Condition, positive: bool) -> tuple[Atoms | None, list[tuple[Condition, bool]]]:
-    """The parts of a condition other than `or`: tests as one conjunction (None: it never holds), and its inner `or`s."""
+    """The parts of a condition other than `or`: tests as one conjunction (None: never holds), and its inner `or`s."""
     masks: dict[int, int] = {}
     others: list[tuple[Condition, bool]] = []
     waiting = [(condition, positive)]

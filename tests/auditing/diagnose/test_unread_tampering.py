@@ -86,7 +86,7 @@ def modules(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", BY_EVERYTHING)
-def test_python_scorers_that_tell_probabilities(modules, kind, monkeypatch):
+def test_python_scorers_that_return_probabilities(modules, kind, monkeypatch):
     monkeypatch.chdir(modules)
     approved, cases = BY_EVERYTHING[kind]
 
@@ -100,7 +100,7 @@ def test_python_scorers_that_tell_probabilities(modules, kind, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", BY_LABELS)
-def test_python_scorers_that_tell_labels_alone(kind, tmp_path, monkeypatch):
+def test_python_scorers_that_return_only_labels(kind, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     approved, cases = BY_LABELS[kind]
 

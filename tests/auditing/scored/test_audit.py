@@ -192,11 +192,11 @@ def test_columns_may_have_other_names(tmp_path, ending):
         audit_scored(PROGRAM, path, "predicted", {"Age": "AGE.1"})
 
 
-def test_a_feature_that_no_clause_asks_need_not_be_there(tmp_path):
+def test_a_feature_that_no_clause_tests_may_be_absent(tmp_path):
     assert audit_scored(PROGRAM, written(tmp_path, many(50).drop(columns="unasked"), ".csv")).verdict == "equal"
 
 
-def test_a_program_that_asks_nothing_needs_only_labels(tmp_path):
+def test_a_program_without_conditions_needs_only_labels(tmp_path):
     program = Program(("x",), ("only",), (), Scorecard((0,), (), 0))
     (tmp_path / "t.csv").write_text("label\nonly\nother\n")
     found = audit_scored(program, tmp_path / "t.csv")
@@ -346,7 +346,7 @@ RULES = Program(PROGRAM.features, PROGRAM.classes, PROGRAM.clauses, Scorecard((0
 @pytest.mark.parametrize("program", [PROGRAM, RULES], ids=["tree", "rule set"])
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
 @pytest.mark.parametrize("drift", [False, True])
-def test_probabilities_beside_the_labels_are_compared_where_that_is_asked(tmp_path, program, ending, drift):
+def test_probabilities_beside_the_labels_are_compared_on_request(tmp_path, program, ending, drift):
     frame = with_probabilities(program, table_of(program, many(500).iloc[:, :3].to_numpy()))
     path = written(tmp_path, frame, ending)
     found = audit_scored(program, path, options=ScoredOptions(drift, True))

@@ -109,7 +109,7 @@ def test_every_program_agrees_with_the_definition(case, tmp_path_factory):
     assert (found.verdict, found.checked_rows) == ("equal", len(rows)), found.reason
 
 
-def test_columns_that_no_rule_asks_need_not_be_there_and_others_may_be(tmp_path):
+def test_columns_that_no_rule_tests_may_be_absent_and_others_present(tmp_path):
     path, _ = written(tmp_path, CHURN, CHURN_ROWS, ".parquet")
     wider = Program(
         (*CHURN.features, "unasked"), CHURN.classes, CHURN.clauses, CHURN.decision, kinds=(*CHURN.kinds, "category")

@@ -112,7 +112,7 @@ def test_labels_of_another_kind_are_different(here, what, form):
     assert found.execution.different == found.execution.rows
 
 
-def test_a_row_that_raises_counts_and_the_others_are_still_asked(here):
+def test_a_row_that_raises_counts_and_the_others_are_still_scored(here):
     found = audit_callable(PROGRAM, "deployed:raises_on_infinity")
     assert found.verdict == "different"
     assert 0 < found.execution.different < found.execution.rows

@@ -46,7 +46,7 @@ def shows(program, mutant, rows):
     return bool((evaluate_many(program, rows).labels != evaluate_many(mutant, rows).labels).any())
 
 
-def test_every_bound_one_float32_off_shows_on_a_row_that_is_asked():
+def test_every_bound_one_float32_off_shows_on_a_witness():
     changed = 0
     for program in narrow_programs(12):
         rows = witness_input(program, "float32").rows

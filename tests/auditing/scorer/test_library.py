@@ -185,7 +185,7 @@ def test_a_process_that_the_library_started_ends_with_it(tmp_path):
     pytest.fail(f"process {pid} still runs: {status}")
 
 
-def test_the_library_does_not_see_what_stands_in_the_environment(tmp_path, monkeypatch):
+def test_the_library_does_not_see_the_environment(tmp_path, monkeypatch):
     monkeypatch.setenv("PGPASSWORD", "hidden")
     text = "#include <stdlib.h>\n" + RIGHT.replace("BEGIN", 'if (getenv("PGPASSWORD")) { return 9; }')
     assert audit_library(TREE, build(tmp_path, text), "model").verdict == "equal"

@@ -43,7 +43,7 @@ FLAGS = ("-O1", "-DGBFL_WITH_LIBM")
 
 
 @pytest.mark.parametrize("slip", SLIPS)
-def test_what_a_library_fills_is_compared_however_it_is_asked(tmp_path, slip):
+def test_what_a_library_fills_is_compared_however_it_is_called(tmp_path, slip):
     program, old, new, reason = SLIPS[slip]
     flags = FLAGS if "of points" in slip else ("-O1",)
     library, source = emitted(tmp_path, program, *flags)

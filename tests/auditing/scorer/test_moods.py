@@ -60,7 +60,7 @@ def test_a_function_whose_answer_depends_on_more_than_the_row_is_different(tmp_p
     assert "again" in answered.reason or "was answered before, but not alone" in answered.reason
 
 
-def test_how_a_scorer_was_asked_is_stated(tmp_path, monkeypatch):
+def test_how_a_scorer_was_called_is_stated(tmp_path, monkeypatch):
     (tmp_path / "moods.py").write_text(MOODS)
     monkeypatch.chdir(tmp_path)
     answered = audit_callable(PROGRAM, "moods:right")

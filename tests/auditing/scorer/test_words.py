@@ -100,7 +100,7 @@ def test_the_slip_of_a_scorer_is_reported(here):
     assert "smoker" not in text
 
 
-def test_the_users_own_texts_are_asked_too(here):
+def test_the_users_own_texts_are_tried_too(here):
     (here / "sly.py").write_text(
         "from churn_scorer import churn\ndef scorer(rows):\n    return ['yes' if row['contract'] == 'weekly' else churn(row) for row in rows]\n"
     )

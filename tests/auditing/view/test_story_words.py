@@ -187,7 +187,7 @@ def test_two_answers_in_each_others_place_are_named_by_their_branches_and_mended
     assert mended(database, found.story.mend, NESTED) == "equal"
 
 
-def test_two_branches_in_each_others_place_are_told_as_that(database):
+def test_two_exchanged_branches_are_reported_as_exchanged(database):
     first = "WHEN purpose = 'business' AND late < 3 THEN 'yes'"
     second = "WHEN opened >= '2020-10-11' AND (income >= 20000 OR income IS NULL) THEN 'no'"
     found, lines, moved = slipped(database, f"{first}\n    {second}", f"{second}\n    {first}")

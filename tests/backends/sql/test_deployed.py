@@ -55,7 +55,7 @@ def test_the_key_of_the_mined_table_is_a_column(form):
 
 
 @pytest.mark.parametrize("form", ["select", "expression", "macro"])
-def test_a_query_that_is_not_deployed_has_no_key_unless_asked(form):
+def test_a_query_that_is_not_deployed_has_no_key_by_default(form):
     assert b"loan_id" not in emit(KEYED, "sql:duckdb", options={"form": form}).files["model.sql"]
 
 

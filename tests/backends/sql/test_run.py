@@ -72,7 +72,7 @@ def test_comments_and_blanks_change_nothing(database, tmp_path):
 
 
 @pytest.mark.parametrize("program", EACH.values(), ids=EACH)
-def test_a_key_column_tells_rows_apart_in_any_order(database, tmp_path, program):
+def test_a_key_column_identifies_rows_in_any_order(database, tmp_path, program):
     rows = witnesses(program)
     for keys in ("id", "age,id", "id,other"):
         script = written(tmp_path, text_of(program, database.dialect, key=keys))

@@ -341,7 +341,7 @@ NORMALISED = {"NFC and NFD": ("\u00e9", "e\u0301"), "compatible": ("x\u00b2", "x
 
 @pytest.mark.parametrize("names", NORMALISED.values(), ids=NORMALISED)
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_names_that_only_normalisation_tells_apart_are_refused_or_proved(dialect, names):
+def test_names_that_differ_only_in_normalisation_are_refused_or_proved(dialect, names):
     program = Program(names, TREE.classes, TREE.clauses, TREE.decision)
     if not DIALECTS[dialect].folds_case:
         files = emit(program, f"sql:{dialect}").files

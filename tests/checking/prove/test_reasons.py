@@ -38,7 +38,7 @@ def test_the_rules_of_a_rule_set_are_reported_as_they_are(target):
     assert all(finding in (ProvedEqual(), None) for finding in findings)
 
 
-def test_rules_told_in_another_order_are_seen():
+def test_rules_in_another_order_are_noticed():
     files = emit(CARD, "c").files
     swapped = (
         files["model.c"].replace(b"|= 0x1u", b"|= 0x4u").replace(b"|= 0x2u", b"|= 0x1u").replace(b"|= 0x4u", b"|= 0x2u")

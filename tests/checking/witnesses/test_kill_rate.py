@@ -1,6 +1,6 @@
-"""Witnesses alone, run natively: of the slips that really differ, how many they tell. What a proof must trust is theirs.
+"""Witnesses alone, run natively: of the slips that change an answer, how many they expose. No proof is used here.
 
-GBFL_DIFFERENT=1000 pytest tests/checking/witnesses/test_kill_rate.py -s     so many slips that differ a target; prints the counts
+GBFL_DIFFERENT=1000 pytest tests/checking/witnesses/test_kill_rate.py -s     that many such slips per target; prints the counts
 """
 
 import math
@@ -15,30 +15,30 @@ from tests.checking.reader_artifacts import findings
 from tests.checking.test_mutated import database, verdict  # noqa: F401 - a fixture
 from tests.counts import count
 
-TOLD = 0.995
-"""The least share told."""
+LEAST_EXPOSED = 0.995
+"""The least share that witnesses expose."""
 DIFFERENT = count("GBFL_DIFFERENT", 25)
 
 
-def asks_for_missing(row):
+def has_a_missing_value(row):
     return any(math.isnan(value) for value in row)
 
 
 @pytest.mark.parametrize("target", ["python", "onnx", pytest.param("c", marks=needs_a_compiler)])
-def test_witnesses_alone_tell_nearly_every_slip(target, tmp_path):
-    different, missed, missed_missing = not_told(target, tmp_path, None)
+def test_witnesses_alone_expose_nearly_every_slip(target, tmp_path):
+    different, missed, missed_missing = not_exposed(target, tmp_path, None)
     assert not missed_missing
-    assert len(missed) <= (1 - TOLD) * different, missed
+    assert len(missed) <= (1 - LEAST_EXPOSED) * different, missed
 
 
-def test_witnesses_alone_tell_nearly_every_slip_in_a_database(database, tmp_path):  # noqa: F811 - the fixture
-    different, missed, missed_missing = not_told(f"sql:{database.dialect}", tmp_path, database)
+def test_witnesses_alone_expose_nearly_every_slip_in_a_database(database, tmp_path):  # noqa: F811 - the fixture
+    different, missed, missed_missing = not_exposed(f"sql:{database.dialect}", tmp_path, database)
     assert not missed_missing
-    assert len(missed) <= (1 - TOLD) * different, missed
+    assert len(missed) <= (1 - LEAST_EXPOSED) * different, missed
 
 
-def not_told(target, folder, database):  # noqa: F811
-    """How many slips that differ were tried, and which of them no witness tells: others, and those by a missing value."""
+def not_exposed(target, folder, database):  # noqa: F811
+    """How many slips that change an answer were tried, and those not exposed; those that need a missing value apart."""
     choose = random.Random(f"kill {target}")
     different = about_missing = 0
     missed, missed_missing, tried = [], [], 0
@@ -55,7 +55,7 @@ def not_told(target, folder, database):  # noqa: F811
         if ran is None or ran.verdict == "not run":
             continue  # its engine does not take it, so it answers nothing
         different += 1
-        missing = any(asks_for_missing(one[1].row) for one in found if isinstance(one, tuple))
+        missing = any(has_a_missing_value(one[1].row) for one in found if isinstance(one, tuple))
         about_missing += missing
         if ran.verdict == "equal":
             (missed_missing if missing else missed).append(each.what)

@@ -52,7 +52,7 @@ def assert_unread(text, dialect):
         ("spark", "explode(array())"),
     ],
 )
-def test_a_column_nobody_asks_for_drops_no_rows(dialect, hidden, stage):
+def test_a_column_that_is_not_used_drops_no_rows(dialect, hidden, stage):
     assert_unread(stage.format(label=LABEL, hidden=hidden), dialect)
 
 

@@ -163,7 +163,7 @@ def test_a_softmax_is_taken_against_the_greatest_score_and_clamped_at_700(weight
         ("spark", "explode(array(1, 2))"),
     ],
 )
-def test_a_column_that_nobody_asks_for_is_read_too(dialect, hidden):
+def test_a_column_that_is_not_used_is_read_too(dialect, hidden):
     quote = QUOTE.get(dialect, '"')
     old = "SELECT\n    "
     assert is_refused(dialect, old, f"{old}{hidden} AS {quote}zz{quote}, ")
