@@ -1,4 +1,4 @@
-"""The evidence pack of an audit: complete, verified offline, and whatever is meddled with shows."""
+"""The evidence pack of an audit: complete, verified offline, and any tampering shows."""
 
 import hashlib
 import json
@@ -73,7 +73,7 @@ def test_an_added_file_and_a_link_are_noticed(pack):
     assert "is a link" in verify_pack(pack).problem
 
 
-def test_what_is_no_file_is_noticed_too(pack):
+def test_what_is_not_a_file_is_noticed_too(pack):
     (pack / "more").mkdir()
     assert verify_pack(pack).problem == "more: is not in the manifest, it was added"
     (pack / "more").rmdir()
@@ -93,7 +93,7 @@ def test_a_project_with_folders_of_its_own_is_whole(tmp_path):
 
 
 def rewrite(pack, name, content):
-    """Change a file and mend the manifest, as somebody would who knows how the pack is made."""
+    """Change a file and repair the manifest, as somebody who knows the format would."""
     (pack / name).write_bytes(content)
     form = json.loads((pack / "manifest.json").read_text())
     form["files"][name] = hashlib.sha256(content).hexdigest()

@@ -1,4 +1,4 @@
-"""What a file says is not always what runs: imports that pass it over, columns its header renames, SQL nobody can run."""
+"""What a file says is not always what runs: imports that bypass it, columns its header renames, SQL that no engine runs."""
 
 import py_compile
 import subprocess
@@ -111,7 +111,7 @@ def test_what_python_imports_by_itself_is_not_overlooked(model, decoy):
 
 
 def test_such_a_file_really_changes_the_answers(model):
-    """Python's own `math` would have said `nan`, which is missing; this one makes of it a number that fits the rule."""
+    """Python's own `math` would return `nan`, which is missing; this one returns a number that fits the rule."""
     (model.parent / "math.py").write_text("nan = 2.0\n")
     ask = "import sys; sys.path.insert(0, sys.argv[1]); sys.modules.pop('math', None); import model; print(model.predict((None, 0)))"
     if "math" in sys.builtin_module_names:

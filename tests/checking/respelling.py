@@ -106,7 +106,7 @@ def _respelled_reading(choose, reading):
 
 
 def flattened(choose, decided):
-    """A tree as a list of cases, one a leaf, in any order: each tests its whole path."""
+    """A tree as a list of cases, one per leaf, in any order: each tests its whole path."""
     cases = []
     waiting = [(0, ())]
     while waiting:

@@ -1,4 +1,4 @@
-"""Edits made to slip past a reader: each once was proved although it behaves differently, and is refused now."""
+"""Edits made to slip past a reader: each was once proved although it behaves differently, and is refused now."""
 
 import math
 import os
@@ -84,7 +84,7 @@ def test_the_whole_way_to_a_leaf_is_its_own(old, new):
 
 
 def test_equal_tree_nodes_in_a_row():
-    """ONNX Runtime makes one of them, and forgets where the second sends a missing value: it would say no here."""
+    """ONNX Runtime merges them and forgets where the second sends a missing value: it would answer no here."""
     onnx = pytest.importorskip("onnx")
     clauses = tuple(Clause((Interval(0, at, at, "both", missing),)) for at, missing in ((1.0, False), (2.0, True)))
     program = Program(
@@ -174,7 +174,7 @@ def test_a_comment_opened_in_a_preprocessor_line():
     assert answer(tree(1.0), "c", old, f"{old}/* ") == "unread"
 
 
-def test_a_constant_said_twice():
+def test_a_constant_that_appears_twice():
     """A runtime may take either of the two."""
     onnx = pytest.importorskip("onnx")
     model = onnx.ModelProto()
@@ -186,7 +186,7 @@ def test_a_constant_said_twice():
 
 @pytest.mark.parametrize("kept", [{"raw_data": b"\x02"}, {"int32_data": [256]}, {"int32_data": [-1]}])
 def test_a_truth_value_that_is_neither(kept):
-    """What `and` makes of a byte that is neither 0 nor 1 is not said anywhere."""
+    """What `and` makes of a byte that is neither 0 nor 1 is not documented."""
     onnx = pytest.importorskip("onnx")
     model = onnx.ModelProto()
     model.ParseFromString(emit(tree(1.0), "onnx", options={"lowering": "logic"}).files["model.onnx"])

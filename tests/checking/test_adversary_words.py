@@ -1,4 +1,4 @@
-"""Edits of artifacts with words and dates, each of which once was proved although it behaves differently."""
+"""Edits of artifacts with words and dates, each of which was once proved although it behaves differently."""
 
 import re
 from dataclasses import replace

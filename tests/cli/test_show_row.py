@@ -114,7 +114,7 @@ def test_triplets_add_what_the_black_box_says(folder, capsys):
     assert main(["show", "tree.json", "--triplets", "t.npz"]) == 2
 
 
-def test_a_row_that_is_not_there_is_named(folder, capsys):
+def test_a_row_number_beyond_the_table_is_named(folder, capsys):
     assert main(["show", "tree.json", "--row", "rows.csv", "--row-number", "3"]) == 2
     assert "rows.csv: has no row 3, there are 2" in capsys.readouterr().err
     assert main(["show", "card.json", "--row", "absent.csv"]) == 2

@@ -37,7 +37,7 @@ def catalog(request):
 
 
 @pytest.mark.parametrize("kind", CASES)
-def test_views_are_proved_or_found_out(catalog, kind):
+def test_views_are_proved_or_their_slips_found(catalog, kind):
     assert_audits_are_right(catalog, kind)
 
 
@@ -108,7 +108,7 @@ def test_labels_may_be_deployed_as_something_else_than_the_classes_names(fresh, 
 
 @pytest.mark.parametrize("stored", ["TO target", "ENGINE = Memory", "ENGINE = Memory POPULATE"])
 def test_a_materialized_view_of_clickhouse_is_unread(fresh, stored):
-    """Without POPULATE it answers for none of the rows that were there before it."""
+    """Without POPULATE it has none of the rows that were there before it."""
     if fresh.dialect != "clickhouse":
         pytest.skip("MariaDB has none")
     table(fresh, "Float64")

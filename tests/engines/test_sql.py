@@ -1,6 +1,6 @@
 """What the SQL target wrote answers as the program does in the slower engines: witnesses, sizes, types, forms.
 
-GBFL_SQL_PROGRAMS=100 python -m pytest tests/engines/test_sql.py runs 100 random programs an engine; 12 otherwise.
+GBFL_SQL_PROGRAMS=100 python -m pytest tests/engines/test_sql.py runs 100 random programs per engine; otherwise 12.
 """
 
 import math

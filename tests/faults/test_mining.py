@@ -1,4 +1,4 @@
-"""Whatever happens while mining: an error that says what, nothing half-written, and the same command ends in the same program."""
+"""Whatever fails while mining: the error says what, nothing is half-written, and the same command ends in the same program."""
 
 import json
 import os

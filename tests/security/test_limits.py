@@ -1,4 +1,4 @@
-"""Programs and tables past every limit: refused with a reason, at once, whatever the size of what they ask for.
+"""Programs and tables past every limit: refused at once and with a reason, whatever size they declare.
 
 An alarm ends a test that would wait: seconds are not a measure of anything here but of a loop without end.
 """

@@ -36,7 +36,7 @@ def place_of(cases, program):
 
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory):
-    """One library a kind of program with all its versions in it: the approved one is t0."""
+    """One library per kind of program, with all versions in it; the approved one is t0."""
     if shutil.which("cc") is None:
         pytest.skip("no C compiler")
     made = {}
@@ -190,7 +190,7 @@ def test_scored_files(tmp_path, kind, ending):
 
 
 def assert_scored_tables_are_right(database, kind):
-    """The same for a table that stands in a database."""
+    """The same for a table in a database."""
     approved, cases = BY_LABELS[kind]
     features = list(approved.features)
     quoted = [database.quote(name) for name in features]

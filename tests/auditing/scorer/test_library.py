@@ -268,8 +268,8 @@ def test_a_source_that_is_not_a_c_file_is_refused(tmp_path):
         audit_library(TREE, build(tmp_path, RIGHT.replace("BEGIN", "")), "model", tmp_path / "absent.c")
 
 
-TOLD = with_reasons(TREE, {0: "Too young"})
-TOLD_RULES = with_reasons(RULES, {1: "Too poor"})
+REASONED = with_reasons(TREE, {0: "Too young"})
+REASONED_RULES = with_reasons(RULES, {1: "Too poor"})
 
 BESIDE = {
     "the class beside the probabilities": (TREE, "return model_leaf(model_leaf_of(x), out);", "return model_leaf(model_leaf_of(x), out) * 0;", "model_predict_proba: witness"),
@@ -277,12 +277,12 @@ BESIDE = {
     "a leaf that there is not": (TREE, "return -1;", "return 0;", "model_leaf: of -1: [-1] is answered [0]"),
     "the clauses that held": (TREE, "held[clause / 32] |=", "held[clause / 32] =", "model_explain: witness"),
     "clauses that are left from the row before": (TREE, "held[word] = 0u;", "(void)word;", "model_explain: witness"),
-    "a reason": (TOLD, '"Too young"', '"Too old"', "model_reason: of 0: Too young is answered Too old"),
+    "a reason": (REASONED, '"Too young"', '"Too old"', "model_reason: of 0: Too young is answered Too old"),
     "a feature that is not used": (TREE, "(int)model_feature_used[feature] : 0", "(int)(feature == 1) : 0", "model_uses: of 0: True is answered False"),
     "the kind of its labels": (TREE, "return 's';", "return 'i';", "model_label_kind: of 0: s is answered i"),
     "a rule set's count": (RULES, "    return count;", "    return count + (count > 1);", "model_explain: witness"),
     "a rule set's class beside its probabilities": (RULES, "return best;", "return 0 * best;", "model_predict_proba: witness"),
-    "a rule set's reason": (TOLD_RULES, '"Too poor"', '"Too rich"', "model_reason: of 1: Too poor is answered Too rich"),
+    "a rule set's reason": (REASONED_RULES, '"Too poor"', '"Too rich"', "model_reason: of 1: Too poor is answered Too rich"),
 }  # fmt: skip
 
 
@@ -304,8 +304,8 @@ def test_everything_that_is_listed_as_compared_was_compared(tmp_path, slip):
 
 
 def test_a_library_says_what_of_it_was_compared(tmp_path):
-    library, _ = emitted(tmp_path, TOLD)
-    compared = audit_library(TOLD, library, "model").compared.split("; ")
+    library, _ = emitted(tmp_path, REASONED)
+    compared = audit_library(REASONED, library, "model").compared.split("; ")
     assert compared[:2] == ["labels, none different", "probabilities, none different"]
     assert {f"model_{name}" for name in ("predict_proba", "explain", "leaf", "reason", "uses", "label_kind")} < set(
         compared

@@ -30,7 +30,7 @@ def database(request):
 
 
 @pytest.mark.parametrize("kind", CASES)
-def test_views_are_proved_or_found_out(database, kind):
+def test_views_are_proved_or_their_slips_found(database, kind):
     assert_audits_are_right(database, kind)
 
 
@@ -95,7 +95,7 @@ def test_a_view_on_a_view_is_read_through_the_one_below(tmp_path, capsys, monkey
     assert "different" in capsys.readouterr().out
 
 
-ASKED = {
+CONDITIONS = {
     "sqlite": "age >= 1.5",
     "duckdb": "age >= 1.5e0 AND age <> CAST('NaN' AS DOUBLE)",
     "postgres": "age >= CAST(1.5 AS DOUBLE PRECISION) AND age <> CAST('NaN' AS DOUBLE PRECISION)",
@@ -128,7 +128,7 @@ def test_a_view_is_known_for_one_wherever_it_stands(inner, query, empty):
         if empty.dialect == "sqlite":
             pytest.skip("SQLite's schemas are databases of their own, which no view names")
         empty.execute("CREATE SCHEMA other")
-    chosen = f"SELECT CASE WHEN {ASKED[empty.dialect]} THEN 'yes' ELSE 'no' END AS label"
+    chosen = f"SELECT CASE WHEN {CONDITIONS[empty.dialect]} THEN 'yes' ELSE 'no' END AS label"
     empty.execute(f"CREATE VIEW plain AS {chosen} FROM people")
     assert audit_view(AuditInput(GROWN), empty, "plain", "a view").verdict == "equal"
     empty.execute(f"CREATE VIEW {inner} AS SELECT -age AS age FROM people")
@@ -161,7 +161,7 @@ def test_the_types_of_a_table_are_those_where_it_stands(empty):
         pytest.skip("SQLite has no decimals")
     empty.execute("CREATE SCHEMA other")
     empty.execute("CREATE TABLE other.people (age DECIMAL(10, 2))")
-    chosen = f"SELECT CASE WHEN {ASKED[empty.dialect]} THEN 'yes' ELSE 'no' END AS label"
+    chosen = f"SELECT CASE WHEN {CONDITIONS[empty.dialect]} THEN 'yes' ELSE 'no' END AS label"
     empty.execute(f"CREATE VIEW model AS {chosen} FROM other.PEOPLE")
     assert "age" in audit_view(AuditInput(GROWN), empty, "model", "a view").column_types
 

@@ -126,7 +126,7 @@ def test_a_filter_on_an_alias_of_the_same_select_may_leave_out_rows_by_their_fea
 
 @pytest.mark.parametrize("clause", ["WHERE age >= 18", "QUALIFY age >= 18"])
 def test_an_alias_that_hides_the_column_of_a_filter_in_clickhouse_is_not_read_as_the_column(clause):
-    """The filter asks the alias there: a child comes out, with another age."""
+    """There the filter tests the alias: a child comes out, with another age."""
     found = verdict_on(
         "clickhouse",
         [

@@ -53,11 +53,11 @@ def found_of(database, program):
     return audit_view(AuditInput(program), database, "scores", "view scores")
 
 
-TOLD = with_reasons(CARD, {0: "Income; too low", 1: "It's young"})
+REASONED = with_reasons(CARD, {0: "Income; too low", 1: "It's young"})
 EVERYTHING = {
     "tree": (TREE, "label,probabilities,leaf,reason"),
     "rule set": (CARD, "label,probabilities,score,reason"),
-    "rule set with reasons": (TOLD, "label,probabilities,score,reason"),
+    "rule set with reasons": (REASONED, "label,probabilities,score,reason"),
 }
 
 
@@ -180,7 +180,7 @@ BREAKS = [
 
 
 @pytest.mark.parametrize(("engine", "statement", "words"), BREAKS)
-def test_a_view_that_is_broken_where_it_is_was_not_run(engine, statement, words, tmp_path, capsys, monkeypatch):
+def test_a_view_that_is_broken_is_not_run(engine, statement, words, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     save(TREE, tmp_path / "approved.json")
     opening = sqlite3.connect if engine == "sqlite" else pytest.importorskip("duckdb").connect

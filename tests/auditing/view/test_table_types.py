@@ -30,7 +30,7 @@ def database(request):
 
 
 def below(feature, bound, if_missing=False):
-    """yes below the bound, no from it on."""
+    """yes below the bound, no at the bound and above."""
     clause = Clause((Interval(0, None, bound, "left", if_missing),))
     return Program((feature,), ("no", "yes"), (clause,), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)))
 
@@ -68,7 +68,7 @@ KINDS = (
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_emitted_view_is_proved_and_run_whatever_numbers_its_columns_hold(database, kind):
-    """It makes doubles of them, and the strict reader has seen that it does."""
+    """It casts them to doubles, and the strict reader has checked that it does."""
     database.execute(f"CREATE TABLE data (age {kind})")
     make_view(database, YOUNG)
     found = audit_view(AuditInput(YOUNG), database, "scores", "view scores")
@@ -119,7 +119,7 @@ def test_null_is_not_used_against_a_column_that_is_not_null(database):
     assert (found.verdict, found.execution.different) == ("equal", 0), found
 
 
-def test_a_difference_that_a_check_constraint_rules_out_is_not_called_one(database):
+def test_a_difference_that_a_check_constraint_rules_out_is_not_reported(database):
     found = audit(database, YOUNG, "age INTEGER NOT NULL CHECK (age < 60)", "age < 62", "1, 40")
     assert (found.verdict, found.execution.different) == ("unread", 0)
     assert "constraints refuse" in found.reason
@@ -294,7 +294,7 @@ def test_texts_among_the_numbers_of_sqlite_are_not_numbers(types, declared, verd
 
 
 def test_a_column_of_sqlite_without_a_type_is_proved_only_where_it_is_cast():
-    """There is no text in it now, and there may be one tomorrow."""
+    """There is no text in it now, but there may be one tomorrow."""
     for types, verdict in (("any", "equal"), ("double", "unread")):
         database = opened("sqlite")
         database.execute("CREATE TABLE loans (id INTEGER, age)")

@@ -136,7 +136,7 @@ def test_a_moment_that_the_column_does_not_hold_is_not_used_against_a_view(engin
 
 
 def test_a_number_that_a_column_of_bits_rounds_is_not_used_against_a_view():
-    """BIT(8) makes 31 of 30.6: what the staged number says of the row is not what the view is asked."""
+    """BIT(8) turns 30.6 into 31, so the view is not run on the number that was staged."""
     below = Program(
         ("age",), ("no", "yes"), (Clause((Interval(0, None, 30.25),)),), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0))
     )

@@ -42,7 +42,7 @@ def test_a_text_beside_a_column_of_clickhouse_with_a_zone_is_not_read_as_utc(dec
 
 
 @pytest.mark.parametrize("declared", ["DateTime('UTC')", "DateTime64(6, 'UTC')"])
-def test_a_text_beside_a_column_of_clickhouse_in_utc_is(declared):
+def test_a_text_beside_a_column_of_clickhouse_in_utc_is_read(declared):
     found = audited("clickhouse", f"Nullable({declared})", PLAIN)
     assert (found.verdict, found.proof_assumes) == ("equal", None), found.reason
     later = audited("clickhouse", f"Nullable({declared})", PLAIN.replace("00:00:00", "00:00:01"))

@@ -155,7 +155,7 @@ def test_a_feature_of_a_thousand_values(negated, tmp_path):
 @needs_a_compiler
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 @pytest.mark.parametrize("program", [TREE, CARD, of_texts(TEXTS)], ids=["tree", "rule set", "hostile"])
-def test_no_compiler_has_anything_to_say(program, compiler, tmp_path):
+def test_no_compiler_warns(program, compiler, tmp_path):
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
     for kernel in kernels(program):

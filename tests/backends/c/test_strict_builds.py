@@ -68,7 +68,7 @@ def sanitizers_work(folder):
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_random_bits_find_no_difference_and_no_undefined_behaviour(shape, dtype, tmp_path):
-    """Every kernel, a level of optimisation each; all of them where GBFL_RANDOM_ROWS asks for a long run."""
+    """Every kernel at one level of optimisation each; at all of them if GBFL_RANDOM_ROWS sets a long run."""
     if not sanitizers_work(tmp_path):
         pytest.skip("this compiler has no address and undefined-behaviour sanitizers")
     program = SHAPES[shape]
@@ -106,7 +106,7 @@ def test_the_oracle_sees_a_slip(tmp_path):
     "compiler", [pytest.param("gcc", marks=needs("gcc")), pytest.param("clang", marks=needs("clang"))]
 )
 @pytest.mark.parametrize("program", [TREE, CARD, SHAPES["many rules"]], ids=["tree", "rule set", "many rules"])
-def test_no_compiler_has_anything_to_say(program, compiler, tmp_path):
+def test_no_compiler_warns(program, compiler, tmp_path):
     for dtype in ("float64", "float32"):
         for kernel in quick_to_build(program):
             write(emit(program, "c", "m", {"kernel": kernel, "dtype": dtype}), tmp_path)
@@ -156,8 +156,8 @@ def test_flags_that_change_comparisons_are_refused_by_the_header(tmp_path, flag,
 
 
 @needs("clang")
-def test_the_selftest_finds_a_build_that_takes_no_value_for_missing(tmp_path):
-    """clang does not tell the header of this flag, and works out the answers to rows that it knows beforehand."""
+def test_the_selftest_finds_a_build_that_treats_no_value_as_missing(tmp_path):
+    """clang does not reveal this flag to the header, and computes the answers to known rows at compile time."""
     (tmp_path / "main.c").write_text('#include "m.h"\nint main(void) { return m_selftest() != 0; }\n')
     at_least = Program(
         ("age",), ("no", "yes"), (Clause((Interval(0, 1.5),)),), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0))
@@ -197,7 +197,7 @@ def test_it_compiles_for_arm(cpu, tmp_path):
 
 
 @needs("valgrind")
-def test_valgrind_has_nothing_to_say(tmp_path):
+def test_valgrind_finds_nothing(tmp_path):
     program = SHAPES["rule set"]
     write(emit(program, "c", "m", {"kernel": "bits"}), tmp_path)
     (tmp_path / "main.c").write_text(oracle_source(program, "double"))
@@ -206,7 +206,7 @@ def test_valgrind_has_nothing_to_say(tmp_path):
 
 
 @needs("cppcheck")
-def test_cppcheck_has_nothing_to_say(tmp_path):
+def test_cppcheck_finds_nothing(tmp_path):
     """Suppressed, each for a reason: `unusedFunction` is what a library is made of; `missingIncludeSystem` is not ours;
     `duplicateExpression` is `x == x`, the test for NaN; `knownConditionTrueFalse` comes of tables with one row;
     `bitwiseOnBoolean` is what lets the batch kernels be vectorised; `unusedStructMember` is written by initialisers only."""

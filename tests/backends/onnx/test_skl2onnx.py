@@ -88,13 +88,13 @@ def test_exactness_starts_where_our_input_does(fitted, dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_zipmap_gives_a_dictionary_a_row(fitted, dtype):
+def test_zipmap_gives_one_dictionary_per_row(fitted, dtype):
     labels, dictionaries = session(fitted, dtype).run(None, {"X": X.astype(dtype)})
     assert set(dictionaries[0]) == set(fitted.classes_)
     assert labels.tolist() == [max(row, key=row.get) for row in dictionaries]
 
 
-def test_zipmap_columns_gives_an_output_a_class(fitted):
+def test_zipmap_columns_gives_one_output_per_class(fitted):
     made = session(fitted, np.float64, {GBFLClassifier: {"zipmap": "columns"}})
     assert len(made.run(None, {"X": X})) == 1 + len(fitted.classes_)
 

@@ -41,7 +41,7 @@ def test_a_view_replaces_the_one_before_where_the_engine_can(dialect):
 
 @pytest.mark.parametrize("dialect", RUN)
 @pytest.mark.parametrize("program", [TREE, KEYED], ids=["no key", "key"])
-def test_both_are_read_back_and_proved(dialect, program):
+def test_views_with_and_without_a_key_are_read_back_and_proved(dialect, program):
     for options in ({}, {"replace": "no"}, {"key": ""}):
         content = text(program, dialect, **options).encode()
         assert ("loan_id" in content.decode()) == (program is KEYED and "key" not in options)

@@ -275,7 +275,7 @@ def test_whole_numbers_can_be_words(database):
 
 
 def test_codes_that_lost_their_zeros_are_refused_and_scored_as_texts(database):
-    """'007' became 7 where a loader took the column for numbers: no row would be the one that was meant."""
+    """'007' became 7 because a loader took the column for numbers: no row would match the text that was meant."""
     tree = split(0, leaf(1.0, 0.0), leaf(0.0, 1.0))
     program = Program(("zip",), ("in", "out"), (Clause((OneOf(0, ("007", "12")),)),), tree, kinds=("category",))
     is_clickhouse = database.dialect == "clickhouse"

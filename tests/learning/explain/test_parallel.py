@@ -145,7 +145,7 @@ def test_an_error_in_a_worker_is_the_error_here(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["about.json"]
 
 
-def test_a_black_box_that_cannot_be_sent_is_asked_here_or_refused():
+def test_a_black_box_that_cannot_be_sent_is_queried_here_or_refused():
     lock = threading.Lock()
 
     def locked(rows):

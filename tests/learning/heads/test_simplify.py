@@ -96,7 +96,7 @@ AGES = alone(range(18, 80), [age >= 65 for age in range(18, 80)])
 LATE = Scorecard((0, 0), ((0, 6),))
 
 
-def test_a_threshold_on_whole_numbers_is_one():
+def test_a_threshold_on_whole_numbers_is_whole():
     (below,) = round_thresholds(Head((Clause((Interval(0, 64.5, 79.5),)),), LATE), AGES, whole=(True,)).clauses
     assert below == Clause((Interval(0, 65.0, 80.0),))
     broken = alone(AGES.x[::3, 0] / 8.0, AGES.label[::3])
@@ -105,7 +105,7 @@ def test_a_threshold_on_whole_numbers_is_one():
 
 
 def test_a_clause_holds_on_rows_of_the_table_when_its_thresholds_have_been_rounded():
-    """79 is 80 with one digit, and nothing gets another class by it: but nobody is 80."""
+    """Rounded to one digit, 79 is 80, and no row changes its class: but no row has an age of 80."""
     card = Scorecard((0, 0), ((0, 6), (0, 1)))
     old, oldest = round_thresholds(Head((from_on(65.0), from_on(79.0)), card), AGES, whole=(True,)).clauses
     assert old == from_on(65.0)
@@ -126,7 +126,7 @@ def test_clauses_that_have_become_equal_are_one_whose_points_are_no_larger_than_
     assert merged == Head((from_on(65.0),), Scorecard((0, 2), ((0, -3),)))
 
 
-def test_a_tree_asks_equal_clauses_by_one_number():
+def test_a_tree_tests_equal_clauses_by_one_number():
     no, yes = Leaf((1.0, 0.0)), Leaf((0.0, 1.0))
     tree = Tree((Split(0, 1, 4), Split(1, 2, 3), yes, no, Split(2, 5, 6), yes, no))
     rows = [(age, sex) for age in range(18, 80) for sex in (0, 1)]

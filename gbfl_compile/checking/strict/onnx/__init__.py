@@ -179,7 +179,7 @@ def _rule_set(outputs: Mapping[str, Tensor], classes: tuple[Label, ...]) -> Poin
     if [_class_of(value, classes) for value in label.labels.array] != list(range(len(classes))):
         raise Unread("the labels are not the classes in their order")
     if reason is not None and (not isinstance(reason, Truths) or reason.form != "by row"):
-        raise Unread("the reason is not a truth value a rule")
+        raise Unread("the reason is not one truth value per rule")
     if texts is not None and not isinstance(texts, Wording):
         raise Unread("reason_text is not one text per rule")
     held = None if reason is None else reason.conditions

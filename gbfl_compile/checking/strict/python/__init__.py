@@ -303,7 +303,7 @@ def _rule_set(module: Module, known: Locals, classes: int, clauses: int) -> Poin
         case [*first, ast.Return(ast.Tuple(asked))]:
             value, known = answer(first, known)
         case _:
-            refuse(module.functions["_held"], "_held does not end by returning a truth value a rule")
+            refuse(module.functions["_held"], "_held does not end by returning one truth value per rule")
     if value is not FALL:
         refuse(statements[0], "_held returns before its end")
     conditions = tuple(condition(node, known) for node in asked)

@@ -17,7 +17,7 @@ from gbfl_compile.errors import CannotRun
 from tests.checking.general.sql.conditions import computed_conditions, conditions
 from tests.counts import count
 
-TOLD = TextLayout(("age", "income"), ("no", "yes"), ((0, "age"), (1, "income")), (("label", "label"),))
+LAYOUT = TextLayout(("age", "income"), ("no", "yes"), ((0, "age"), (1, "income")), (("label", "label"),))
 TOGETHER = 25
 """Conditions in one query."""
 
@@ -45,7 +45,7 @@ def read_ones(dialect, wanted, among):
     found = []
     for condition in random.Random(0).sample(among, len(among))[:wanted]:
         try:
-            found.append((condition, read_sql(f"SELECT {case(condition)} AS label FROM data", dialect, TOLD)))
+            found.append((condition, read_sql(f"SELECT {case(condition)} AS label FROM data", dialect, LAYOUT)))
         except Unread:
             continue
     return found

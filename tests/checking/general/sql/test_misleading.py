@@ -261,10 +261,10 @@ CONDITIONS = {
 @pytest.mark.parametrize(("dialect", "condition"), [(d, c) for d, conditions in CONDITIONS.items() for c in conditions])
 def test_a_condition_that_an_engine_takes_otherwise_is_refused(dialect, condition):
     with pytest.raises(Unread):
-        read_sql(f"SELECT CASE WHEN {condition} THEN 'yes' ELSE 'no' END AS label FROM data", dialect, TOLD)
+        read_sql(f"SELECT CASE WHEN {condition} THEN 'yes' ELSE 'no' END AS label FROM data", dialect, LAYOUT)
 
 
-TOLD = TextLayout(("age", "income"), ("no", "yes"), ((0, "age"), (1, "income")), (("label", "label"),))
+LAYOUT = TextLayout(("age", "income"), ("no", "yes"), ((0, "age"), (1, "income")), (("label", "label"),))
 
 
 @pytest.mark.parametrize("dialect", EVERY)
@@ -280,7 +280,7 @@ TOLD = TextLayout(("age", "income"), ("no", "yes"), ((0, "age"), (1, "income")),
 def test_which_of_two_comparisons_comes_first_is_not_guessed(dialect, condition):
     """Engines do not agree, and sqlglot would put brackets where the text has none."""
     with pytest.raises(Unread):
-        read_sql(f"SELECT CASE WHEN {condition} THEN 'yes' ELSE 'no' END AS label FROM data", dialect, TOLD)
+        read_sql(f"SELECT CASE WHEN {condition} THEN 'yes' ELSE 'no' END AS label FROM data", dialect, LAYOUT)
 
 
 @pytest.mark.parametrize("dialect", sorted(set(EVERY) - {"snowflake", "oracle", "datafusion"}))
@@ -289,7 +289,7 @@ def test_which_of_two_comparisons_comes_first_is_not_guessed(dialect, condition)
 )
 def test_one_comparison_after_another_is_read(dialect, condition):
     """Not where names are AGE and INCOME, nor where NaN has a sign."""
-    assert read_sql(f"SELECT CASE WHEN {condition} THEN 'yes' ELSE 'no' END AS label FROM data", dialect, TOLD)
+    assert read_sql(f"SELECT CASE WHEN {condition} THEN 'yes' ELSE 'no' END AS label FROM data", dialect, LAYOUT)
 
 
 @pytest.mark.parametrize("dialect", ["mariadb", "mysql"])
@@ -351,10 +351,10 @@ def test_a_stage_that_differs_from_a_table_by_its_case(dialect):
 @pytest.mark.parametrize("dialect", ["trino", "tsql", "duckdb"])
 def test_a_long_decimal_need_not_become_the_nearest_double(dialect):
     query = "SELECT CASE WHEN age >= {} THEN 'yes' ELSE 'no' END AS label FROM data"
-    assert read_sql(query.format("0.123456789012345"), dialect, TOLD)
+    assert read_sql(query.format("0.123456789012345"), dialect, LAYOUT)
     with pytest.raises(Unread, match="decimal"):
-        read_sql(query.format("0.12345678901234567"), dialect, TOLD)
-    assert read_sql(query.format("0.12345678901234567e0"), dialect, TOLD)
+        read_sql(query.format("0.12345678901234567"), dialect, LAYOUT)
+    assert read_sql(query.format("0.12345678901234567e0"), dialect, LAYOUT)
 
 
 @pytest.mark.parametrize("more", ["INTO answers", "LIMIT -1", "FROM data", "OFFSET 0"])

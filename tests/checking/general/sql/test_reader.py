@@ -39,7 +39,7 @@ RUN = [name for name in ENGINES if name not in NEVER_RUN]
 ADULT = Program(
     ("age",), ("no", "yes"), (Clause((Interval(0, 18.0, None),)),), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0))
 )
-TOLD = TextLayout(("age",), ("no", "yes"), ((0, "age"),), (("label", "label"),))
+LAYOUT = TextLayout(("age",), ("no", "yes"), ((0, "age"),), (("label", "label"),))
 
 
 def proved(program, readings):
@@ -48,7 +48,7 @@ def proved(program, readings):
 
 def answers(dialect, condition, *, missing="NULL"):
     """Where `CASE WHEN condition THEN 'yes' ELSE 'no' END` says yes, for a feature of some values."""
-    readings = read_sql(f"SELECT CASE WHEN {condition} THEN 'yes' ELSE 'no' END AS label FROM data", dialect, TOLD)
+    readings = read_sql(f"SELECT CASE WHEN {condition} THEN 'yes' ELSE 'no' END AS label FROM data", dialect, LAYOUT)
     reading = readings[0] if missing == "NULL" else readings[-1]
     values = (-math.inf, 0.0, 17.0, 18.0, 19.0, math.inf, math.nan)
     return [value for value in values if run_reading(reading, [value]).label == "yes"]
@@ -201,12 +201,14 @@ def test_nan_lies_above_every_number_where_the_engine_has_it_so(dialect):
     guarded = "age >= 18 AND age <> CAST('NaN' AS DOUBLE PRECISION)".replace(
         "DOUBLE PRECISION", "DOUBLE PRECISION" if dialect == "postgres" else "DOUBLE"
     )
-    assert len(read_sql(f"SELECT CASE WHEN {guarded} THEN 'yes' ELSE 'no' END AS label FROM data", dialect, TOLD)) == 1
+    assert (
+        len(read_sql(f"SELECT CASE WHEN {guarded} THEN 'yes' ELSE 'no' END AS label FROM data", dialect, LAYOUT)) == 1
+    )
 
 
 def test_a_dropped_guard_is_refuted_by_nan_alone():
     text = "SELECT CASE WHEN age >= 18 THEN 'yes' ELSE 'no' END AS label FROM data"
-    with_null, with_nan = (prove(ADULT, reading).labels for reading in read_sql(text, "postgres", TOLD))
+    with_null, with_nan = (prove(ADULT, reading).labels for reading in read_sql(text, "postgres", LAYOUT))
     assert type(with_null).__name__ == "ProvedEqual"
     assert isinstance(with_nan, Counterexample)
     assert math.isnan(with_nan.row[0])
@@ -233,9 +235,9 @@ def test_a_text_without_any_guard_is_refuted_however_many_features_it_asks():
 
 
 def test_clickhouse_compares_nan_as_ieee_does():
-    (reading,) = read_sql("SELECT if(age >= 18, 'yes', 'no') AS label FROM data", "clickhouse", TOLD)
+    (reading,) = read_sql("SELECT if(age >= 18, 'yes', 'no') AS label FROM data", "clickhouse", LAYOUT)
     assert proved(ADULT, [reading])
-    turned = read_sql("SELECT if(NOT (age < 18), 'yes', 'no') AS label FROM data", "clickhouse", TOLD)
+    turned = read_sql("SELECT if(NOT (age < 18), 'yes', 'no') AS label FROM data", "clickhouse", LAYOUT)
     assert [prove(ADULT, reading).answer for reading in turned] == ["proved", "counterexample"]
 
 
@@ -271,7 +273,7 @@ def test_null_is_unknown_and_not_stays_unknown():
 )
 def test_a_literal_is_the_double_the_engine_makes_of_it(dialect, literal, bound):
     (reading, *_) = read_sql(
-        f"SELECT CASE WHEN age < {literal} THEN 'yes' ELSE 'no' END AS label FROM data", dialect, TOLD
+        f"SELECT CASE WHEN age < {literal} THEN 'yes' ELSE 'no' END AS label FROM data", dialect, LAYOUT
     )
     below = math.nextafter(bound, -math.inf)
     assert [run_reading(reading, [value]).label for value in (below, bound)] == ["yes", "no"]
@@ -296,7 +298,7 @@ def test_a_literal_is_the_double_the_engine_makes_of_it(dialect, literal, bound)
 )
 def test_a_number_that_is_not_certain_is_refused(dialect, literal):
     with pytest.raises(Unread):
-        read_sql(f"SELECT CASE WHEN age >= {literal} THEN 'yes' ELSE 'no' END AS label FROM data", dialect, TOLD)
+        read_sql(f"SELECT CASE WHEN age >= {literal} THEN 'yes' ELSE 'no' END AS label FROM data", dialect, LAYOUT)
 
 
 @pytest.mark.parametrize(
@@ -329,7 +331,7 @@ def test_a_number_that_is_not_certain_is_refused(dialect, literal):
 def test_what_could_change_rows_or_is_not_understood_is_refused(query):
     answer = "CASE WHEN age >= 18 AND age <> 'NaN' THEN 'yes' ELSE 'no' END"
     with pytest.raises(Unread):
-        read_sql(query.replace("{}", answer), "postgres", TOLD)
+        read_sql(query.replace("{}", answer), "postgres", LAYOUT)
 
 
 @pytest.mark.parametrize(
@@ -348,7 +350,7 @@ def test_what_could_change_rows_or_is_not_understood_is_refused(query):
     ],
 )
 def test_hand_written_rules_are_proved(query):
-    assert proved(ADULT, read_sql(query, "postgres", TOLD))
+    assert proved(ADULT, read_sql(query, "postgres", LAYOUT))
 
 
 def test_probabilities_that_are_off_by_an_ulp_are_found():
@@ -366,11 +368,11 @@ def test_deep_nesting_and_large_texts_are_refused_not_crashed():
     for _ in range(600):
         answer = f"CASE WHEN age >= 18 THEN {answer} ELSE 'no' END"
     with pytest.raises(Unread, match="nested too deeply"):
-        read_sql(f"SELECT {answer} AS label FROM data", "duckdb", TOLD)
+        read_sql(f"SELECT {answer} AS label FROM data", "duckdb", LAYOUT)
     with pytest.raises(Unread, match="nested too deeply"):
-        read_sql(f"SELECT {'(' * 5000}age{')' * 5000} AS label FROM data", "duckdb", TOLD)
+        read_sql(f"SELECT {'(' * 5000}age{')' * 5000} AS label FROM data", "duckdb", LAYOUT)
     with pytest.raises(Unread, match="at most"):
-        read_sql("-" * 9_000_000, "duckdb", TOLD)
+        read_sql("-" * 9_000_000, "duckdb", LAYOUT)
 
 
 def test_stages_that_double_what_they_stand_for_are_refused():
@@ -382,7 +384,7 @@ def test_stages_that_double_what_they_stand_for_are_refused():
     text = f"WITH {', '.join(stages)} SELECT CASE WHEN c THEN 'yes' ELSE 'no' END AS label FROM s59"
     began = time.monotonic()
     with contextlib.suppress(Unread):
-        read_sql(text, "duckdb", TOLD)
+        read_sql(text, "duckdb", LAYOUT)
     assert time.monotonic() - began < 60.0
 
 
@@ -397,4 +399,4 @@ def test_a_long_rule_list_is_read():
 
 def test_an_unknown_dialect_names_those_there_are():
     with pytest.raises(BadInput, match="there are readers for sqlite, duckdb"):
-        read_sql("SELECT 1", "access", TOLD)
+        read_sql("SELECT 1", "access", LAYOUT)

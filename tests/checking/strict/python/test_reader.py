@@ -13,7 +13,7 @@ from tests.backends.c.programs import CARD, TREE
 from tests.checking.reader_artifacts import findings, said_by_python
 
 ONE = Program(("a", "b"), ("no", "yes"), (Clause((Interval(0, 1.0, 2.0),)),), split(0, leaf(0.0, 1.0), leaf(1.0, 0.0)))
-ASKED = "if 1.0 <= a < 2.0:"
+CONDITION = "if 1.0 <= a < 2.0:"
 ROWS = [[value, 0.0] for value in (math.nan, -math.inf, 0.0, math.nextafter(1.0, 0.0), 1.0, 1.5, 2.0, math.inf)]
 
 
@@ -48,7 +48,7 @@ def edited(old, new, program=ONE):
     ],
 )
 def test_a_condition_means_what_python_makes_of_it(condition):
-    files = edited(ASKED, f"if {condition}:")
+    files = edited(CONDITION, f"if {condition}:")
     (reading,) = read("python", files)
     answers = [run_reading(reading, row) for row in ROWS]
     assert [(s.label, s.probabilities, s.leaf) for s in answers] == said_by_python(files, ROWS)
@@ -66,7 +66,7 @@ def test_a_condition_means_what_python_makes_of_it(condition):
 )
 def test_statements_do_what_python_does(body):
     source = source_of(ONE)
-    start = source.index(f"    {ASKED}")
+    start = source.index(f"    {CONDITION}")
     files = {"model.py": f"{source[:start]}{body}\n\n{source[source.index('def _values') :]}".encode()}
     (reading,) = read("python", files)
     answers = [run_reading(reading, row) for row in ROWS]
@@ -76,17 +76,17 @@ def test_statements_do_what_python_does(body):
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        (ASKED, "if 1.0 <= a < b:"),
-        (ASKED, "if a:"),
-        (ASKED, "if a is not None:"),
-        (ASKED, "if a >= 9007199254740993:"),
-        (ASKED, f"if a >= 1{'0' * 400}:"),
-        (ASKED, "if a * 2 >= 1.0:"),
-        (ASKED, "if predict(x):"),
-        (ASKED, "if (a := 3.0) > 1.0:"),
-        (ASKED, "if unknown > 1.0:"),
-        (ASKED, "if x[2] > 1.0:"),
-        (ASKED, "while 1.0 <= a < 2.0:"),
+        (CONDITION, "if 1.0 <= a < b:"),
+        (CONDITION, "if a:"),
+        (CONDITION, "if a is not None:"),
+        (CONDITION, "if a >= 9007199254740993:"),
+        (CONDITION, f"if a >= 1{'0' * 400}:"),
+        (CONDITION, "if a * 2 >= 1.0:"),
+        (CONDITION, "if predict(x):"),
+        (CONDITION, "if (a := 3.0) > 1.0:"),
+        (CONDITION, "if unknown > 1.0:"),
+        (CONDITION, "if x[2] > 1.0:"),
+        (CONDITION, "while 1.0 <= a < 2.0:"),
         ("return 1\n", "pass\n"),
         ("return 1\n", "return 2\n"),
         ("return 1\n", "return -1\n"),
@@ -106,7 +106,7 @@ def test_statements_do_what_python_does(body):
         ("(-1, 0, True),", "(0, 0, True),"),
         ("'no',", "'yes',"),
         ("DIGEST = ", "DIGEST: str = "),
-        (ASKED, f"__debug__ = 1\n    {ASKED}"),  # parses, and cannot be imported
+        (CONDITION, f"__debug__ = 1\n    {CONDITION}"),  # parses, and cannot be imported
     ],
 )
 def test_what_is_not_understood_is_refused(old, new):
@@ -115,14 +115,14 @@ def test_what_is_not_understood_is_refused(old, new):
 
 
 def test_a_refusal_names_the_line():
-    files = edited(ASKED, "if a * 2 >= 1.0:")
+    files = edited(CONDITION, "if a * 2 >= 1.0:")
     line = files["model.py"].decode().split("\n").index("    if a * 2 >= 1.0:") + 1
     with pytest.raises(Unread, match=f"line {line}: is not understood: a \\* 2"):
         read("python", files)
 
 
 def test_a_number_with_a_name_is_that_number():
-    files = edited(ASKED, "if LOWEST <= a < 2.0:")
+    files = edited(CONDITION, "if LOWEST <= a < 2.0:")
     named = files["model.py"].replace(b"\nDIGEST", b"\nLOWEST = 1.0\nDIGEST", 1)
     assert findings(ONE, "python", {"model.py": named}) == ["proved"]
     local = named.replace(b"    if LOWEST", b"    if a > 0.0:\n        LOWEST = 2.0\n    if LOWEST")

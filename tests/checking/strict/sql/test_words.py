@@ -44,7 +44,7 @@ def test_every_form_is_proved_with_every_answer(dialect, form, program):
 
 
 # IF word in {a, b} THEN 1 ELSE IF word not in {c, d} THEN 2 ELSE IF told AND 2000-01-01 <= day < 2000-02-01 THEN 3 …
-ASKED = Program(
+EVERY_KIND = Program(
     ("word", "told", "day", "moment"),
     (1, 2, 3, 4, 5),
     (
@@ -105,12 +105,12 @@ SLIPS = {
 @pytest.mark.parametrize("dialect", RUN)
 @pytest.mark.parametrize("slip", SLIPS)
 def test_a_slip_is_refused_or_refuted(dialect, slip):
-    text = body_of(text_of(ASKED, dialect, outputs="label"))
-    assert verdict(ASKED, text, dialect, outputs="label") == "proved", text
+    text = body_of(text_of(EVERY_KIND, dialect, outputs="label"))
+    assert verdict(EVERY_KIND, text, dialect, outputs="label") == "proved", text
     pattern, replacement = SLIPS[slip]
     wrong, count = re.subn(pattern, replacement, text, count=1, flags=re.DOTALL)
     assert count == 1, text
-    assert verdict(ASKED, wrong, dialect, outputs="label") in ("unread", "counterexample"), wrong
+    assert verdict(EVERY_KIND, wrong, dialect, outputs="label") in ("unread", "counterexample"), wrong
 
 
 CONVERSIONS = {
@@ -132,18 +132,18 @@ CONVERSIONS["clickhouse"] += [
 @pytest.mark.parametrize(("dialect", "edit"), [(name, edit) for name, edits in CONVERSIONS.items() for edit in edits])
 def test_a_column_that_is_not_converted_exactly_is_not_read(dialect, edit):
     old, new = (edit, "") if isinstance(edit, str) else edit
-    text = body_of(text_of(ASKED, dialect, outputs="label"))
+    text = body_of(text_of(EVERY_KIND, dialect, outputs="label"))
     assert old in text, text
-    assert verdict(ASKED, text.replace(old, new), dialect, outputs="label") == "unread"
+    assert verdict(EVERY_KIND, text.replace(old, new), dialect, outputs="label") == "unread"
 
 
 @pytest.mark.parametrize("dialect", RUN)
 def test_a_word_is_not_a_number_nor_a_number_a_word(dialect):
     """Codes of texts are numbers inside: no text may compare them as such."""
-    text = body_of(text_of(ASKED, dialect, outputs="label"))
-    numbers = Program(ASKED.features, ASKED.classes, ASKED.clauses[:0], leaf(1.0, 0.0, 0.0, 0.0, 0.0))
+    text = body_of(text_of(EVERY_KIND, dialect, outputs="label"))
+    numbers = Program(EVERY_KIND.features, EVERY_KIND.classes, EVERY_KIND.clauses[:0], leaf(1.0, 0.0, 0.0, 0.0, 0.0))
     assert verdict(numbers, text, dialect, outputs="label") != "proved"
-    for feature in ASKED.features:
+    for feature in EVERY_KIND.features:
         lone = Program(("x",), (1, 2), (Clause((Interval(0, 1.0),)),), split(0, leaf(1.0, 0.0), leaf(0.0, 1.0)))
         other = Program((feature,), (1, 2), (Clause((OneOf(0, ("a",)),)),), lone.decision, kinds=("category",))
         text = text_of(lone, dialect, outputs="label", **{"column.x": feature})
@@ -151,10 +151,13 @@ def test_a_word_is_not_a_number_nor_a_number_a_word(dialect):
 
 
 def test_null_not_in_is_read_where_no_setting_decides():
-    text = body_of(text_of(ASKED, "clickhouse", outputs="label"))
+    text = body_of(text_of(EVERY_KIND, "clickhouse", outputs="label"))
     guarded = "(`word` NOT IN ('c', 'd') AND `word` IS NOT NULL)"
     assert guarded in text
-    assert verdict(ASKED, text.replace(guarded, "`word` NOT IN ('c', 'd')"), "clickhouse", outputs="label") == "unread"
+    assert (
+        verdict(EVERY_KIND, text.replace(guarded, "`word` NOT IN ('c', 'd')"), "clickhouse", outputs="label")
+        == "unread"
+    )
 
 
 @pytest.fixture(scope="module", params=("sqlite", "duckdb", "postgres", "datafusion", *SLOW))
@@ -216,9 +219,9 @@ def test_what_is_read_and_proved_is_what_the_engine_answers(database):
 def test_a_view_of_sqlite_is_read_back_with_its_words():
     """Its catalog keeps the text."""
     options = {"form": "view", "table": "data", "outputs": "label"}
-    text = body_of(text_of(ASKED, "sqlite", **options))
-    readings = read_strict_view(text, "sqlite", expected_of(ASKED, options))
-    assert prove_readings(ASKED, readings, 5.0).answer == "proved"
+    text = body_of(text_of(EVERY_KIND, "sqlite", **options))
+    readings = read_strict_view(text, "sqlite", expected_of(EVERY_KIND, options))
+    assert prove_readings(EVERY_KIND, readings, 5.0).answer == "proved"
 
 
 IN_POSTGRES = (
@@ -236,7 +239,7 @@ TYPES_IN_POSTGRES = (
 
 
 def read_in_postgres(text, types=TYPES_IN_POSTGRES):
-    expected = replace(expected_of(ASKED, {"form": "view", "table": "data", "outputs": "label"}), types=types)
+    expected = replace(expected_of(EVERY_KIND, {"form": "view", "table": "data", "outputs": "label"}), types=types)
     return read_strict_view(text, "postgres", expected)
 
 
@@ -253,7 +256,7 @@ def test_what_postgres_prints_of_words_is_read_for_what_it_means():
         (None, False, dt.date(1999, 12, 31), late): 5,
     }
     for row, label in rows.items():
-        assert run_reading(reading, encode_row(ASKED, row, Codebook(reading.book))).label == label, row
+        assert run_reading(reading, encode_row(EVERY_KIND, row, Codebook(reading.book))).label == label, row
 
 
 @pytest.mark.parametrize(
