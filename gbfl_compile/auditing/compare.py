@@ -82,7 +82,7 @@ class Prover(Protocol):
         """The proof."""
 
     def possible(self, reading: Reading, rows: Matrix) -> Matrix:
-        """The rows as the deployed thing can be given them."""
+        """The rows in the form in which the deployed item can get them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class OverDoubles:
 def compare_readings(
     deployed: DeployedVerdict, inputs: AuditInput, artifact: ReadArtifact, prove: Prover | None = None
 ) -> DeployedVerdict:
-    """The deployed thing with its proof; where it is different, with what changed and which rows that touches."""
+    """The deployed item with its proof and, if it is different, with what changed and which rows are affected."""
     program, readings = inputs.program, artifact.readings
     try:
         matched = tuple(align(reading, program.features, program.classes, program.kinds) for reading in readings)
@@ -159,7 +159,7 @@ def _possible_region(frame: Frame, shown: Counterexample, prove: Prover) -> Regi
 
 
 def _without_missing(frame: Frame, shown: Counterexample, prove: Prover) -> Counterexample:
-    """A row that shows the same difference and has every value, where there is one: NULL is not to blame then."""
+    """A row that shows the same difference and has every value, where there is one: NULL is then not the cause."""
     row = row_in(frame, shown)
     if shown.source.label == shown.target.label or not np.isnan(row).any():
         return shown

@@ -52,7 +52,7 @@ PACKAGES = ("numpy", "onnx", "onnxruntime", "duckdb", "sqlglot", "psycopg", "chd
 
 @dataclass(frozen=True, slots=True)
 class PackState:
-    """What a look at a pack showed."""
+    """What verifying a pack showed."""
 
     problem: str | None
     files: int

@@ -87,7 +87,7 @@ def rows_around(frame: Frame, row: Sequence[float]) -> Matrix:
 
 
 def _pool(frame: Frame, feature: int) -> list[float]:
-    """The values of a feature next to each bound of either side, or every text and one more; and none."""
+    """The values of a feature next to each bound of either side, or every text and one more; and the missing value."""
     kind, starts = frame.program.kind(feature), frame.cells.starts[feature]
     if kind in ("category", "boolean"):
         return [*map(float, range(len(frame.book.texts[feature]) + 1)), math.nan]

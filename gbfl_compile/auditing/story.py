@@ -1,4 +1,4 @@
-"""A difference, for people who run databases: its line in the text, how to see it, which rows move, how to fix it."""
+"""A difference, for people who run databases: its line in the text, how to see it, which rows change, how to fix it."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def program_changes(old: Program, new: Program, book: Codebook | None = None) ->
 
 
 def reason_changes(old: Program, new: Program, book: Codebook | None = None) -> tuple[Change, ...]:
-    """The user's reasons that the new version words otherwise, by the clauses that are in both."""
+    """The user's reasons that have other words in the new version, by the clauses that are in both."""
     before, after = reasons_of(old), reasons_of(new)
     if not before and not after:
         return ()

@@ -138,7 +138,7 @@ def artifact_name(name: str) -> str:
 
 
 def only_file(folder: Path, extension: str, name: str | None = None) -> Path:
-    """The one file with this ending in an artifact's folder, or the one called `name`."""
+    """The only file with this ending in an artifact's folder, or the one called `name`."""
     if not folder.is_dir():
         raise BadInput(f"{folder}: there is no such folder")
     paths = sorted(path for path in folder.glob(f"*{extension}") if path.is_file() and path.name[0] != ".")

@@ -42,7 +42,7 @@ from gbfl_compile.version import VERSION
 
 
 class _NobodyReads(Exception):
-    """The reader of a pipe has seen enough. click would end the process by itself."""
+    """The reader of a pipe has closed it. click would end the process by itself."""
 
 
 @contextlib.contextmanager

@@ -172,7 +172,7 @@ class Interrupts:
             os._exit(128 + self.first)
 
     def was_swallowed(self) -> None:
-        """Raise it again in a moment: Python had no one to hand it to, as in a callback of its own."""
+        """Raise it again in a moment: Python dropped it, as it does in some of its own callbacks."""
         number, self.first = self.first, None
         if number is not None:
             again = threading.Timer(AGAIN_SECONDS, os.kill, (os.getpid(), number))

@@ -82,7 +82,7 @@ def recognise(path: Path, head: bytes) -> FileKind | None:
 
 
 def _kinds(path: Path, name: str, ending: str, head: bytes) -> Iterator[tuple[bool, FileKind]]:
-    """Each kind of file with whether this is one, the surest signs first."""
+    """Each kind of file, and whether this is one; the surest signs come first."""
     file, made = str(path), f"{path.name.split('.')[0] or 'model'}.gbfl.json"
     mine = ("gbfl", "mine", "TABLE.csv", "--target", "COLUMN")
     if ending in ARTIFACTS and GENERATED in (head if ending == ".onnx" else head[:2000]):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gbfl_compile.ir.batch import Matrix
 
 Value: TypeAlias = float | str | bool | datetime.date | None
-"""A value as Python has it: a number, a text, a boolean, a date, a datetime, or None."""
+"""A value in Python: a number, a text, a boolean, a date, a datetime, or None."""
 
 EPOCH = datetime.date(1970, 1, 1)
 EPOCH_TIME = datetime.datetime(1970, 1, 1)

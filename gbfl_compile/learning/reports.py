@@ -249,7 +249,7 @@ def _auc(answer: Matrix, truth: Ints, fold: Ints) -> float | None:
 
 
 def calibration_error(answer: Matrix, truth: NDArray[np.int64]) -> float:
-    """The mean over rows and classes; with two classes both say the same."""
+    """The mean over rows and classes; with two classes, both have the same value."""
     gaps = [abs(float((answer[some, c] - (truth[some] == c)).sum())) for c, some in _bins(answer)]
     return sum(gaps) / answer.size
 
@@ -273,7 +273,7 @@ def consistency_by_method(
 ) -> dict[str, dict[str, Any]]:
     """Method -> consistency on held-out rows, also by one method that the model was not fitted on.
 
-    That one explains at most FOREIGN_ROWS of the rows, because nothing but this figure comes of it.
+    That one explains at most FOREIGN_ROWS of the rows, because only this figure depends on it.
     """
     first = next(iter(by_method.values()))
     figures = {

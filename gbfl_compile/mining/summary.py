@@ -1,4 +1,4 @@
-"""A mined program with its figures, as text and as JSON; counts of its answers; whom it treats differently.
+"""A mined program with its figures, as text and as JSON; counts of its answers; which groups it treats differently.
 
 Groups are values of words and quarters of numbers, each counted on held-out rows beside all other rows. A difference
 is kept with an interval that is widened for the number of comparisons, so that chance among many groups is not mistaken

@@ -36,7 +36,7 @@ NO_VALUE = frozenset({"?", "-", "--", ".", "n.a.", "N.A.", "na", "none", "missin
 
 
 def other_separator(header: Sequence[str], rows: Iterator[Sequence[str]]) -> str | None:
-    """A hint where something other than commas separates: the header is one name, with it as often as the rows."""
+    """A hint if the separator is not a comma: the header is one name that has the separator as often as the rows."""
     if ",".join(header) in FOR_SPREADSHEETS:
         return f"its first line, {','.join(header)!r}, is for a spreadsheet and has no names: remove it"
     marks = [mark for mark in SEPARATORS if len(header) == 1 and mark in header[0]]

@@ -41,7 +41,7 @@ CLASSES_ONLY = (
 )
 """What is wrong with a target that is a quantity, and the way out."""
 FOLLOWED_CLASSES = 1000
-"""A column with more values holds no classes and is refused later: not all of them are followed here."""
+"""A column with more values holds no classes and is refused later: not all of its values are counted here."""
 
 
 @dataclass(frozen=True, slots=True)

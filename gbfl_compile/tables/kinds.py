@@ -34,7 +34,7 @@ MARKS = (*MISSING, "?")
 """Texts that mean a missing value unless the user names others; empty and blank ones always do."""
 
 MOST_TEXTS = 1000
-"""Different texts of a category: more of them are not kinds of anything."""
+"""How many different texts a category may have: more of them do not group the rows."""
 
 LONGEST_TEXT = 1000
 """Characters of a text."""

@@ -46,7 +46,7 @@ MOST_TEXT = 256 * 2**20
 """Bytes of text that a small .csv.gz may unpack to."""
 
 DEFLATES_AT_MOST = 1032
-"""The form of gzip cannot say more with a byte."""
+"""One byte of gzip cannot stand for more than this."""
 
 
 def feature_rows(source: Any, features: tuple[str, ...]) -> Matrix:
@@ -120,13 +120,13 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except GbflError:
         raise
-    except FileNotFoundError:  # pyarrow's says nothing but the name
+    except FileNotFoundError:  # pyarrow's message has only the name
         raise BadInput(f"{path}: No such file or directory") from None
     except MemoryError:
         raise BadInput(f"{path}: does not fit into memory") from None
     except UnicodeDecodeError as error:
         raise BadInput(f"{path}: cannot be read as {file_ending(path)[1:]}: {other_encoding(error)}") from None
-    except Exception as error:  # a broken file fails in as many ways as the libraries that read it have parts
+    except Exception as error:  # the libraries that read a broken file raise errors of many kinds
         problem = getattr(error, "strerror", None) or f"cannot be read as {file_ending(path)[1:]}: {first_line(error)}"
         raise BadInput(f"{path}: {problem}") from None
 
@@ -303,7 +303,7 @@ MOST_NAMED = 10
 
 
 def some_names(names: Sequence[str]) -> str:
-    """The first few, as they are quoted: a space at an end is seen."""
+    """The first few names, in quotes, so that a space at the end of one is visible."""
     shown = ", ".join(repr(name) for name in names[:MOST_NAMED])
     return shown if len(names) <= MOST_NAMED else f"{shown} and {len(names) - MOST_NAMED} more"
 

@@ -232,7 +232,7 @@ def _is_read_again(column: Any, choice: Choice) -> bool:
 
 
 def rows_of(table: Any, choice: Choice, where: str, *, places: Places | None = None, of: int | None = None) -> Rows:
-    """All columns but the target and those dropped as features, every row that has a class with its class.
+    """The features, which are all columns but the target and those dropped, and the class of every row that has one.
 
     `places` gives the positions of the rows in the larger table they were drawn from, so that errors can name them;
     `of` is how many rows that table has.

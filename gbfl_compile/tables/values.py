@@ -271,7 +271,7 @@ def _palette_column(columns: Columns, palette: Palette, place: int, values: Matr
     if kind == "boolean":
         if palette.dtype == bool and not missing.any():
             return values >= 1.0
-        truth = np.where(missing, None, values >= 1.0)  # type: ignore[call-overload]  # numpy knows no None among truths
+        truth = np.where(missing, None, values >= 1.0)  # type: ignore[call-overload]  # numpy's booleans include no None
         return pd.array(truth, dtype=palette.dtype) if str(palette.dtype) in ("boolean", "category") else truth
     unit = "D" if kind == "date" else "us"
     times = np.where(missing, np.iinfo(np.int64).min, np.where(missing, 0, values).astype(np.int64)).view(f"M8[{unit}]")

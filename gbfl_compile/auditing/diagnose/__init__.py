@@ -59,7 +59,7 @@ class Explanation:
 def explain(
     program: Program, rows: Matrix, deployed: RowAnswers, only_signs: bool = False, book: Codebook | None = None
 ) -> Explanation | None:
-    """The simplest slip that gives the `deployed` answers. With `only_signs` no larger one is looked for.
+    """The simplest slip that gives the `deployed` answers. With `only_signs`, only slips of a sign are tried.
 
     `book` has the codes of the rows' texts where they are not the program's own.
     """

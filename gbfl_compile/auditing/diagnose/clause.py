@@ -27,7 +27,7 @@ LEFT_OUT, OTHER_COLUMN, ALWAYS_OR_NEVER, ADDED = 2, 3, 4, 4
 
 
 def never(program: Program) -> Clause:
-    """A clause that holds on no row: no number is at least 1 and below 0, no text is one of none. Only evaluated."""
+    """A clause that holds on no row: no number is at least 1 and below 0, no text is in an empty set."""
     is_set = program.kind(0) in ("category", "boolean")
     return Clause((OneOf(0, ()) if is_set else Interval(0, 1.0, 0.0),))
 

@@ -137,7 +137,7 @@ def _unlike_cards(own: Card, written: Card, factor: int) -> int:
 
 
 def rule_items(cells: Cells, reading: Reading) -> list[Hashable]:
-    """What a side is written with, in order: conditions with the answers beside them, or with points."""
+    """What a side consists of, in order: conditions with the answers beside them, or with points."""
     match reading.decision:
         case PointDecision(bias, terms):
             listed = [

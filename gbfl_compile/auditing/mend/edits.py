@@ -112,7 +112,7 @@ def _other_numbers(parts: DeployedText) -> Iterator[Edit]:
 
 
 def _condition_before(parts: DeployedText, place: int) -> int | None:
-    """The feature that is compared last before a number."""
+    """The last feature that is compared before a number."""
     signs = [at for at in range(max(1, place - FAR), place) if parts.tokens[at].kind == "sign"]
     return parts.feature_near(signs[-1]) if signs else None
 

@@ -196,7 +196,7 @@ def _compare(by: Answerer, tally: Tally, sample: RowSample, batch: Batch, answer
 
 
 def _places_to_list(tally: Tally, places: NDArray[np.intp]) -> list[int]:
-    """All of them where there is a file for them, else those that are shown."""
+    """All differing rows if there is a file for them, otherwise those that are shown."""
     listed: list[int] = (places if tally.file.writer is not None else places[: ROWS_SHOWN - len(tally.shown)]).tolist()
     return listed
 
@@ -234,7 +234,7 @@ def _compare_probabilities(
 
 
 def _row_form(by: Answerer, batch: Batch, answers: BatchAnswers, place: int) -> dict[str, Any]:
-    """A differing row in full. The living definition has the last word on what was approved for it."""
+    """A differing row in full. What was approved for it is decided by `evaluate`, the definition."""
     program = by.program
     row: list[Any] = matrix(part_of(batch, place, 1), program.features)[0].tolist() if program.features else []
     if by.encoder is not None:

@@ -1,6 +1,6 @@
 """Runs something that can be called on the witnesses, in a separate process, and compares it with the program.
 
-Foreign code may crash, hang, print or exit; each of these is just another answer. The process leads its own process
+Foreign code may crash, hang, print or exit; each of these is a result like any other. The process leads its own process
 group, which ends with it; its input is empty and its output is discarded. Results come back through files.
 """
 

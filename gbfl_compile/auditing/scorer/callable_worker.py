@@ -3,7 +3,7 @@
 Standard library only (numpy or pandas where the scorer wants a matrix or a table). In FOLDER it finds `order.json` and
 `rows.bin`, or `rows.json` where features are words or dates; a line
 of `answers.jsonl` is written for each batch, or each row of a batch that failed: its rows, then answers or an error.
-Then it asks again, in the batches that `order.json` has under "again": an answer must depend on its row alone.
+Then it calls it again, in the batches that `order.json` has under "again": an answer must depend on its row alone.
 A row is answered with a label, with a list of probabilities (one per class, the largest wins), or with a dict that has
 "label", "probabilities" or "scores".
 """

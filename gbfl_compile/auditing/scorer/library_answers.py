@@ -92,7 +92,7 @@ def function_findings(folder: Path, inputs: WitnessInput, name: str) -> dict[str
 
 
 def _answered_rows(function: str, actual: NDArray[Any]) -> NDArray[np.bool_]:
-    """A batch answers all of its rows; one row after another may have been stopped."""
+    """A batch answers all of its rows; a run over single rows may have been stopped before the last."""
     return actual.reshape(len(actual), -1)[:, 0] != NO_ANSWER if function in ROW_BY_ROW else np.ones(len(actual), bool)
 
 

@@ -179,7 +179,7 @@ def _pieces(rows: int, sizes: tuple[int, ...]) -> list[tuple[int, int]]:
 def _ask_batches(
     loaded: Any, name: str, values: bytes, rows: int, width: int, real: Any, classes: int, folder: Path, answers: Any
 ) -> None:
-    """All rows at once, in pieces and one by one, side by side and by columns: other code than that for one row."""
+    """All rows at once, in pieces and one by one, by rows and by columns: this code differs from that for one row."""
     close, apart = (_table(values, rows, width, real, gap) for gap in (0, GAP))
     rounds = ((close, [(0, rows)]), (apart, _pieces(rows, PIECES)), (apart, _pieces(rows, (1,))))
     for step, (what, number) in enumerate((what, number) for what in BATCHES for number in ("rows", "columns")):
@@ -219,14 +219,14 @@ def _set_limits() -> None:
 
 
 def flushes_denormals() -> bool:
-    """Whether arithmetic here takes the smallest numbers for zero, as -ffast-math sets it for a whole process."""
+    """Whether arithmetic here treats the smallest numbers as zero, which -ffast-math sets for a whole process."""
     (tiny,) = struct.unpack("<d", struct.pack("<q", 1))
     (least_normal,) = struct.unpack("<d", struct.pack("<q", 1 << 52))
     return bool(tiny + 0.0 == 0.0 or least_normal * 0.5 == 0.0)
 
 
 def _names(loaded: Any, name: str, order: dict[str, Any]) -> dict[str, Any]:
-    """What the library says it is, as far as it has the functions to say it."""
+    """What the library says about itself, if it has functions for that."""
     numbers: dict[str, list[tuple[int, ...]]] = {
         what: [(number,) for number in range(order[what])] for what in ("features", "classes", "clauses")
     }
@@ -294,7 +294,7 @@ def _selftest(loaded: Any, name: str) -> list[int]:
 
 
 def _leaves(loaded: Any, name: str, order: dict[str, Any]) -> list[list[Any]]:
-    """Of each leaf its class and its probabilities, written exactly; at both ends one that there is not."""
+    """The class and probabilities of each leaf, exactly; also of one before the first and one after the last."""
     leaf = getattr(loaded, f"{name}_leaf", None)
     if leaf is None or not order["leaves"]:
         return []

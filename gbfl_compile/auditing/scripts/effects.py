@@ -31,7 +31,7 @@ EXPRESSION_PROPERTIES = {
 
 
 def properties_of(tree: Any) -> list[str]:
-    """The classes of what a CREATE says beside its query."""
+    """The node classes of what a CREATE has beside its query."""
     found = tree.args.get("properties")
     return [type(each).__name__ for each in found.expressions] if found else []
 

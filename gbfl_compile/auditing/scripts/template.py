@@ -95,7 +95,7 @@ def _bare(value: str) -> str:
 def separate_models(content: str, parsed_as: str) -> str:
     """The template with other names for models and sources that are called as a stage of it is.
 
-    dbt writes the schema before them: `{{ ref('loans') }}` never is the stage `loans`.
+    dbt writes the schema before them: `{{ ref('loans') }}` is never the stage `loans`.
     """
     from sqlglot import exp, parse
 

@@ -222,7 +222,7 @@ def _read_strictly(inputs: AuditInput, view: View, outputs: Outputs) -> tuple[Re
             return read_strict_view(view.statement or view.definition, view.database.dialect, expected)
     except (GbflError, Unread):
         raise
-    except Exception as error:  # what a reader trips over, it did not read
+    except Exception as error:  # a text on which a reader fails was not read
         raise Unread(f"the reader gave up on it: {type(error).__name__}") from error
 
 
@@ -324,7 +324,7 @@ def _respect_constraints(audit: ViewAudit, verdict: DeployedVerdict) -> Deployed
 def _check_types(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
     """Step 5. A column that is not cast and may compare otherwise than a double leaves the proof an assumption.
 
-    A text in the strict form is past that question: it makes every column a double that is not known to be one.
+    This does not concern a text in the strict form, which casts every column that is not known to be a double.
     """
     try:
         program = audit.inputs.program

@@ -151,7 +151,7 @@ def _with_mend(
 
 
 def _with_readable_casts(view: View, layers: Layers) -> Layers:
-    """The layers with casts that PostgreSQL added and that change nothing taken out of the text that is read."""
+    """The layers as they are read: without the casts that PostgreSQL added and that change nothing."""
     if view.database.dialect != "postgres":
         return layers
     named: dict[str, Column] = {}

@@ -187,7 +187,7 @@ def are_members(program: Program, columns: Sequence[Column | None], rows: Matrix
 def with_members(
     program: Program, columns: Sequence[Column | None], rows: Matrix, book: Codebook
 ) -> tuple[Matrix, Codebook]:
-    """The rows with a member of an enumeration for texts that it does not have: one that no rule mentions, or any."""
+    """The rows, with texts that an enumeration lacks replaced by a member: one that no rule mentions, or else any."""
     rows = rows.copy()
     for feature, members in _enumerations(program, columns):
         own = next((member for member in members if member not in book.texts[feature]), members[0])

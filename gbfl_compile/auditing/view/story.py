@@ -209,7 +209,7 @@ def _literal_rows(view: View, region: Region, places: Places, with_types: bool) 
 
 
 class _Absent:
-    """No value of the example."""
+    """Marks a value that the example does not have."""
 
 
 def _filler(column: Column, folded: str, fillers: Mapping[str, str], keys: set[str]) -> str:

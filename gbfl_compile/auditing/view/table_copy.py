@@ -262,7 +262,7 @@ class TableCopy:
         self.database.execute(catalog.staging.format(name=name, query=f"SELECT {columns} FROM {source}"))  # noqa: S608
 
     def _may_round(self, column: Column) -> bool:
-        """Whether a column must be staged as it is, because what it makes of a number is only seen there."""
+        """Whether a column must be staged as it is, because only the column itself shows what it makes of a number."""
         numbers = [own.name for place, own in self._feature_columns() if self._kind(place) == "number"]
         is_unknown = self.database.dialect == "mariadb" and column.type.kind == "other" and column.name in numbers
         return column.rounds or is_unknown

@@ -64,7 +64,7 @@ def other_inputs(view: View, features: Sequence[str]) -> list[str]:
 
 
 def _is_passed_on(view: View, node: Any) -> bool:
-    """Whether a column is only handed on: under its own name, or as a column of the view itself."""
+    """Whether a column is only passed on: under its own name, or as a column of the view itself."""
     from sqlglot import exp
 
     root = view.require_query().tree
@@ -147,7 +147,7 @@ def own_names(view: View, functions: Mapping[str, str] | None = None) -> list[tu
 
 
 def _columns_called_true(view: View, queries: Sequence[Query]) -> list[tuple[str, str]]:
-    """Columns of tables that SQLite takes TRUE or FALSE for, where a text has such a word."""
+    """Columns of tables that SQLite reads for TRUE or FALSE, where a text has such a word."""
     from sqlglot import TokenType
 
     kinds = (TokenType.TRUE, TokenType.FALSE)

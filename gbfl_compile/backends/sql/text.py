@@ -177,7 +177,7 @@ def item(name: str, *lines: str) -> Item:
 
 
 def item_lines(dialect: Dialect, column: Item) -> list[str]:
-    """The lines of a column with its name at the end."""
+    """The lines of a column, with its name at the end."""
     *first, last = column.lines
     return [*first, f"{last} AS {identifier(dialect, column.name)}"]
 

@@ -60,7 +60,7 @@ FEW_BOXES = 300
 """Boxes split before a walk is tried: most rule sets are decided by then."""
 
 ROWS_TRIED = 500
-"""Rows on which bands of other points are compared, before that is left undecided."""
+"""How many rows are tried if bands belong to other points, before the question is left undecided."""
 
 Keys = dict[Aspect, Callable[[Outcome], Key]]
 

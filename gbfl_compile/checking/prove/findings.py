@@ -153,7 +153,7 @@ class OutOfTime(Exception):
 
 
 class Budget(Protocol):
-    """What a search asks at every step."""
+    """A limit that a search checks at every step."""
 
     def check(self) -> None:
         """Stop the search where the budget is used up."""

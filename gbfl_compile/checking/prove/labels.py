@@ -54,7 +54,7 @@ def find_other_label(
 ) -> Mapping[int, int] | None:
     """A box (`within` another) in which the two sides give different labels everywhere, or None: they never do.
 
-    `difference` is what two rule sets with the same rule for ties differ by: where it is nothing, labels are equal.
+    `difference` is what two rule sets with the same rule for ties differ by: where it is zero, labels are equal.
     """
     stack: list[tuple[dict[int, int], Side, Side, Adder | None]] = [(dict(within or {}), a, b, difference)]
     while stack:

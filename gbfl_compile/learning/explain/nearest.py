@@ -220,7 +220,7 @@ def _transplant(x: Matrix, example: Matrix, domain: Domain) -> Matrix:
 def _finish(
     undoing: _Undoing, point: Matrix, rows: Ints, enough: Matrix, limit: int, all_or_nothing: tuple[int, ...]
 ) -> Side:
-    """What is left of the points once all that can be undone is; a point with too many changes is dropped."""
+    """The points once every change that can be undone is undone; a point with too many changes is dropped."""
     margin, winner = np.full(len(point), -np.inf), undoing.label.copy()
     _undo(undoing, point, rows)
     rows = rows[differ(point[rows], undoing.start[rows]).sum(axis=1) <= limit]

@@ -269,7 +269,7 @@ def clause_from(grid: Grid, box: Conjunction) -> Clause:
 
 
 def sum_of_pull(pull: Matrix, bend: Matrix, total_bend: float, ridge: float) -> Matrix:
-    """The gain where each point counts for or against a conjunction, and nothing resists."""
+    """The gain if each point counts for or against a conjunction, and the curvature is left out."""
     return pull
 
 

@@ -59,7 +59,7 @@ Box: TypeAlias = tuple[tuple[int, int, int], ...]
 """A conjunction on the cuts, sorted by feature: (feature, first bin inside, first bin beyond)."""
 
 Gain: TypeAlias = Callable[[Matrix, Matrix, float, float], Matrix]
-"""The gain of a clause by its summed pull, its summed bend, the whole bend and the ridge."""
+"""The gain of a clause from its summed gradient, its summed curvature, the whole curvature and the ridge."""
 
 
 def at_least(points: int, of: int) -> int:

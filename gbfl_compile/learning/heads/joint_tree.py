@@ -38,7 +38,7 @@ NEARLY = 0.97
 """A shorter conjunction with this share of the best gain is preferred while a tree is grown."""
 TINY_RIDGE = 1e-9
 LEAST_WRONG = 5
-"""A leaf is opened where this many points ask for another class."""
+"""A leaf is split if this many of its points have another class."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class _Fit:
     price: float
     right: Bools
     idle: set[int]
-    """Searches that found nothing better, by what they were given."""
+    """Searches that found nothing better, by their arguments."""
 
 
 def fit_joint_tree(triplets: Triplets, grid: Grid, settings: TreeSettings) -> Head:
@@ -263,7 +263,7 @@ def _best_leaf(fit: _Fit, at: Ints, label: int) -> _Node:
 
 
 def _openings(fit: _Fit, node: _Node, at: Ints) -> Iterator[_Node]:
-    """A leaf as a question whose one side has the class that the points it is wrong about ask for."""
+    """A leaf as a split: one side has the class of the points that the leaf gets wrong."""
     wrong = at[~node.right[at]]
     wanted = np.bincount(fit.triplets.goal[wrong], fit.triplets.counts[wrong], fit.triplets.n_classes)
     wanted[node.label] = 0.0

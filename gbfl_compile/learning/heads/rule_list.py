@@ -61,7 +61,7 @@ def fit_rule_list(points: Points, own: Bools, grid: Grid, max_clauses: int, sett
     lists = {prices: _rules(everything, max_clauses, prices, settings) for prices in SCHEDULES}
 
     def shares(prices: tuple[float, ...]) -> float:
-        """Held-out points choose; a list that is unlucky on all points is not chosen either."""
+        """Held-out points choose; a list that does badly on all points is not chosen either."""
         held_out = _held_out_right(few, row, max_clauses, prices, settings) / few.mass.sum()
         return float(held_out + _right(grid, mass, lists[prices]) / mass.sum())
 

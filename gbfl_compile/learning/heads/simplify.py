@@ -267,7 +267,7 @@ def _upwards(atom: Atom) -> Atom:
 
 
 def _right(decision: Decision, holds: Bools, triplets: Triplets, at: Ints) -> Bools:
-    """Of some points those that get the right class."""
+    """Which of some points get the right class."""
     answer = _answers(decision, holds[:, at])
     same = answer == triplets.label[at]
     return np.asarray((same ^ triplets.avoids[at]) | ~triplets.exists[at])

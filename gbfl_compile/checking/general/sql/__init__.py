@@ -293,7 +293,7 @@ def _refuse_other_columns(
 
 
 def _answers(engine: Engine, found: Sequence[Answer], layout: TextLayout) -> Answers:
-    """The columns by what they say."""
+    """The columns by their role."""
     by_name = dict(found)
     if len(by_name) != len(found):
         raise Unread("two columns have the same name")

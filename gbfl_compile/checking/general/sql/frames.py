@@ -1,6 +1,6 @@
 """Where a query looks up its names: the rows it works on (`Frame`), and what all stages share (`Reader`).
 
-Which expressions that are not understood give one value for one row is decided by allow-lists of what they are made of.
+Allow-lists of their parts decide which expressions that are not understood still give one value per row.
 """
 
 from __future__ import annotations
@@ -162,7 +162,7 @@ UNKNOWN_COLUMN = "\0 unknown"
 
 
 def _identity(node: Any, scope: Scope) -> str:
-    """Which column of which table a name means; a name that means anything else is like no other."""
+    """Which column of which table a name means; a name that means anything else equals no other."""
     try:
         value = scope.look_up(node)
     except Unread:
