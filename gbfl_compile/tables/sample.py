@@ -345,12 +345,12 @@ def _classes(column: Any, target: str, where: str) -> NDArray[Any]:
 
 
 def _refuse_infinite(x: Matrix, features: tuple[str, ...], where: str, places: Places) -> None:
-    infinite = np.isinf(x)
-    if infinite.any():
-        row, column = np.argwhere(infinite)[0]
+    """Refuse infinity, and numbers that are infinity to a black box that computes in 32 bits."""
+    if len(infinite := np.argwhere(np.abs(x) > np.finfo(np.float32).max)):
+        row, column = infinite[0]
         raise BadInput(
             f"{where}: column {features[column]!r}, row {places[row] + 1}: {x[row, column]} cannot be learned from: "
-            "put a number there, or drop the column with --drop"
+            "put a smaller number there, or drop the column with --drop"
         )
 
 

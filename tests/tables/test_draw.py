@@ -132,6 +132,7 @@ def test_the_same_program_is_mined_from_every_kind_of_file(table, tmp_path, monk
     [
         ("many", "is not a number"),
         ("inf", "cannot be learned from"),
+        ("-1e300", "cannot be learned from"),
         ("", "rows have a missing value, the first in column 'a', row 901"),
     ],
 )

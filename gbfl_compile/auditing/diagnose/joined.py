@@ -77,8 +77,10 @@ def _with_two(program: Program, number: int, one: Clause, other: Clause) -> Prog
     clauses = (*program.clauses, one, other)
     if isinstance(program.decision, Scorecard):
         worth = program.decision.points[number]
-        less = tuple(-each for each in worth)  # where both hold, the approved clause holds as well
-        points = (*program.decision.points[:number], less, *program.decision.points[number + 1 :], worth, worth)
+        both = tuple(-each for each in worth)  # where both hold, the approved clause holds as well
+        if _are_apart(one, other):
+            both = (0,) * len(worth)
+        points = (*program.decision.points[:number], both, *program.decision.points[number + 1 :], worth, worth)
         return replace(program, clauses=clauses, decision=replace(program.decision, points=points))
     nodes: list[Leaf | Split] = list(program.decision.nodes)
     for place, node in enumerate(program.decision.nodes):
@@ -86,3 +88,9 @@ def _with_two(program: Program, number: int, one: Clause, other: Clause) -> Prog
             nodes[place] = replace(node, clause=count, otherwise=len(nodes))
             nodes.append(replace(node, clause=count + 1))
     return replace(program, clauses=clauses, decision=Tree(in_order(nodes)))
+
+
+def _are_apart(one: Clause, other: Clause) -> bool:
+    """Whether no row has both: one needs a value where the other holds only without."""
+    present = {atom.feature for atom in one.atoms if not atom.if_missing}
+    return any(atom == _only_missing(atom) and atom.feature in present for atom in other.atoms)

@@ -102,20 +102,28 @@ def _refuse_other_texts(
                 f"the column {column!r} has the number {value}, and the program compares texts such as {code!r} with "
                 "it: load the column as text, or score a view that writes such texts"
             )
-        if isinstance(value, float | Decimal | datetime.date) or database.dialect == "sqlite":
+        is_sqlite = database.dialect == "sqlite"
+        if isinstance(value, float | Decimal | datetime.date) or is_sqlite:
+            rows += f" AND typeof({quoted}) <> 'text'" if is_sqlite else ""
             _refuse_other_spelling(
                 program, feature, database, f"{quoted}, {exact_column(dialect, 'category', quoted)}", rows
             )
 
 
 def _refuse_other_spelling(program: Program, feature: int, database: Database, columns: str, rows: str) -> None:
-    """Refuse a value whose text the program knows, where the engine writes another text that it does not know."""
+    """Refuse a value whose text the program knows, where the engine writes another text."""
     known = {*codebook(program).texts[feature], *recorded_texts(program, program.features[feature])}
-    query = f"SELECT DISTINCT {columns} AS spelling FROM {rows} LIMIT {MOST_SPELLINGS}"  # noqa: S608 - quoted
-    for value, spelling in database.fetch(query):
+    query = f"SELECT DISTINCT {columns} AS spelling FROM {rows} LIMIT {MOST_SPELLINGS + 1}"  # noqa: S608 - quoted
+    values = database.fetch(query)
+    if len(values) > MOST_SPELLINGS:
+        raise BadInput(
+            f"the column {program.features[feature]!r} has more than {MOST_SPELLINGS:,} different values that are no "
+            "texts, and the program compares it with texts: score a view that writes them as the table that was mined"
+        )
+    for value, spelling in values:
         plain = value.replace(tzinfo=None) if isinstance(value, datetime.datetime) else value
         written = spelling.decode() if isinstance(spelling, bytes) else spelling
-        if (text := text_of(plain)) in known and written not in known:
+        if (text := text_of(plain)) in known and written != text:
             raise BadInput(
                 f"the column {program.features[feature]!r} has {value}, which {database.version} writes {written!r} "
                 f"and the table that was mined {text!r}: score a view that writes the latter"

@@ -1,8 +1,18 @@
 """An OR in place of an AND, and an OR without its parentheses, are named as what they are."""
 
+import itertools
+import math
+
+import numpy as np
 import pytest
 
+from gbfl_compile.auditing.answers import RowAnswers
 from gbfl_compile.auditing.audit import audit
+from gbfl_compile.auditing.diagnose.joined import joined_slips
+from gbfl_compile.auditing.diagnose.slip import case_of
+from gbfl_compile.checking.prove.findings import clock_of
+from gbfl_compile.ir.batch import evaluate_many
+from gbfl_compile.ir.kinds import codebook
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
 
 FEATURES = ("income", "debt", "age")
@@ -55,3 +65,20 @@ def test_a_clause_of_which_an_or_makes_two_is_named(changes_of, kind, right, wro
     assert change.startswith(f"clause {number}: ")
     without = " is deployed as the same without the parentheses around OR: AND is evaluated first"
     assert change.endswith((f" is deployed as {deployed}", without if "OR debt IS NULL" in wrong else deployed))
+
+
+def test_the_program_with_such_a_slip_answers_as_what_was_deployed():
+    """Where a clause holds of a missing value alone, the two of an OR never hold together."""
+    rows = np.array(list(itertools.product((10000.0, 25000.0, 40000.0), (0.3, 0.5, 0.7, math.nan), (20.0, 30.0))))
+    income, debt, age = rows.T
+    first = (income >= 30000) & (debt < 0.4) & (age >= 25)
+    second = (income >= 20000) & (debt <= 0.6) | np.isnan(debt)
+    for program, labels in (
+        (LIST, np.where(first, 2, np.where(second, 1, 0))),
+        (CARD, (5 * first + 4 * second > 3).astype(int)),
+    ):
+        case = case_of(program, rows, RowAnswers(labels), clock_of(10.0), codebook(program))
+        slips = list(joined_slips(case))
+        assert slips
+        for slip in slips:
+            assert evaluate_many(slip.program, rows).labels.tolist() == [program.classes[label] for label in labels]

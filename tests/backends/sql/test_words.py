@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
 from gbfl_compile.backends import backend, emit
+from gbfl_compile.backends.sql import score
 from gbfl_compile.backends.sql.engines import DIALECTS
 from gbfl_compile.backends.sql.score import score_in_database
 from gbfl_compile.checking.artifact import prove_artifact
@@ -301,3 +302,27 @@ def test_a_table_with_words_is_scored_where_it_is(database):
     assert scored.rows == len(rows)
     found = sorted(database.fetch("SELECT id, label FROM scored_loans"))
     assert found == [(number, evaluate(TREE, row).label) for number, row in enumerate(rows)]
+
+
+def test_numbers_that_an_engine_writes_otherwise_are_refused(database, monkeypatch):
+    """0.5 is '0.50' in a DECIMAL, and in SQLite 1 is '1.0' where it is a REAL, though the program knows both texts."""
+    texts = ("1", "1.0") if database.dialect == "sqlite" else ("0.5", "0.50")
+    tree = split(0, leaf(1.0, 0.0), leaf(0.0, 1.0))
+    is_clickhouse = database.dialect == "clickhouse"
+    engine = " ENGINE = MergeTree ORDER BY tuple()" if is_clickhouse else ""
+    kind = {"sqlite": "REAL", "clickhouse": "Float64"}.get(database.dialect, "DECIMAL(4,2)")
+    database.execute(f"CREATE TABLE rates (id INT, rate {kind}){engine}")
+    database.execute(f"INSERT INTO rates VALUES (0, {texts[0]}), (1, 2.25)")
+    for known in (texts, texts[:1]):
+        program = Program(("rate",), ("in", "out"), (Clause((OneOf(0, known),)),), tree, kinds=("category",))
+        if is_clickhouse:  # it writes 0.5 as Python does
+            score_in_database(program, database, "rates", "scored_rates", keys=["id"])
+            assert sorted(database.fetch("SELECT id, label FROM scored_rates")) == [(0, "in"), (1, "out")]
+            return
+        with pytest.raises(BadInput, match="score a view that writes"):
+            score_in_database(program, database, "rates", "scored_rates", keys=["id"])
+    other = Program(("rate",), ("in", "out"), (Clause((OneOf(0, ("7.5",)),)),), tree, kinds=("category",))
+    score_in_database(other, database, "rates", "scored_other", keys=["id"])
+    monkeypatch.setattr(score, "MOST_SPELLINGS", 1)
+    with pytest.raises(BadInput, match="more than 1 different values"):
+        score_in_database(other, database, "rates", "scored_more", keys=["id"])

@@ -8,6 +8,9 @@ from decimal import Decimal
 import pytest
 
 from gbfl_compile.checking.general.sql import TextLayout, read_deployed
+from gbfl_compile.checking.general.sql.engines import ENGINES
+from gbfl_compile.checking.general.sql.linear import threshold_of
+from gbfl_compile.checking.general.sql.values import Column, Constant, LinearFeature, Step
 from gbfl_compile.checking.reading.evaluate import run_reading
 from gbfl_compile.checking.reading.nodes import Unread
 from gbfl_compile.databases import availability, scratch
@@ -107,6 +110,67 @@ def test_numbers_that_are_no_bound_are_not_read():
     for condition in ("x * 0 < 1", "x / 12 = 2", "x * x < 4", "12 / x < 3", "x * 1e300 < 1", "x * NULL < 1"):
         with pytest.raises(Unread):
             read("postgres", "NUMERIC(12,2)", condition)
+
+
+FACTORS = ("0.1", "0.3", "0.7", "3", "7", "3.0", "1e-1", "7e0")
+
+
+def back_and_forth():
+    """Conditions whose steps undo one another, so that each rounding shows at the bound."""
+    choose = random.Random(11)
+    for _ in range(150):
+        first, second, bound = choose.choice(FACTORS), choose.choice(FACTORS), choose.randint(1, 40)
+        steps = choose.choice(
+            [f"x * {first} / {first}", f"x / {first} * {first}", f"x * {second} / {first}", f"x / {first} * {second}"]
+        )
+        place = {"x * ": float(first) / float(second), "x / ": float(first) / float(second)}[steps[:4]] * bound
+        place = bound if steps.count(first) == 2 else place
+        number = choose.choice([bound, f"{bound}.0", f"{bound}e0"])
+        yield f"{steps} {choose.choice(['<', '<=', '>', '>='])} {number}", place
+    yield "x * 0.01 / 7 >= 0.571428571", 400.0
+    yield "x * 1.0 / 7 >= 0.571428571", 4.0
+
+
+def test_steps_that_are_computed_in_numbers_of_several_kinds(engine):
+    """DuckDB: x * 0.1 is a decimal and its quotient a double, so x * 0.1 / 0.1 >= 3 is false of 3."""
+    pairs, count = list(back_and_forth()), 0
+    for declared in COLUMNS[engine]:
+        with closing(scratch(engine)) as database:
+            values, listed = answers(database, engine, declared, pairs)
+        for number, (condition, _) in enumerate(pairs):
+            try:
+                reading, *_ = read(engine, declared, condition)
+            except Unread:
+                continue
+            count += 1
+            labels = [run_reading(reading, [value]).label == "yes" for value in values]
+            assert labels == [row[number] == 1 for row in listed], (declared, condition)
+    assert count, "none is read"
+
+
+def test_a_quotient_of_which_most_digits_are_taken_away():
+    """PostgreSQL rounds 666666666.66… after its eighth digit, and 0.66666667 is what is left of it."""
+    with pytest.raises(Unread):
+        read("postgres", "INTEGER", "x / 3.0 - 666666666 <= 0.666666669")
+    assert read("postgres", "INTEGER", "x / 4.0 - 66666 <= 0.6")
+
+
+def test_a_quotient_of_decimals_in_clickhouse():
+    """15 / CAST(7 AS Decimal(9, 2)) is 2 or 2.14 there; such a constant comes from a column of a table."""
+    for declared, number in (("int32", Decimal("7.00")), ("decimal(12, 2)", 7)):
+        value = LinearFeature(Column(0), (Step("/", number),), declared)
+        with pytest.raises(Unread, match="quotient of decimals"):
+            threshold_of(ENGINES["clickhouse"], value, ">", Constant(2.141))
+    whole = LinearFeature(Column(0), (Step("/", 7),), "int32")
+    assert threshold_of(ENGINES["clickhouse"], whole, ">", Constant(2.141)) == (">=", 15)
+
+
+@pytest.mark.parametrize("declared", ["FLOATING POINT", "DOUBLE INTEGER", "REALTEXT"])
+def test_sqlite_names_a_type_by_its_own_rules(declared):
+    """To SQLite FLOATING POINT is an INTEGER, for the INT in it: 25 / 12 > 2 is false there."""
+    with pytest.raises(Unread):
+        read("sqlite", declared, "x / 12 > 2")
+    assert read("sqlite", "DOUBLE PRECISION", "x / 12 > 2")
 
 
 WHOLE = {
