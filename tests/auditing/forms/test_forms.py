@@ -6,10 +6,12 @@ import pytest
 
 from tests.auditing.forms.edits import is_named_right
 from tests.auditing.forms.measure import measure
-from tests.counts import FULL
+from tests.counts import FULL, FULL_ONLY
+
+ENGINES = ("sqlite", pytest.param("duckdb", marks=FULL_ONLY), pytest.param("postgres", marks=FULL_ONLY))
 
 
-@pytest.mark.parametrize("engine", ["sqlite", "duckdb", "postgres"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_no_deployed_form_is_called_what_it_is_not_and_most_are_read(engine):
     assert_forms_are_read(engine)
 
