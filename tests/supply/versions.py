@@ -87,7 +87,13 @@ def environment(name, python):
         pins = PLACE / f"{name}.txt"
         pins.write_text("".join(f"{pin}\n" for pin in lowest(tomllib.loads(content.decode())) if name == OLDEST))
         pip = [folder / "bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check"]
-        subprocess.run([*pip, "-c", pins, "-e", f"{ROOT}[test]"], check=True)
+        installation = subprocess.run([*pip, "-c", pins, "-e", f"{ROOT}[test]"])
+        if installation.returncode:
+            full = shutil.disk_usage(PLACE).free < ROOM  # others may write to the same disk meanwhile
+            shutil.rmtree(folder, ignore_errors=True)
+            if full:
+                return None
+            installation.check_returncode()
         stamp.write_text(mark)
     return folder / "bin/python"
 
