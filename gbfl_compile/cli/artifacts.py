@@ -243,11 +243,11 @@ def score(
 
     Example: gbfl score demo-out/loans.gbfl.json --database sqlite:///f.db --table people --to-table scored
     """
+    if data is not None:
+        refuse_swapped("score", source, data)
     from gbfl_compile.backends.score import score as score_table
     from gbfl_compile.cli import screen
 
-    if data is not None:
-        refuse_swapped("score", source, data)
     if table is not None or to_table is not None:
         if data is not None or out is not None or name is not None or jobs is not None or na:
             raise click.UsageError("--table scores inside a database: leave DATA, --out, --name, --jobs and --na out.")
