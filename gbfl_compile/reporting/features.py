@@ -117,7 +117,7 @@ def _figure(
     more = f"; the first {MOST_STRIPS} are drawn" if len(atoms) > MOST_STRIPS else ""
     facts = f"in {count(len(atoms), 'clause')}{more}"
     if (missing := sum(atom.if_missing for _, atom in atoms)) > 0:
-        facts += f"; a missing value holds in {missing}"
+        facts += f"; a missing value satisfies {missing}"
     sets = [(number, atom) for number, atom in atoms if isinstance(atom, OneOf)]
     if sets:
         return text_figure(program, feature, sets, FeatureFacts(name, facts))

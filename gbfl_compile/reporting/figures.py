@@ -118,7 +118,7 @@ def _by_method(test: Any) -> Iterator[FigureTable]:
         lines = []
         for name, form in methods.items():
             if isinstance(form, Mapping) and (value := in_percent(form, "c_tb_all")) is not None:
-                note = "the rules were fitted to such" if form.get("fitted") else "the rules were not fitted to these"
+                note = "the rules were fitted to these" if form.get("fitted") else "the rules were not fitted to these"
                 right, of = form.get("c_tb_all_right"), form.get("c_tb_all_of")
                 counted = f"{right:,} of {of:,}" if isinstance(right, int) and isinstance(of, int) else ""
                 bar = share_bar(value / 100, "rows-bar")

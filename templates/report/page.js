@@ -422,7 +422,7 @@
     editor();
     moved();
   });
-  if (isTree) at("try-why").textContent = "Why: the questions on the way";
+  if (isTree) at("try-why").textContent = "Why: the questions it was asked";
   if (!examples.length) {
     // without rows there is nothing to count, to point at or to move
     document.querySelector("#try [data-order=rows]").closest("th").remove();
