@@ -24,7 +24,7 @@ from gbfl_compile.auditing.verdict import Change
 from gbfl_compile.checking.prove import prove
 from gbfl_compile.checking.prove.cells import Atoms, Cells, cells_of, join, mask_of
 from gbfl_compile.checking.prove.findings import Counterexample
-from gbfl_compile.checking.reading.from_program import as_reading, condition_of, test_of
+from gbfl_compile.checking.reading.from_program import condition_of, test_of
 from gbfl_compile.checking.reading.nodes import (
     And,
     Ask,
@@ -159,16 +159,18 @@ def _deployed_pieces(cells: Cells, reading: Reading) -> list[Piece] | None:
 
 
 def _by_clause(frame: Frame, approved: list[Piece]) -> Iterator[Change]:
-    program, decision = frame.program, frame.reading.decision
+    program, source, decision = frame.program, frame.source.decision, frame.reading.decision
     deployed = _deployed_pieces(frame.cells, frame.reading)
     if deployed is None:
         return
+    if not isinstance(source, PointDecision) or not isinstance(decision, PointDecision):  # one side has no points
+        approved, deployed = ([replace(piece, points=()) for piece in side] for side in (approved, deployed))
     missing, extra = _left_over(approved, deployed)
     shapes = [sorted(len(piece.atoms) for piece in side) for side in (approved, deployed)]
     if len(missing) > len(approved) // 2 and shapes[0] != shapes[1]:  # it tests in pieces of its own
         return
-    if isinstance(decision, PointDecision):
-        yield from _points_changes(program, decision, missing, extra)
+    if isinstance(source, PointDecision) and isinstance(decision, PointDecision):
+        yield from _points_changes(program, source, decision, missing, extra)
     for old in list(missing):
         new = max(extra, key=lambda piece: _likeness(old, piece), default=None)
         if new is None or _likeness(old, new) < 0:
@@ -204,11 +206,9 @@ def _likeness(old: Piece, new: Piece) -> float:
 
 
 def _points_changes(
-    program: Program, card: PointDecision, missing: list[Piece], extra: list[Piece]
+    program: Program, source: PointDecision, card: PointDecision, missing: list[Piece], extra: list[Piece]
 ) -> Iterator[Change]:
     """What the classes start with, ties, and clauses that give other points; those are taken off both lists."""
-    source = as_reading(program).decision
-    assert isinstance(source, PointDecision)  # noqa: S101 - both are rule sets
     if source.bias != card.bias:
         yield Change("to start with", *differing_points(source.bias, card.bias, program))
     if card.tie_to != "lower":

@@ -38,3 +38,22 @@ def test_a_table_joined_to_itself_is_not_equal(engine, join):
         assert audit(PROGRAM, database=database, view="v").verdict in ("unread", "different")
     finally:
         database.close()
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
+def test_a_sum_of_points_in_place_of_a_tree_is_described(engine):
+    if reason := availability(engine):
+        pytest.skip(reason)
+    database = scratch(engine)
+    try:
+        database.execute("CREATE TABLE data (id INTEGER PRIMARY KEY, age DOUBLE PRECISION, income DOUBLE PRECISION)")
+        database.execute("INSERT INTO data VALUES (1, 0, 5), (2, 2, 5)")
+        points = "SUM(CASE WHEN age >= 2 THEN 1 ELSE 0 END)"
+        database.execute(
+            f"CREATE VIEW v AS SELECT id, CASE WHEN {points} > 0 THEN 'yes' ELSE 'no' END AS label FROM data GROUP BY id"
+        )
+        (found,) = audit(PROGRAM, database=database, view="v").verdicts
+        assert found.verdict == "different"
+        assert [change.where for change in found.changes] == ["clause 0"]
+    finally:
+        database.close()
