@@ -24,7 +24,7 @@ ROOMS: dict[str, set[str] | None] = {
     "ir": FOUNDATION,
     "databases": LANGUAGE,
     "tables": LANGUAGE | {"databases"},
-    "learning": LANGUAGE | {"tables.frames", "tables.kinds", "tables.values"},
+    "learning": LANGUAGE | {"tables.conversion", "tables.frames", "tables.kinds", "tables.values"},
     "lowering": LANGUAGE | {"learning"},
     "passes": LANGUAGE,
     "mining": LANGUAGE | {"tables", "databases", "learning", "lowering", "passes"},

@@ -20,7 +20,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.files import resource_folder
 from gbfl_compile.files.atomic import read_whole, write_whole
 from gbfl_compile.ir.json import as_program, digest, metadata_digest
-from gbfl_compile.ir.kinds import Value
+from gbfl_compile.ir.kinds import Value, encode_row
 from gbfl_compile.ir.nodes import Program, Tree, is_rule_list
 from gbfl_compile.ir.text import probability_lines, readable
 from gbfl_compile.learning.consistency import Triplets, triplets_for
@@ -34,8 +34,9 @@ from gbfl_compile.reporting.panel import MOST_EXAMPLES, Example, Panel, panel, w
 from gbfl_compile.reporting.row import points_of, row_reasons
 from gbfl_compile.reporting.rules import SHOWN, rules
 from gbfl_compile.reporting.text import class_names, one_line, shorten
+from gbfl_compile.tables.frames import named_table
 from gbfl_compile.tables.read import feature_row
-from gbfl_compile.tables.values import one_value_row, value_rows
+from gbfl_compile.tables.values import encoded_rows, has_values, one_value_row, value_rows
 from gbfl_compile.version import GENERATOR
 
 LARGEST_JSON = 64 * 2**20
@@ -168,19 +169,19 @@ def report(
 
 def _row(row: Any, program: Program, number: int) -> Sequence[Value]:
     """One row of a table, or a row by itself, values by the kinds of the features."""
-    if program.kinds:
-        return one_value_row(row, program, number)[0]
+    if has_values(program, row := named_table(row)):
+        values = one_value_row(row, program, number)[0]
+        return values if program.kinds else encode_row(program, values)
     return feature_row(row, program.features, number)[0]
 
 
 def _example_rows(table: Any, program: Program) -> list[Example]:
     """The first rows of a table, by their number."""
-    if not program.kinds:
-        from gbfl_compile.tables.read import feature_rows
-
-        rows: list[list[Value]] = [list(row) for row in feature_rows(table, program.features)[:MOST_EXAMPLES].tolist()]
-    else:
+    rows: list[list[Value]]
+    if program.kinds:
         rows = value_rows(table, program)[:MOST_EXAMPLES]
+    else:
+        rows = [list(row) for row in encoded_rows(table, program)[:MOST_EXAMPLES].tolist()]
     return [Example(f"row {number}", row) for number, row in enumerate(rows, 1)]
 
 

@@ -188,6 +188,9 @@ class CsvKinds:
             self._take_note(column, name, first + int(np.flatnonzero(here)[0]))
         if is_plain:
             return column.to_numpy(dtype=np.float64)  # type: ignore[no-any-return]
+        for row, value in enumerate(column):
+            if isinstance(value, int) and abs(value) > sys.float_info.max:
+                raise self._not_a_number(name, first + row, value)
         wrong = pd.to_numeric(column, errors="coerce").isna().to_numpy() & here
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])

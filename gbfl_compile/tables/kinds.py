@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import datetime
 import math
-import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from typing import TYPE_CHECKING, Any, assert_never, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from gbfl_compile.errors import BadInput, NotANumber
-from gbfl_compile.ir.kinds import Codebook, Columns, plain_value
+from gbfl_compile.ir.kinds import Codebook, Columns, Value, decode_value
 from gbfl_compile.ir.nodes import TRUE, Kind
+from gbfl_compile.tables.conversion import DATE, NUMBER, TIME, TRUTH, convert, is_moment, is_number, text_of
 from gbfl_compile.tables.csv_shape import MOSTLY, PADDED, number_hint
 from gbfl_compile.tables.read import MISSING
 
@@ -42,12 +41,17 @@ LONGEST_TEXT = 1000
 STRAY = 0.5
 """Where more of the texts than this are numbers, a word among them is a mistake."""
 
-NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
-DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-TIME = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}(:?\d{2})?)?")
+WHEN_MINED = "give another --kind, or leave the column out with --drop"
+"""The way out where a value is not of its column's kind, and the kinds are still to be chosen."""
+AS_WRITTEN: Mapping[Kind, str] = {
+    "category": "give texts, or whole numbers that a double holds",
+    "boolean": "write true or false",
+    "date": "write it as 2024-03-01",
+    "timestamp": "write it as 2024-03-01 10:00:00",
+}
+"""The way out where the kind is the program's."""
 CATEGORICAL = "its type is categorical"
 """Why numbers are a category: pandas or Arrow says that they are."""
-TRUTH = {"true": 1.0, "false": 0.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,15 +178,32 @@ def encode_rows(
     """
     encoded = []
     for name, kind, texts, own in zip(columns.features, columns.kinds, columns.book.texts, columns.marks, strict=True):
-        column = _by_value(table[name], name, where, places)
+        column, plain = _read_column(table[name], kind, name, where, marks, places)
         if kind == "category":
             code = {text: float(place) for place, text in enumerate(texts, start=1)}
-            words = _plain_values(column, kind, None)
-            plain: list[Any] = [None if word in own else code.get(str(word), 0.0) for word in words]
-        else:
-            plain = _plain_values(column, kind, marks)
+            plain = [None if word in own else code.get(str(word), 0.0) for word in plain]
         encoded.append(_take(plain, column.codes))
     return np.column_stack(encoded) if len(table) else np.empty((0, len(columns.features)))
+
+
+def column_values(series: Any, kind: Kind, name: str, where: str, marks: frozenset[str]) -> list[Value]:
+    """The values of a column of another table as Python has them, read as `encode_rows` reads them."""
+    column, plain = _read_column(series, kind, name, where, marks)
+    values = [each if each is None or isinstance(each, str) else decode_value(kind, each) for each in plain]
+    return [None if code < 0 else values[code] for code in column.codes.tolist()]
+
+
+def _read_column(
+    series: Any,
+    kind: Kind,
+    name: str,
+    where: str,
+    marks: frozenset[str],
+    places: NDArray[np.int64] | None = None,
+) -> tuple[_Column, list[float | str | None]]:
+    """A column whose kind is known, and its different values; of a category every text is a value."""
+    column = _by_value(series, name, where, places)
+    return column, _plain_values(column, kind, None if kind == "category" else marks, AS_WRITTEN.get(kind))
 
 
 def _encode(
@@ -270,7 +291,7 @@ def _infer(column: _Column, marks: frozenset[str], categorical: bool) -> tuple[K
         return "timestamp", "its values are timestamps"
     if all(isinstance(value, datetime.date) and not isinstance(value, datetime.datetime) for value in values):
         return "date", "its values are dates"
-    if all(_is_number(value) for value in values):
+    if all(is_number(value) for value in values):
         return "number", "its values are numbers"
     kinds = sorted({type(value).__name__ for value in values})
     if kinds and set(kinds) <= {"str", "int", "float"}:
@@ -288,9 +309,9 @@ def _infer_text(column: _Column, values: Sequence[str]) -> tuple[Kind, str]:
         _refuse_stray(column, [value for value in values if not NUMBER.fullmatch(value)])
     if all(value.strip().lower() in TRUTH for value in values):
         return "boolean", "its texts are true and false"
-    if all(_is_moment(value, DATE) for value in values):
+    if all(is_moment(value, DATE) for value in values):
         return "date", "its texts are dates"
-    others = [value for value in values if not _is_moment(value, DATE) and not _is_moment(value, TIME)]
+    others = [value for value in values if not is_moment(value, DATE) and not is_moment(value, TIME)]
     if not others:
         return "timestamp", "its texts are timestamps"
     if len(others) < (1 - MOSTLY) * len(values):
@@ -302,28 +323,15 @@ def _infer_text(column: _Column, values: Sequence[str]) -> tuple[Kind, str]:
     return "category", "its values are texts"
 
 
-def _is_moment(text: str, pattern: re.Pattern[str]) -> bool:
-    return pattern.fullmatch(text.strip()) is not None and _moment(text.strip()) is not None
-
-
 def _refuse_stray(column: _Column, words: Sequence[str]) -> None:
     """Refuse the first word: among this many numbers it is most likely a mistake."""
     place, value = column.first(words)
     raise NotANumber(place, value, number_hint(value))
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | Decimal | np.number) and not isinstance(value, bool)
-
-
-def _moment(text: str) -> datetime.datetime | None:
-    try:
-        return datetime.datetime.fromisoformat(text)
-    except ValueError:
-        return None
-
-
-def _plain_values(column: _Column, kind: Kind, marks: Collection[str] | None) -> list[float | str | None]:
+def _plain_values(
+    column: _Column, kind: Kind, marks: Collection[str] | None, way_out: str | None = None
+) -> list[float | str | None]:
     """Each different value of a column as its kind compares it: a double, a text, or None where it is missing."""
     plain: list[float | str | None] = []
     for number, value in enumerate(column.values):
@@ -331,69 +339,13 @@ def _plain_values(column: _Column, kind: Kind, marks: Collection[str] | None) ->
             plain.append(None)
             continue
         try:
-            converted = _convert(value, kind)
+            own = convert(value, kind)
         except (BadInput, OverflowError) as error:
-            raise BadInput(
-                f"{column.place(number)}: {error}: put another value there, or leave the column out with --drop"
-            ) from None
-        if converted is None:
+            drop = ", or leave the column out with --drop" if way_out is None else ""
+            raise BadInput(f"{column.place(number)}: {error}: put another value there{drop}") from None
+        if own is None:
             if kind == "number":
                 raise NotANumber(column.place(number), value, number_hint(value))
-            raise BadInput(
-                f"{column.place(number)}: {value!r} is not a {kind}: give another --kind, or leave the column out "
-                "with --drop"
-            )
-        plain.append(converted)
+            raise BadInput(f"{column.place(number)}: {value!r} is not a {kind}: {way_out or WHEN_MINED}")
+        plain.append(own)
     return plain
-
-
-def _convert(value: Any, kind: Kind) -> float | str | None:
-    """A value as its kind compares it; None where it is not one of its kind."""
-    match kind:
-        case "number":
-            if isinstance(value, str):
-                return float(value) if NUMBER.fullmatch(value) else None
-            return float(value) if _is_number(value) or isinstance(value, bool | np.bool_) else None
-        case "category":
-            return text_of(value)
-        case "boolean":
-            if isinstance(value, str):
-                return TRUTH.get(value.strip().lower(), {"1": 1.0, "0": 0.0}.get(value.strip()))
-            return float(value) if value in (0, 1) else None
-        case "date" | "timestamp":
-            return _as_time(value, kind)
-        case _:
-            assert_never(kind)
-
-
-def text_of(value: Any) -> str | None:
-    """A category's text: as it is, or a number as it is written without a fraction where it has none.
-
-    A double of 2^53 or more has no text: it may have been another whole number.
-    """
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool | np.bool_):
-        return str(bool(value)).lower()
-    if not _is_number(value):
-        return str(value) if isinstance(value, datetime.date) else None
-    if isinstance(value, int | np.integer):
-        return str(value)
-    if not abs(value) < 2**53:
-        return None
-    return str(int(value)) if value == int(value) else repr(float(value))
-
-
-def _as_time(value: Any, kind: Kind) -> float | None:
-    if isinstance(value, str):
-        value = _moment(value.strip())
-        if kind == "date" and value is not None:
-            value = value.date() if value.time() == datetime.time() else None
-    elif kind == "date" and isinstance(value, datetime.datetime):
-        value = value.date() if value.time() == datetime.time() else None
-    if not isinstance(value, datetime.date):
-        return None
-    if kind == "timestamp" and not isinstance(value, datetime.datetime):
-        value = datetime.datetime.combine(value, datetime.time())
-    plain = plain_value(kind, value, f"{value}")
-    return None if plain is None else float(plain)

@@ -7,7 +7,7 @@ original.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,9 +29,10 @@ from gbfl_compile.ir.kinds import (
 )
 from gbfl_compile.ir.nodes import Kind, Program
 from gbfl_compile.tables.batches import column_names
+from gbfl_compile.tables.conversion import text_of
 from gbfl_compile.tables.frames import named_table
-from gbfl_compile.tables.kinds import MARKS, ColumnFacts, encode_table, is_mark, text_of
-from gbfl_compile.tables.read import feature_rows, read_table, refuse_absent
+from gbfl_compile.tables.kinds import MARKS, ColumnFacts, column_values, encode_table
+from gbfl_compile.tables.read import feature_rows, file_ending, read_table, refuse_absent
 
 if TYPE_CHECKING:
     from gbfl_compile.ir.batch import Matrix
@@ -43,11 +44,18 @@ def has_values(program: Program, source: Any) -> bool:
 
 
 def _lacks_unused(program: Program, source: Any) -> bool:
-    """Whether a table has no column for a feature that no rule asks about."""
+    """Whether a table, or a row with names, has no value for a feature that no rule asks about."""
     unused = [name for name, used in zip(program.features, used_features(program), strict=True) if not used]
-    if not unused or not (isinstance(source, str | os.PathLike) or hasattr(source, "columns")):
+    if not unused:
         return False
-    there = column_names(Path(source)) if isinstance(source, str | os.PathLike) else list(source.columns)
+    if isinstance(source, str | os.PathLike):
+        there = column_names(Path(source))
+    elif hasattr(source, "columns"):
+        there = list(source.columns)
+    elif isinstance(source, Mapping) or hasattr(source, "to_dict"):
+        there = [str(name) for name in dict(source.items())]
+    else:
+        return False
     return not set(unused) <= set(there)
 
 
@@ -76,15 +84,18 @@ def coded_rows(source: Any, program: Program) -> tuple[Matrix, Codebook]:
 def value_rows(source: Any, program: Program) -> list[list[Value]]:
     """Rows of a table (a file, a DataFrame or a sequence of rows), values in the order of the program's features.
 
-    An empty field of a CSV file is a missing value. Dates and timestamps may be ISO 8601 texts.
+    A table is read as `score` reads it: an empty field of a CSV file is a missing value, and a number, date or boolean
+    may be written as text.
     """
     if isinstance(source, str | os.PathLike):
         path = Path(source)
-        words = tuple(name for f, name in enumerate(program.features) if program.kind(f) != "number")
-        return _table_rows(read_table(path, words), program, str(path), from_file=True)
+        table = read_table(path, program.features)
+        if file_ending(path).startswith(".csv"):
+            table = table.where(table != "")
+        return _table_rows(table, program, str(path))
     source = named_table(source)
     if hasattr(source, "columns"):
-        return _table_rows(source, program, "the table", from_file=False)
+        return _table_rows(source, program, "the table")
     return [value_row(row, program) for row in source]
 
 
@@ -123,40 +134,19 @@ def _used_names(program: Program) -> tuple[str, ...]:
     return tuple(name for name, is_used in used if is_used)
 
 
-def _table_rows(table: Any, program: Program, where: str, from_file: bool) -> list[list[Value]]:
-    refuse_absent(list(table.columns), _used_names(program), where)
-    marks = {*MARKS, *recorded_marks(program)} if from_file else None
-    columns = [
-        _column(table[name].tolist(), program.kind(feature), name, where, marks)
-        if name in table.columns
-        else [None] * len(table)
-        for feature, name in enumerate(program.features)
-    ]
-    return [list(row) for row in zip(*columns, strict=True)]
-
-
-def _column(values: Sequence[Any], kind: Kind, name: str, where: str, marks: Collection[str] | None) -> list[Value]:
-    """The values of a column; `marks` are the texts that mean missing in a file, None if the rows are from no file."""
-    column = []
-    for place, value in enumerate(values):
+def _table_rows(table: Any, program: Program, where: str) -> list[list[Value]]:
+    used = _used_names(program)
+    refuse_absent(list(table.columns), used, where)
+    marks = frozenset((*MARKS, *recorded_marks(program)))
+    columns: list[list[Value]] = []
+    for feature, name in enumerate(program.features):
         try:
-            written = marks is not None and isinstance(value, str)
-            column.append(_written_value(kind, value, name, marks or ()) if written else read_value(kind, value, name))
-        except BadInput as error:
-            raise BadInput(f"{where}: row {place + 1}: {error}") from None
-    return column
-
-
-def _written_value(kind: Kind, text: str, name: str, marks: Collection[str]) -> Value:
-    """A value as a file writes it. Only the empty text is a missing category: every other one may be a word."""
-    if text == "" if kind == "category" else is_mark(text, marks):
-        return None
-    if kind != "number":
-        return read_value(kind, text, name)
-    try:
-        return float(text)
-    except ValueError:
-        raise BadInput(f"{name!r} is a number: {text!r} is a text") from None
+            columns.append(column_values(table[name], program.kind(feature), name, where, marks))
+        except (BadInput, LookupError, AttributeError):  # it is not there, or twice, or holds something else
+            if name in used:
+                raise
+            columns.append([None] * len(table))
+    return [list(row) for row in zip(*columns, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)

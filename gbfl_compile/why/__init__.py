@@ -90,7 +90,7 @@ def explain_row(
         values, rows = one_value_row(row, source, row_number)
         own = None if triplets is None else _black_box_answer(source, triplets, values)
         return RowExplanation(account(source, values), row_number, rows, own)
-    if (isinstance(row, str | os.PathLike) or hasattr(row, "columns")) and has_values(source, row):
+    if has_values(source, row):
         values, rows = one_value_row(row, source, row_number)
         numbers = encode_row(source, values)
     else:

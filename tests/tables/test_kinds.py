@@ -10,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from gbfl_compile.errors import BadInput
+from gbfl_compile.tables.conversion import text_of
 from gbfl_compile.tables.draw import Choice
-from gbfl_compile.tables.kinds import encode_rows, encode_table, text_of
+from gbfl_compile.tables.kinds import encode_rows, encode_table
 from gbfl_compile.tables.sample import read_sample
 
 DAYS = [datetime.date(2020, 1, 1) + datetime.timedelta(days=37 * n) for n in range(20)]

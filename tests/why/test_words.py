@@ -171,12 +171,15 @@ def test_show_reads_a_row_of_a_csv_file_by_its_kinds(arguments, tmp_path, capsys
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ("income,contract,smoker,opened\n1,a,maybe,2024-03-01\n", "row 1: 'smoker' is a boolean"),
+        (
+            "income,contract,smoker,opened\n1,a,maybe,2024-03-01\n",
+            "column 'smoker', row 1: 'maybe' is not a boolean: write true",
+        ),
         (
             "income,contract,smoker,opened\n1,a,true,yesterday\n",
-            "row 1: 'opened' is a date: 'yesterday' is not written as",
+            "column 'opened', row 1: 'yesterday' is not a date: write it as 2024",
         ),
-        ("income,contract,smoker,opened\nmany,a,true,2024-03-01\n", "row 1: 'income' is a number: 'many' is a text"),
+        ("income,contract,smoker,opened\nmany,a,true,2024-03-01\n", "column 'income', row 1: 'many' is not a number"),
         ("income,contract,smoker\n1,a,true\n", "has no column 'opened'"),
     ],
 )

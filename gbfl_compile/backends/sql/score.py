@@ -21,7 +21,7 @@ from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost, GbflError
 from gbfl_compile.ir.json import digest
 from gbfl_compile.ir.kinds import codebook, recorded_texts
 from gbfl_compile.ir.nodes import TRUE, Kind, OneOf, Program
-from gbfl_compile.tables.kinds import text_of
+from gbfl_compile.tables.conversion import text_of
 
 NOT_A_NUMBER = "typeof({column}) IN ('text', 'blob') AND NOT COALESCE(CAST({column} AS NUMERIC) = {column}, 0)"
 """Text that SQLite's CAST would take for 0, or for the digits it begins with."""

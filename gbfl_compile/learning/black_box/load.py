@@ -27,7 +27,7 @@ from gbfl_compile.errors import BadInput, CannotRun, GbflError, did_you_mean
 from gbfl_compile.files.atomic import read_whole, refuse_bomb
 from gbfl_compile.files.formats import A_BLACK_BOX, wrong_file
 from gbfl_compile.ir.batch import Matrix
-from gbfl_compile.tables.kinds import text_of
+from gbfl_compile.tables.conversion import text_of
 from gbfl_compile.version import install_command
 
 if TYPE_CHECKING:
