@@ -308,7 +308,8 @@ def computed_columns(database: Database, table: TableName) -> dict[str, str]:
 
 
 def _without_width(declared: str) -> str:
-    return re.sub(r"(int|double|float)\([\d, ]*\)", r"\1", declared.casefold()).replace(" zerofill", "")
+    """The type without the width of whole numbers, which is for display. That of DOUBLE(10,1) rounds, and stays."""
+    return re.sub(r"int\(\d+\)", "int", declared.casefold()).replace(" zerofill", "")
 
 
 ROUNDED = re.compile(r"(?:double|float)\((\d+),(\d+)\)", re.IGNORECASE)

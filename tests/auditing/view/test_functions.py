@@ -251,3 +251,12 @@ def test_a_view_that_was_made_anew_with_other_columns_is_audited_over_the_same_c
                 (found,) = audit(PROGRAM, database=database, view="v").verdicts
                 assert found.verdict == "equal", (columns, found)
             database.execute("DROP VIEW v")
+
+
+@pytest.mark.parametrize("declared", ["DOUBLE(20, 2)", "DOUBLE(255, 1)", "FLOAT(20, 2)"])
+def test_a_parameter_that_rounds_is_not_read(declared):
+    """0.3999 is 0.40 to it. The run shows that here; where a value is too large for the parameter there is no run."""
+    rule = RULE.replace("debt", "d")
+    function = f"CREATE FUNCTION decide(income INTEGER, d {declared}) RETURNS TEXT DETERMINISTIC RETURN {rule}"
+    found = verdict("mariadb", function)
+    assert (found.verdict, found.proof.answer) == ("different", "unread"), found
