@@ -25,6 +25,7 @@ help:
 
 demo: $(VENV)/.demo
 	$(BIN)/gbfl demo --out demo-out
+	@echo "(gbfl is $(BIN)/gbfl; to type gbfl alone:  . $(BIN)/activate)"
 
 test: $(VENV)/.test
 	$(BIN)/python -m pytest -n 2 $(PYTEST)

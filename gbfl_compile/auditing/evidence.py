@@ -36,6 +36,7 @@ from gbfl_compile.checking.prove.certificate_verifier import verify as verify_ce
 from gbfl_compile.checking.run import expectation
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
 from gbfl_compile.files.atomic import files_together, read_whole
+from gbfl_compile.files.formats import similar_file
 from gbfl_compile.ir.json import digest, from_bytes, to_json
 from gbfl_compile.ir.kinds import codebook, decode_rows
 from gbfl_compile.ir.nodes import Program
@@ -138,6 +139,9 @@ def _text(form: Mapping[str, Any]) -> bytes:
 
 def verify_pack(folder: Path, expect: str | None = None) -> PackState:
     """Whether every file is as the manifest says, nothing was added, and the files agree with each other."""
+    if not (folder / MANIFEST).exists():
+        what = "is not an evidence pack: it has no" if folder.is_dir() else "there is no such folder with a"
+        raise BadInput(f"{folder}: {what} {MANIFEST}{similar_file(folder)}")
     manifest = read_whole(folder / MANIFEST, LARGEST_MANIFEST)
     own = hashlib.sha256(manifest).hexdigest()
     try:

@@ -20,7 +20,7 @@ from gbfl_compile.backends.python import BACKEND as PYTHON
 from gbfl_compile.backends.sql import BACKENDS as SQL
 from gbfl_compile.errors import BadInput, GbflError
 from gbfl_compile.files.atomic import files_together, one_writer, refuse_leading_out, temporary_folder, write_whole
-from gbfl_compile.files.formats import shell_command, wrong_file
+from gbfl_compile.files.formats import shell_command, similar_file, wrong_file
 from gbfl_compile.ir.json import as_program, digest
 from gbfl_compile.ir.nodes import Program, Scorecard
 from gbfl_compile.ir.validate import validate
@@ -136,7 +136,8 @@ def temporary_artifacts(artifacts: Sequence[Artifact], purpose: str) -> Iterator
 def artifact_folders(out: Path) -> dict[str, Path]:
     """Folder name -> folder below `out`. Hidden folders and Python's caches are ignored."""
     if not out.is_dir():
-        raise BadInput(f"{out}: {wrong_file(out, 'a folder of artifacts') or 'there is no such folder'}")
+        absent = f"there is no such folder{similar_file(out)}"
+        raise BadInput(f"{out}: {wrong_file(out, 'a folder of artifacts') or absent}")
     folders = sorted(path for path in out.iterdir() if path.is_dir() and path.name[0] not in "._")
     if not folders:
         if target_of_folder(out.resolve().name) is not None:
@@ -155,8 +156,11 @@ def load_artifact(folder: Path, name: str | None = None, *, database: Database |
     target = target_of_folder(folder.resolve().name)
     if target is None:
         inside = [path.name for path in sorted(folder.glob("*/")) if target_of_folder(path.name) is not None]
-        here = f", there is {', '.join(str(folder / name) for name in inside)}" if inside else ""
-        raise BadInput(f"{folder}: no target is called {folder.resolve().name!r}, give an artifact's folder{here}")
+        if inside:
+            each = ", ".join(str(folder / name) for name in inside)
+            raise BadInput(f"{folder}: holds the folders of several artifacts: give one of them, {each}")
+        wrong = f"no target is called {folder.resolve().name!r}, give an artifact's folder"
+        raise BadInput(f"{folder}: {wrong}{similar_file(folder)}")
     row = backend(target)
     path = only_file(folder, row.extension, name)
     if database is None:

@@ -117,7 +117,8 @@ def take_options(target: str, options: Options, known: Mapping[str, tuple[str, .
             have = f"it has {', '.join(sorted(known))}" if known else "it has none"
             raise BadInput(f"target {target}: unknown option {key!r}, {have}{did_you_mean(key, known)}")
         if value not in known[key]:
-            raise BadInput(f"target {target}: {key}={value!r} is not one of {', '.join(known[key])}")
+            wrong = f"{key}={value!r} is not one of {', '.join(known[key])}"
+            raise BadInput(f"target {target}: {wrong}{did_you_mean(value, known[key])}")
     return {key: options.get(key, values[0]) for key, values in known.items()}
 
 

@@ -219,7 +219,7 @@ def _pair_oddities(cells: Cells, atoms: Sequence[Atoms], clock: Clock) -> list[O
                 continue
             if all(not narrow[feature] & ~mask for feature, mask in wide.items()):
                 box = solve(cells, wide, [tuple(narrow.items())], clock)
-                text = f"where it holds, clause {other} holds too; the row holds {other} alone"
+                text = f"where it holds, clause {other} holds too; on this row {other} holds and it does not"
                 row = None if box is None else tuple(row_in(cells, box))
                 oddities.append(Oddity("implied clause", f"clause {number}", text, row, (number, other)))
     return oddities

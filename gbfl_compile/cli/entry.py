@@ -147,7 +147,7 @@ COMMANDS = {
     diff: "compare two versions of a program by their answers",
     report: "write an HTML report on a program",
     sizes: "measure the size of a C scorer",
-    paper: "reproduce the paper's experiment",
+    paper: "reproduce the experiment of docs/paper.md",
     doctor: "show what is installed and which targets can be run",
     completion: "set up completion in your shell",
 }

@@ -49,7 +49,7 @@ def paper(
     out: Path | None,
     json_to: str | None,
 ) -> int:
-    """Run the paper's experiment: its baselines, its model and ours on its six data sets.
+    """Run the paper's experiment (docs/paper.md): its baselines, its model and ours on its six data sets.
 
     A set that is not available is listed with the reason, and the exit code is then 3. After Ctrl-C, the same command
     continues where it stopped.

@@ -9,6 +9,7 @@ import click
 
 from gbfl_compile.cli.flags import COULD_NOT_RUN, DIFFERENT, EQUAL, FILE, WRITTEN, as_json, output_options, quiet_option
 from gbfl_compile.errors import BadInput
+from gbfl_compile.files.formats import shell_command
 
 
 @click.command()
@@ -71,7 +72,9 @@ def reasons(program: Path, table: Path | None, out: Path | None, as_json: bool) 
     from gbfl_compile.tables.read import read_table
 
     if (table is None) != (out is None):
-        raise BadInput("a table of reasons and --out go together; with neither the clauses are listed")
+        files = (str(program), str(table or "REASONS.csv"), "-o", str(out or "NEW.gbfl.json"))
+        both = shell_command("gbfl", "reasons", *files)
+        raise BadInput(f"a table of reasons and --out go together: {both}; with neither, the clauses are listed")
     loaded = load(program)
     if table is not None and out is not None:
         loaded = with_reasons(loaded, reasons_in(read_table(table, text=("clause", "text")), str(table)))

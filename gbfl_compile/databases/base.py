@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from gbfl_compile.errors import BadInput, CannotRun, ConnectionLost, GbflError
+from gbfl_compile.files.formats import similar_file
 from gbfl_compile.version import install_command
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def existing_file(address: Address) -> str:
     if not address.database:
         raise BadInput(f"{address.scheme} needs a file: {address.scheme}:///folder/file")
     if not Path(address.database).is_file():
-        raise BadInput(f"{address.database}: there is no such file")
+        raise BadInput(f"{address.database}: there is no such file{similar_file(Path(address.database))}")
     engine = file_engine(Path(address.database))
     if engine not in (None, address.scheme.partition("+")[0]):
         raise BadInput(f"{address.database}: is a database of {engine}: name it {engine}:///{address.database}")

@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from gbfl_compile.errors import BadInput, CannotRun, GbflError
+from gbfl_compile.files.formats import similar_file
 
 try:
     import fcntl
@@ -37,7 +38,6 @@ MOST_UNPACKED = 2**30
 MOST_TIMES = 200
 """A compressed file may unpack to this many bytes, or this many times its size if that is more."""
 
-
 LARGEST_FILE = 512 * 2**20
 """Bytes of an artifact or a black box."""
 
@@ -48,7 +48,7 @@ def read_whole(path: Path, most: int = LARGEST_FILE) -> bytes:
         with path.open("rb") as file:
             content = file.read(most + 1) if (size := os.fstat(file.fileno()).st_size) <= most else b""
     except OSError as error:
-        raise BadInput(f"{path}: {error.strerror or error}") from None
+        raise BadInput(f"{path}: {error.strerror or error}{similar_file(path)}") from None
     if max(size, len(content)) > most:
         raise BadInput(f"{path}: {max(size, len(content))} bytes or more, at most {most} are read")
     return content

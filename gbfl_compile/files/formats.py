@@ -5,14 +5,23 @@ Nothing is opened beyond its first bytes, and nothing is decided by this: it onl
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
+
+from gbfl_compile.errors import LONGEST_COMPARED
 
 HEAD = 65_536
 """Bytes that are read to recognise a file."""
+
+MOST_BESIDE = 500
+"""Files of a folder that a mistyped name is compared with."""
 
 A_PROGRAM, A_TABLE, A_BLACK_BOX = "a rule program", "a table", "a black box"
 
@@ -51,6 +60,17 @@ def shell_command(*words: str) -> str:
     "gbfl show 'my loans.json'"
     """
     return shlex.join(words)
+
+
+def similar_file(path: Path) -> str:
+    """`; did you mean demo-out/loans.csv?`: a file or folder of a similar name beside it, if there is one."""
+    with contextlib.suppress(OSError, ValueError):
+        if len(path.name) <= LONGEST_COMPARED and not path.exists():
+            with os.scandir(path.parent) as entries:
+                beside = [entry.name for entry in islice(entries, MOST_BESIDE) if entry.name[0] != "."]
+            if near := get_close_matches(path.name, beside, 1, 0.8):
+                return f"; did you mean {shell_command(str(path.with_name(near[0])))}?"
+    return ""
 
 
 def wrong_file(path: Path, wanted: str, head: bytes | None = None) -> str | None:

@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
-from gbfl_compile.errors import BadInput
+from gbfl_compile.errors import BadInput, did_you_mean
 from gbfl_compile.learning.black_box import BlackBox, Ints, Matrix
 from gbfl_compile.learning.explain import Explainer, Explanations, infer_kinds
 from gbfl_compile.learning.explain.greedy import Greedy, explain_greedily
@@ -113,9 +113,10 @@ def methods_of(explainer: Any) -> tuple[str, ...]:
         return ("own",)
     names = tuple(name.strip() for name in explainer.split("+")) if isinstance(explainer, str) else ()
     if not names or len(set(names)) < len(names) or not set(names) <= set(METHODS):
+        unknown = next((name for name in names if name not in METHODS), "")
         raise BadInput(
             f"explainer={explainer!r} is neither one of {', '.join(METHODS)}, nor several of them such as "
-            f"{USUAL_METHODS!r}, nor a callable"
+            f"{USUAL_METHODS!r}, nor a callable{did_you_mean(unknown, METHODS)}"
         )
     return names
 

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from gbfl_compile.errors import BadInput
+from gbfl_compile.errors import BadInput, did_you_mean
 from gbfl_compile.files.atomic import make_folder, temporary_folder
 from gbfl_compile.ir.batch import Matrix, evaluate_many
 from gbfl_compile.ir.json import save
@@ -215,7 +215,9 @@ def _refuse_for_words(explainer: str, sample: Sample) -> None:
 
 def _refuse_unknown(name: str, value: str | None, known: tuple[str | None, ...]) -> None:
     if value not in known:
-        raise BadInput(f"{name}={value!r} is not one of {', '.join(each for each in known if each is not None)}")
+        names = [each for each in known if each is not None]
+        suggestion = did_you_mean(value or "", names)
+        raise BadInput(f"{name}={value!r} is not one of {', '.join(names)}{suggestion}")
 
 
 def _checked_head(head: str, clauses: int | None, depth: int | None) -> tuple[HeadKind, int, int]:

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from gbfl_compile.errors import BadInput, CannotRun, GbflError, NotANumber, did_you_mean
 from gbfl_compile.files.atomic import refuse_bomb
-from gbfl_compile.files.formats import A_TABLE, wrong_file
+from gbfl_compile.files.formats import A_TABLE, similar_file, wrong_file
 from gbfl_compile.tables.csv_shape import (
     number_hint,
     open_csv,
@@ -121,7 +121,7 @@ def reading(path: Path) -> Iterator[None]:
     except GbflError:
         raise
     except FileNotFoundError:  # pyarrow's message has only the name
-        raise BadInput(f"{path}: No such file or directory") from None
+        raise BadInput(f"{path}: No such file or directory{similar_file(path)}") from None
     except MemoryError:
         raise BadInput(f"{path}: does not fit into memory") from None
     except UnicodeDecodeError as error:

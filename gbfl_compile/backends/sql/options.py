@@ -71,7 +71,8 @@ def layout(dialect: Dialect, program: Program, name: str, options: Options, reas
             have = f"it has {', '.join(KNOWN)} and column.FEATURE{did_you_mean(key, KNOWN)}"
             raise BadInput(f"{where}: unknown option {key!r}, {have}")
         if key in CHOICES and value not in CHOICES[key]:
-            raise BadInput(f"{where}: {key}={value!r} is not one of {', '.join(CHOICES[key])}")
+            wrong = f"{key}={value!r} is not one of {', '.join(CHOICES[key])}"
+            raise BadInput(f"{where}: {wrong}{did_you_mean(value, CHOICES[key])}")
     for feature in mapped:
         if feature not in program.features:
             raise BadInput(f"{where}: column.{feature}: the program has no such feature")
