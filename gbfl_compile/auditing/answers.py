@@ -30,7 +30,7 @@ LabelStorage: TypeAlias = Literal["typed", "text", "truth as numbers"]
 """How the place that holds the labels tells their kinds apart."""
 
 UNKNOWN = -1
-"""The class number of what is not a class of the program; a missing label is none either."""
+"""The class number of a label that is not a class of the program, or is missing."""
 
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
@@ -128,7 +128,7 @@ def _plain(stored: Any) -> Any:
 
 
 def _read_text(text: str, kind: Kind | None) -> Any:
-    """Text as a label of the wanted kind; as it is where it cannot be read so."""
+    """Text as a label of the wanted kind; unchanged if it cannot be read as one."""
     if kind == "truth" and text.lower() in ("true", "false"):
         return text.lower() == "true"
     if kind == "number" and NUMBER.fullmatch(text):
@@ -137,7 +137,7 @@ def _read_text(text: str, kind: Kind | None) -> Any:
 
 
 def as_json(label: Any) -> Any:
-    """A label as JSON: what JSON or a program cannot have comes out as text."""
+    """A label as JSON; one that JSON or a program cannot hold becomes text."""
     label = _plain(label)
     if label is None or isinstance(label, str | bool | int):
         return label
@@ -149,12 +149,12 @@ def as_json(label: Any) -> Any:
 Bits = NDArray[np.bool_]
 
 NO_SCORE = int(np.iinfo(np.int64).min)
-"""In place of a score that are not whole number of 64 bits, or are not there: no program has so few."""
+"""Replaces a score that is missing or is not a 64-bit whole number: no program has a score this low."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowAnswers:
-    """Answers to some rows. What a scorer does not give at all is None; what it left out of one row is NaN there."""
+    """Answers to some rows. What a scorer never returns is None; what is missing from a single row is NaN there."""
 
     classes: NDArray[np.int64]
     """The number of the class, or UNKNOWN."""
@@ -190,7 +190,7 @@ def clauses_held(program: Program, rows: Matrix, book: Codebook | None = None) -
 
 
 def decided_by(program: Program, held: Bits) -> RowAnswers:
-    """What the program decides where its clauses hold like this, whatever the rows."""
+    """What the program decides if these clauses hold, one line per row."""
     card = program.decision
     if not isinstance(card, Tree):
         points = held.astype(np.int64) @ np.array(card.points, dtype=np.int64).reshape(held.shape[1], len(card.bias))
@@ -217,7 +217,7 @@ def leaves_reached(tree: Tree, held: Bits) -> NDArray[np.int64]:
 
 
 def differing(program: Program, approved: RowAnswers, deployed: RowAnswers) -> dict[str, Bits]:
-    """For each thing that was given, the rows on which it is not the approved one."""
+    """For labels, probabilities and scores, as far as they were returned, the rows where they are not as approved."""
     wrong_rows = {"labels": approved.classes != deployed.classes}
     if deployed.probabilities is not None and approved.probabilities is not None:
         if program.has_exact_probabilities:
@@ -232,7 +232,7 @@ def differing(program: Program, approved: RowAnswers, deployed: RowAnswers) -> d
 
 
 def differs_at(program: Program, approved: RowAnswers, deployed: RowAnswers) -> Bits:
-    """The rows on which anything that was given is not the approved one."""
+    """The rows on which anything that was returned is not as approved."""
     any_wrong = np.zeros(len(approved.classes), dtype=bool)
     for wrong in differing(program, approved, deployed).values():
         any_wrong |= wrong

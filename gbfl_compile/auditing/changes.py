@@ -45,14 +45,14 @@ MOST_TRIED, REPAIR_SECONDS = 100, 1.0
 """How many repairs are tried to explain a difference, and how long each may take to prove."""
 
 MOST_CHANGES = 20
-"""More than this is another program, and a list of it is no help."""
+"""With more changes than this it is another program, and listing them is no help."""
 
 Points = tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A conjunction on one side: its number there, what it tests, and the points it gives (rule sets only)."""
+    """A conjunction on one side: its number there, what it tests, and its points (rule sets only)."""
 
     number: int
     atoms: Atoms
@@ -193,7 +193,7 @@ def _left_over(approved: list[Piece], deployed: list[Piece]) -> tuple[list[Piece
 
 
 def _likeness(old: Piece, new: Piece) -> float:
-    """How much two pieces have in common; below 0 where nothing speaks for their being the same clause."""
+    """How much two pieces have in common; below 0 if nothing suggests that they are the same clause."""
     a, b = dict(old.atoms), dict(new.atoms)
     same = sum(a[f] == b[f] for f in a.keys() & b.keys())
     features = len(a.keys() & b.keys())
@@ -362,7 +362,7 @@ def _only(program: Program, condition: Condition) -> Reading:
 
 
 def _by_missing(frame: Frame, shown: Counterexample) -> Iterator[Change]:
-    """Where a missing value shows it: the one interval whose answer to it, turned round, makes the two equal."""
+    """If a missing value shows the difference: the one interval whose answer to it, inverted, makes the two equal."""
     program = frame.program
     absent = {feature for feature, value in enumerate(shown.row) if math.isnan(value)}
     places = [

@@ -55,13 +55,13 @@ class Difference:
     features: tuple[str, ...] = ()
     """Of both versions; the rows that show a difference have a value for each."""
     reasons: tuple[Change, ...] = ()
-    """The user's reasons that are worded otherwise, which no digest covers."""
+    """The user's reasons whose wording changed, which no digest covers."""
 
     @property
     def verdict(self) -> str:
         """identical (the same digest), equal (proved, though written differently), different or undecided.
 
-        Other reasons for the same answers are a difference too: people are told them.
+        Other reasons for the same answers are a difference too, because people receive them.
         """
         if self.reasons:
             return "different"

@@ -41,7 +41,7 @@ def audit_file(inputs: AuditInput, path: Path, dialect: str | None = None, label
 
 
 def _files(path: Path, content: bytes) -> dict[str, bytes]:
-    """What an audit of the file is about: C with what is in its folder, any other file alone."""
+    """The text that an audit of the file covers: C together with its folder, any other file by itself."""
     return artifact_files(path, ".c") if path.suffix == ".c" else {path.name: content}
 
 
@@ -121,7 +121,7 @@ def _refuse_other_classes(inputs: AuditInput, content: bytes) -> None:
 
 
 def _without_shadows(verdict: DeployedVerdict, path: Path, content: bytes) -> DeployedVerdict:
-    """A file that an import passes over is not what is deployed."""
+    """A file that an import would skip is not what is deployed."""
     shadow = import_shadow(path, content) if verdict.verdict == "equal" else None
     return verdict if shadow is None else replace(verdict, verdict="unread", reason=shadow)
 
@@ -204,7 +204,7 @@ def import_shadow(path: Path, content: bytes) -> str | None:
 
 
 def _can_be_imported(file: Path) -> bool:
-    """Whether an import finds this file or folder; `math-notes.txt` is nothing to it."""
+    """Whether an import finds this file or folder; `math-notes.txt` is ignored."""
     if file.is_dir():
         return any(file.glob("__init__.*"))
     return file.suffix in (".py", ".pyc", ".pyw", ".so", ".pyd")
@@ -226,7 +226,7 @@ def _is_stale(file: Path, source: Path, content: bytes) -> bool:
 
 
 def _is_compiled_from(file: Path, content: bytes) -> bool:
-    """Whether the compiled file holds the very code of this source. Code of another Python cannot be compared."""
+    """Whether the compiled file was compiled from this source. Code of another Python cannot be compared."""
     compiled = file.read_bytes()
     level = re.search(r"\.opt-([12])\.pyc$", file.name)
     if compiled[:4] != MAGIC_NUMBER:

@@ -40,7 +40,7 @@ class Frame:
     cells: Cells
 
     def values(self, row: Sequence[float]) -> list[Value]:
-        """A row as Python has it."""
+        """A row as Python values."""
         return decode_rows(self.program, [row], self.book)[0]
 
     def texts(self, feature: int, mask: int) -> Texts:
@@ -373,7 +373,7 @@ def _edges(cells: Cells, feature: int, mask: int) -> list[float]:
 
 
 def moment_slips(before: list[float], after: list[float], kind: Kind) -> Iterator[str]:
-    """How far the one bound was moved that differs."""
+    """How far the bound that differs was moved."""
     moved = [(a, b) for a, b in zip(before, after, strict=False) if a != b]
     if len(before) != len(after) or len(moved) != 1:
         return
@@ -383,7 +383,7 @@ def moment_slips(before: list[float], after: list[float], kind: Kind) -> Iterato
 
 
 def with_swaps(listed: Sequence[Change]) -> Iterator[Change]:
-    """The changes; two conditions on words or dates that each became the other one are called swapped."""
+    """The changes, where two conditions on words or dates that became each other are called swapped."""
     for change in listed:
         other = next(
             (

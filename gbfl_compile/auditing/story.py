@@ -58,7 +58,7 @@ class Story:
     """What a report adds to a difference."""
 
     line: TextLine | None = None
-    """Where the deployed text says what is different."""
+    """The place in the deployed text that is different."""
     mend: Mend | None = None
     was_sought: bool = False
     """Whether an edit that mends it was looked for."""

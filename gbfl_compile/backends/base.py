@@ -47,7 +47,7 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class ByColumn:
-    """How an artifact that reads columns scores them in place, from any thread."""
+    """How an artifact scores columns in place, from any thread."""
 
     asks: tuple[bool, ...]
     """Which features it reads: the columns of the others may be None."""

@@ -29,7 +29,7 @@ COLUMN_TYPES = {
     **dict.fromkeys(("loan_id", "purpose", "employment", "housing", "default", "applied_on", "employed_since"), "TEXT"),
     "existing_customer": "BOOLEAN",
 }
-"""Of the columns in the database that are not numbers."""
+"""The types of the database's columns that are not numbers."""
 BUILD, VIEW = "build", "loan_decisions"
 VIEW_OPTIONS = {"form": "view", "table": "loans", "view": VIEW, "key": "loan_id", "outputs": "label"}
 LOANS, TABLE_SEED = 3000, 1
@@ -178,7 +178,7 @@ def _decisions(database: sqlite3.Connection) -> dict[str, str]:
 
 
 def _count_different(program: Program, table: Path, decisions: dict[str, str]) -> int:
-    """On how many loans the view and the definition of the rules differ."""
+    """The number of loans on which the view and the definition of the rules differ."""
     from gbfl_compile.ir.evaluate import evaluate
     from gbfl_compile.tables.values import value_rows
 

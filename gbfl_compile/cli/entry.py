@@ -231,6 +231,6 @@ def _show_usage(error: click.ClickException) -> None:
 
 
 def _give_up_stdout() -> None:
-    """What could not be printed must not be tried again at exit."""
+    """Give up standard output, so that Python does not try to flush it again at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

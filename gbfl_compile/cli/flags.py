@@ -155,7 +155,7 @@ def stop_name(stop: BaseException) -> str:
 
 
 class Interrupts:
-    """What has come in since the command began."""
+    """The signals received since the command began."""
 
     def __init__(self) -> None:
         self.first: int | None = None
@@ -163,7 +163,7 @@ class Interrupts:
         self._since = 0.0
 
     def take(self, number: int, _: FrameType | None) -> None:
-        """The handler: the first signal raises, those that follow it closely are the same wish said again."""
+        """The handler: the first signal raises; those that follow closely repeat the same request."""
         if self.first is None:
             self.first, self._since = number, time.monotonic()
             raise KeyboardInterrupt if number == signal.SIGINT else Termination

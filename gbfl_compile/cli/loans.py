@@ -95,7 +95,7 @@ def _loan(draw: random.Random) -> dict[str, Value]:
 
 
 def _pick(draw: random.Random, shares: dict[Choice, int]) -> Choice:
-    """A key, as often as its share of a hundred says."""
+    """A key, drawn with the probability that its percentage states."""
     place = draw.random() * 100
     for value, share in shares.items():
         place -= share

@@ -32,7 +32,7 @@ BREAKS = re.compile(r"(?= AND | OR | THEN )|(?<=[,;:])(?= )(?![^()]*\))")
 """Where a line is best broken; not within brackets."""
 
 HELD = "\0"
-"""In place of a space at which a line is not broken; a printable line never holds it."""
+"""Replaces a space at which a line must not be broken; it never occurs in a printable line."""
 
 
 def break_line(line: str, width: int) -> list[str]:
@@ -92,7 +92,7 @@ def _print_table(table: Table) -> None:
 
 
 def print_lines(*lines: str) -> None:
-    """Text as it is: names in it are never taken for markup, nor for what a terminal does at an escape."""
+    """Plain text: names in it are never interpreted as markup or as terminal escapes."""
     for line in lines:
         _console().print("\n".join(printable(part) for part in line.split("\n")), markup=False)
 

@@ -64,7 +64,7 @@ def refuse_bomb(path: Path, unpacked: int, most: int = MOST_UNPACKED) -> None:
 
 
 def refuse_leading_out(path: Path, folder: Path) -> None:
-    """Refuse a link in a folder of artifacts that leads out of it: who made the folder did not make what is there."""
+    """Refuse a link that leads out of a folder of artifacts: whoever wrote the folder did not write its target."""
     if not path.resolve().is_relative_to(folder.resolve()):
         raise BadInput(f"{path}: is, or lies below, a link that leads out of {folder}: put the file itself there")
 
@@ -76,7 +76,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder where there is none, and find out now whether files can be put there."""
+    """Create the folder if needed, and check now that files can be written to it."""
     with writing(path):
         path.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path):
@@ -85,7 +85,7 @@ def make_folder(path: Path) -> None:
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path` that takes its place when the block ends well, and vanishes when not.
+    """A temporary path beside `path` that replaces it if the block succeeds, and is removed if it fails.
 
     A link is followed: what it points at is replaced, not the link.
     """
@@ -109,7 +109,7 @@ def _settle(partial: Path, path: Path) -> None:
 
 
 def umask() -> int:
-    """What is taken from the mode of new files; it can only be read by setting it."""
+    """The umask, which can only be read by setting it."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
@@ -125,7 +125,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 OUT_OF_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE}
-"""What is no fault of the name given: the machine has no room, or not the means."""
+"""Errors that another path would not cure: the disk is full or broken, or too many files are open."""
 
 
 def unwritable(path: Path, error: OSError) -> GbflError:
@@ -139,7 +139,7 @@ def unwritable(path: Path, error: OSError) -> GbflError:
 
 @contextlib.contextmanager
 def temporary_folder(purpose: str) -> Iterator[Path]:
-    """A folder among the system's temporary ones, gone with the block."""
+    """A temporary folder, removed when the block ends."""
     try:
         inside = Path(tempfile.gettempdir())
     except FileNotFoundError as error:
@@ -159,7 +159,7 @@ def temporary_folder(purpose: str) -> Iterator[Path]:
 
 
 def while_unchanged(folder: Path, read: Callable[[], Read]) -> Read:
-    """What `read` finds in a folder that was not replaced in the meantime: never some files of one, some of another."""
+    """What `read` returns, retried until the folder was not replaced meanwhile: never a mix of two versions."""
     for _ in range(PATIENCE):
         before = _identity(folder)
         try:
@@ -191,14 +191,14 @@ _unfinished: set[Path] = set()
 
 @contextlib.contextmanager
 def unfinished_file(beside: Path) -> Iterator[Path]:
-    """An empty file beside `beside`, gone with the block unless it was moved to its place."""
+    """An empty file beside `beside`, removed when the block ends unless it was moved to its final place."""
     with _unfinished_at(beside.parent, beside.name, is_folder=False) as path:
         yield path
 
 
 @contextlib.contextmanager
 def unfinished_folder(inside: Path, name: str) -> Iterator[Path]:
-    """An empty folder in `inside`, gone with the block and with all that is in it, unless it was moved to its place."""
+    """An empty folder in `inside`, removed with its contents when the block ends unless it was moved to its place."""
     with _unfinished_at(inside, name, is_folder=True) as path:
         yield path
 
@@ -216,7 +216,7 @@ def _unfinished_at(inside: Path, name: str, is_folder: bool) -> Iterator[Path]:
 
 
 def _create(inside: Path, name: str, is_folder: bool) -> tuple[Path, int | None]:
-    """Noted before it is made: a signal between the two leaves nothing behind."""
+    """Recorded before it is created, so that a signal between the two leaves nothing behind."""
     while True:
         path = inside / f".{name[:100]}.{secrets.token_hex(4)}{ENDING}"
         _unfinished.add(path)
@@ -235,7 +235,7 @@ def _create(inside: Path, name: str, is_folder: bool) -> tuple[Path, int | None]
             return path, None
         if (handle := _lock(path)) is not None:
             return path, handle
-        _unfinished.discard(path)  # someone who was tidying up took it for a leftover before it was locked
+        _unfinished.discard(path)  # before it was locked, another process removed it as a leftover
 
 
 def _lock(path: Path) -> int | None:
@@ -255,7 +255,7 @@ def _lock(path: Path) -> int | None:
 
 
 def clear_leftovers(folder: Path) -> None:
-    """Remove what killed processes have left unfinished in a folder; what a living one is making stays."""
+    """Remove the unfinished files of killed processes from a folder; those of running processes stay."""
     if fcntl is None or not folder.is_dir():
         return
     with contextlib.suppress(OSError):  # a folder that cannot be listed is reported when it is written to
@@ -281,12 +281,12 @@ def _remove(path: Path) -> None:
 
 
 SET_ASIDE = ".gbfl-before"
-"""Ends the name of an old folder while a new one takes its place, where that takes two steps."""
+"""Ends the name of an old folder while a new one replaces it, where that takes two steps."""
 
 
 @contextlib.contextmanager
 def one_writer(out: Path) -> Iterator[None]:
-    """Make the folder `out` and keep other processes of ours from putting anything there until the block ends."""
+    """Create the folder `out`, and keep other gbfl processes from writing to it until the block ends."""
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
         handle = os.open(out, os.O_RDONLY) if fcntl is not None else None
@@ -320,7 +320,7 @@ LOCK_SECONDS = 60.0
 
 @contextlib.contextmanager
 def files_together(folder: Path, files: Mapping[str, bytes]) -> Iterator[None]:
-    """Write the files aside now; they are in `folder`, all of them, when the block has ended well."""
+    """Write the files elsewhere now; if the block succeeds, all of them are moved into `folder`."""
     folder = folder.resolve() if folder.is_symlink() else folder
     _bring_back(folder)
     clear_leftovers(folder)
@@ -357,7 +357,7 @@ def _folder_replaced(folder: Path, changed: Mapping[str, bytes]) -> Iterator[Non
 
 
 def _link(source: str, target: str) -> None:
-    """The same file under another name; a copy where the file system has no such thing."""
+    """A hard link to the file; a copy where the file system has no hard links."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError as error:
@@ -367,7 +367,7 @@ def _link(source: str, target: str) -> None:
 
 
 def _exchange(fresh: Path, folder: Path) -> None:
-    """Each takes the other's place; where the system cannot do that at once, the old one is set aside for a moment."""
+    """Swap the two; where the system cannot do that in one step, the old one is moved aside for a moment."""
     if _exchange_atomically(fresh, folder):
         return
     aside = folder.with_name(f".{folder.name}{SET_ASIDE}")

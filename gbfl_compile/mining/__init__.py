@@ -229,7 +229,7 @@ def _checked_head(head: str, clauses: int | None, depth: int | None) -> tuple[He
 
 
 def _writable(out: str | os.PathLike[str] | None) -> Path | None:
-    """The program's file, its folder made before the work: a program that cannot be written is hours lost."""
+    """The program's file. Its folder is created first: finding out at the end that it cannot be would waste hours."""
     if out is None:
         return None
     if (path := Path(out)).is_dir():
@@ -298,7 +298,7 @@ def mine_sample(
         explanations = explain(split.x, folder=folder / "training", tell=explaining)
         step(f"fitting {options.head}")
         fit = partial(model.fit, as_input(split.x, features, columns), split.y, explanations=explanations)
-        # on few rows the fit itself asks the black box, which need not bear two that ask at once
+        # with few rows the fit itself queries the black box, which may not allow concurrent calls
         fitting = BackgroundCall(fit, "fitting") if jobs > 1 and len(split.x) >= FEW_ROWS else None
         if fitting is None:
             fit()

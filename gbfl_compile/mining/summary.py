@@ -386,10 +386,10 @@ def score_interval(count: int, total: int, z: float) -> tuple[float, float]:
 
 
 def _most_surely(form: dict[str, Any]) -> float:
-    """By which a group differs at the least, in its answers or its errors."""
+    """The least by which a group differs, in its answers or in its errors."""
     return max(_surely(form["answers"]["gap"]), _surely(form["errors"]["gap"]))
 
 
 def _surely(gap: Sequence[float]) -> float:
-    """How far from zero a difference is at the least, by its interval; not positive if it may be zero."""
+    """The distance of a difference's interval from zero; not positive if the interval contains zero."""
     return max(gap[0], -gap[1])

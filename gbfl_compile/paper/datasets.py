@@ -1,7 +1,7 @@
 """The paper's six data sets and what is done with each: its settings, which rows, how they are split, the network.
 
 The user's folder comes first. WDBC is part of scikit-learn and waveform is generated from its published definition; the
-others come from OpenML. Where a set is not available, the reason is given.
+others come from OpenML. If a set is not available, the reason is stated.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ def _shorter_interval(atom: Interval, known: Values) -> Interval:
 
 
 def drop_unused_clauses(program: Program) -> Program:
-    """Clauses that nothing asks, or that are worth no points, are dropped; the others are numbered in reading order.
+    """Clauses that no node tests, or that are worth no points, are dropped; the others are numbered in reading order.
 
     before   clauses 0, 1, 2; IF clause 2 ... ELSE IF clause 0 ...
     after    clauses 0, 1;    IF clause 0 ... ELSE IF clause 1 ...

@@ -117,11 +117,11 @@ def _parquet_batches(
 ) -> Generator[Any, None, None]:
     with _parquet(path, coded) as file:
         count = rows_at_once(ARROW_ROWS if rows is None else rows, len(columns))
-        if not columns:  # an artifact that asks nothing still answers every row
+        if not columns:  # an artifact that reads no column still answers every row
             yield from _empty_batches(file.metadata.num_rows, count)
             return
         for batch in file.iter_batches(count, columns=list(columns), use_threads=threads):
-            batch.validate(full=True)  # text that is not a text would fail where it is used, by another name
+            batch.validate(full=True)  # bytes that are not UTF-8 would fail later, with a worse message
             yield batch
 
 
@@ -159,16 +159,16 @@ def _csv_batches(path: Path, text: Sequence[str], rows: int | None) -> Generator
 
 
 def _next_chunk(reader: Any, path: Path, names: int) -> Any:
-    """The next rows. Nothing is yielded within: what warnings are is a matter of the whole process."""
+    """The next rows. A generator must not yield inside the `with`: warning filters belong to the whole process."""
     with only_whole_rows(path, names):
         return next(reader, None)
 
 
 @dataclass(slots=True)
 class CsvKinds:
-    """What the columns of a CSV file held so far: beside a truth value a number is a mistake, and the reverse.
+    """What each column of a CSV file has held so far: a number among truth values is a mistake, and vice versa.
 
-    Cut elsewhere the two would have met in one batch and made text of it; the answer must not depend on the cut.
+    In one batch the two would have turned the column into text; the answer must not depend on where batches end.
     """
 
     where: str
@@ -235,9 +235,9 @@ def decode(column: Any) -> Any:
 UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "KI": 2**10, "MI": 2**20, "GI": 2**30, "TI": 2**40}
 
 WORKER = 230 * 10**6
-"""A worker process with its libraries and the rows it explains, the black box aside."""
+"""Bytes of a worker process: its libraries and the rows it explains, without the black box."""
 SEARCH = 200 * 10**6
-"""For the search for a head, however many rows there are: it sees 20,000 of them."""
+"""Bytes for the search for a head, which sees at most 20,000 rows."""
 SEARCHED = 20_000 * 3 * 8 * 4
 """And bytes per feature: x, PP and PN of those rows, four times."""
 READING = 4

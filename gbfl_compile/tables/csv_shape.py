@@ -128,10 +128,10 @@ def open_csv(path: Path, *, packed: bool, errors: str = "strict") -> IO[str]:
 
 
 def refuse_short_rows(path: Path, table: Any, text: Sequence[str], *, packed: bool) -> bool:
-    """Refuse a file with a row of too few fields, if `table`, some rows of it, tells of one; whether it was looked at.
+    """Refuse a file that has a row with too few fields; whether it was read again to find out. `table` is some rows.
 
-    Where every row has a last value, every row has all: a file is read again only where one has none. Of one column, it
-    is read in any case: a blank line leaves no trace in the table.
+    Where every row has a last value, every row has all: a file is read again only where one has none. A file with one
+    column is always read again: a blank line leaves no trace in the table.
     """
     names = len(table.columns)
     last = table.iloc[:, -1]

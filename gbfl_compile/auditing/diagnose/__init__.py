@@ -1,8 +1,8 @@
 """Which single slip explains the answers of a scorer that cannot be read: an inference that fits every row.
 
 All small changes of the approved program are tried: in one clause, in what is done with the clauses, in the columns it
-is given. The simplest whose answers are the scorer's on all rows is told, as inferred, with how many others would fit
-as well. Two slips at once are not looked for.
+reads. The simplest one that answers like the scorer on all rows is reported, as inferred, with how many others would
+fit as well. Two slips at once are not looked for.
 
 Where the deployed item was read, a slip is reported only if the program with it is proved to be what was read.
 """
@@ -71,7 +71,7 @@ def explain(
         for kind in KINDS[:1] if only_signs else KINDS:
             found.extend(kind(case))
     except OutOfTime:
-        pass  # what was found until then fits, and is reported
+        pass  # what was found so far fits, and is reported
     found.sort(key=lambda slip: (slip.cost, slip.touched))
     if not found or (only_signs and found[0].cost > SIGN):
         return None

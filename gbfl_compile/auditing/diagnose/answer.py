@@ -51,7 +51,7 @@ def _other_leaves(case: Case, tree: Tree) -> Iterator[Slip]:
 
 
 def _leaf_answer(case: Case, here: Bits) -> Leaf | None:
-    """The one answer heard on some rows."""
+    """The one answer that was observed on some rows."""
     classes = np.unique(case.deployed.classes[here]).tolist()
     if len(classes) > 1 or not 0 <= classes[0] < len(case.program.classes):
         return None
@@ -177,7 +177,7 @@ def _everywhere(program: Program, changed: Callable[[Atom], Atom]) -> Program:
 
 
 def _mixed_up(program: Program) -> Iterator[Tried]:
-    """Two columns in each other's place, and one read in place of another, everywhere."""
+    """Two columns swapped, or one read instead of another, everywhere."""
     used = _used_features(program)[:MOST_COLUMNS]
     names = [printable(name) for name in program.features]
     for a, b in combinations(used, 2):
@@ -197,7 +197,7 @@ def _on_other_feature(atom: Atom, other: dict[int, int]) -> Atom:
 
 
 def _filled_in(program: Program) -> Iterator[Tried]:
-    """A missing value taken for 0 or an empty text, for what always holds or never, in one column or in all."""
+    """A missing value read as 0, as an empty text, or as a value that always or never passes, in one column or all."""
     used = _used_features(program)
     ways: tuple[tuple[str, Callable[[Atom], bool]], ...] = (
         ("taken for {nothing}", _holds_on_nothing),
@@ -234,7 +234,7 @@ def _holds_on_nothing(atom: Atom) -> bool:
 
 
 def _class_exchanges(case: Case) -> Iterator[Tried]:
-    """Two classes in each other's place, or one class for every row."""
+    """Two classes swapped, or one class for every row."""
     program = case.program
     for a, b in combinations(range(len(program.classes)), 2):
         names = [label_text(program.classes[c]) for c in (a, b)]

@@ -86,7 +86,7 @@ def needs_of(case: Case) -> Iterator[Need]:
 
 
 def _need(case: Case, number: int) -> Need | None:
-    """None where turning the clause round does not give what was heard on some differing row."""
+    """None if inverting the clause does not give what was observed on some differing row."""
     turned = case.held.copy()
     turned[:, number] = ~turned[:, number]
     may_turn = ~differs_at(case.program, decided_by(case.program, turned), case.deployed)

@@ -19,7 +19,7 @@ from gbfl_compile.ir.text import label_text
 
 POINTS = 2
 POINTS_WITHOUT_END = 4
-"""Where ever larger ones would fit, they only mean "this class, whatever the rules say"."""
+"""Larger points would fit too, but would only mean "always this class"."""
 
 Numbers = NDArray[np.int64]
 
@@ -114,7 +114,7 @@ def _points_slip(case: Case, card: Scorecard, place: Place, allowed: tuple[float
     change = Change(where, f"{worths[c]:+d} for {label}", f"{worths[c] + added:+d} for {label}", rule=rule)
     left_open = () if allowed[0] == allowed[1] else (_points_open(worths[c], allowed),)
     cost = POINTS if math.isfinite(allowed[0]) and math.isfinite(allowed[1]) else POINTS_WITHOUT_END
-    cost += not worths[c] and any(worths)  # whoever reads the rules looks for the points that the clause has
+    cost += not worths[c] and any(worths)  # people look for the points that the clause has
     touched = len(case.rows) if is_bias else int(case.held[:, number].sum())
     yield Slip(cost, touched, (change,), other, left_open)
 
@@ -137,7 +137,7 @@ def _allowed_points(case: Case, points: Numbers, holds: Bits, c: int) -> tuple[f
     others = points[holds].copy()
     others[:, c] = np.iinfo(np.int64).min
     rival = others.argmax(axis=1)
-    gap = others.max(axis=1) - own  # so many more make a tie, which the lower class wins
+    gap = others.max(axis=1) - own  # this many more make a tie, which the lower class wins
     wins, loses = observed_classes == c, observed_classes != c
     if (loses & (observed_classes != rival)).any():
         return None

@@ -37,7 +37,7 @@ PROBED = 64
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Rows, what was approved for them, and what was heard."""
+    """Rows, what was approved for them, and what was observed."""
 
     program: Program
     rows: Matrix
@@ -54,12 +54,12 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Slip:
-    """A program one slip away whose answers are those that were heard."""
+    """A program, one slip away, whose answers are those that were observed."""
 
     cost: int
     """The simplest slip is the likeliest one: a sign costs least."""
     touched: int
-    """The rows on which it makes something other, whether it shows or not; of two slips that cost the same, the
+    """The rows on which it changes something, whether that shows or not; of two slips that cost the same, the
     smaller one is reported."""
     changes: tuple[Change, ...]
     program: Program
@@ -78,7 +78,7 @@ def case_of(program: Program, rows: Matrix, deployed: RowAnswers, clock: Clock, 
 
 
 def explains(case: Case, other: Program) -> bool:
-    """Whether another program answers every row as it was heard."""
+    """Whether another program gives every row the answer that was observed."""
     case.clock.check()
     some = answers_of(other, case.rows[case.probe], case.book)
     if differs_at(case.program, some, case.deployed.at(case.probe)).any():

@@ -29,7 +29,7 @@ from gbfl_compile.ir.nodes import Interval, Label, Leaf, OneOf, Program, Scoreca
 from gbfl_compile.ir.text import label_text, leaf_rule
 
 SECONDS, MOST_EDITS = 3.0, 400
-"""What is spent on the search: seconds of this process, so that a busy machine finds what an idle one does."""
+"""The budget of the search, in CPU seconds, so that a busy machine finds what an idle one does."""
 
 PROOF_SECONDS = 1.0
 Read: TypeAlias = Callable[[str, str], tuple[Prover, tuple[Reading, ...]]]
@@ -47,7 +47,7 @@ class Hint:
     """The approved points of a clause, where those have changed."""
 
     def rank(self, edit: Edit, spans: Sequence[Span]) -> tuple[bool, bool, bool, bool, int]:
-        """Smaller is sooner; `spans` are where the text has what is known to be deployed otherwise."""
+        """Edits with smaller values are tried sooner; `spans` are where the text is known to differ."""
         is_outside = not any(edit.start <= ends and edit.end >= begins for begins, ends in spans)
         is_no_point = bool(self.points) and (edit.feature is not None or edit.points not in self.points)
         about = edit.feature if edit.beside is None else edit.beside
@@ -204,7 +204,7 @@ def _biases(card: Scorecard, classes: Sequence[Label]) -> list[tuple[Label, int]
 
 
 def _is_of_points(old: DeployedText, new: DeployedText) -> bool:
-    """Whether an edit changes numbers that are given, and none that is compared."""
+    """Whether an edit changes only numbers that are results, none that is compared."""
     if len(old.tokens) != len(new.tokens):
         return False
     pairs = list(zip(old.tokens, new.tokens, strict=True))
@@ -215,7 +215,7 @@ def _is_of_points(old: DeployedText, new: DeployedText) -> bool:
 
 
 def keeps_rows(before: QueryText, after: QueryText) -> bool:
-    """Whether an edited query gives an answer to the same rows: one that drops the rows in question mends nothing."""
+    """Whether an edited query answers the same rows: one that drops the rows in question mends nothing."""
     if after.unclear or before.unclear:
         return False
     return after.passes if before.passes else after.notes == before.notes
@@ -259,7 +259,7 @@ def _places_of(text: str, piece: str) -> list[int]:
 
 
 def _alone(edit: Edit, mend: Mend, at: int) -> Edit:
-    """The edit of an edit that was made in all places, in one of them."""
+    """The part of an edit, which was made in all places, that belongs to one of them."""
     return replace(edit, start=at, end=at + len(mend.old), new=mend.new)
 
 

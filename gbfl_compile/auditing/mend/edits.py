@@ -169,7 +169,7 @@ def _feature_of_text(parts: DeployedText, place: int) -> int | None:
 
 
 def _texts_out(parts: DeployedText, words: Sequence[str]) -> Iterator[Edit]:
-    """A text that is in no rule, taken out of its list."""
+    """Remove a text that no rule has from its list."""
     for place, token in enumerate(parts.tokens[1:-1], start=1):
         before, after = parts.tokens[place - 1], parts.tokens[place + 1]
         if token.kind != "text" or text_in(token) in words:
@@ -347,7 +347,7 @@ def _missing_values(parts: DeployedText) -> Iterator[Edit]:
 
 
 def _branches(parts: DeployedText, changed: Sequence[int]) -> Iterator[Edit]:
-    """Two branches of a CASE in each other's place, one left out, and one put in that the program has."""
+    """Two branches of a CASE swapped, one removed, or one of the program's inserted."""
     tokens = parts.tokens
     starts = [place for place, token in enumerate(tokens) if token.word == "WHEN"]
     segments = []

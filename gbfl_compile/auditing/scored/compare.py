@@ -43,7 +43,7 @@ BUILD_AFTER_ATOMS = 20_000_000
 """The same in rows times atoms, for large programs."""
 
 CHECKED_ROWS = 10_000
-"""So many rows of a batch are answered by both before the C scorer is trusted."""
+"""This many rows of a batch are answered by both before the C scorer is trusted."""
 
 PROOF_SECONDS = 5.0
 
@@ -60,13 +60,13 @@ class BatchAnswers:
 
 @dataclass(slots=True)
 class Answerer:
-    """Answers batches. What it is built on is settled by how many rows have come."""
+    """Answers batches, in C once enough rows have come to pay for a build."""
 
     program: Program
     """With the features that a clause tests, and no others."""
     engine: str = REFERENCE
     encoder: RowEncoder | None = None
-    """What made doubles of words and dates, where there are any."""
+    """What turned words and dates into doubles, if there are any."""
     scorer: Scorer | None = None
     tried: bool = False
 
@@ -359,7 +359,7 @@ class DifferenceFile:
 
 @contextmanager
 def difference_file(path: Path | None, keys: tuple[str, ...], features: tuple[str, ...]) -> Iterator[DifferenceFile]:
-    """The file is there, whole, when the block has ended well."""
+    """The complete file appears if the block succeeds."""
     if path is None:
         yield DifferenceFile()
         return

@@ -71,7 +71,7 @@ def rows_of(batch: Batch, places: Any) -> Any:
 def choose_columns(
     features: Sequence[str], program: Program, label_column: str | None, columns: Mapping[str, str] | None
 ) -> ColumnChoice:
-    """The columns of these features. A mapping from what is not a feature is a slip, and is named."""
+    """The columns of these features. A mapping of something that is not a feature is refused by name."""
     renamed = columns or {}
     if unknown := [name for name in renamed if name not in program.features]:
         raise BadInput(
@@ -299,7 +299,7 @@ def source_name(source: Source, schema: str = "") -> str:
 
 
 def labels_held(source: Source) -> LabelStorage:
-    """How the labels are to be taken there."""
+    """How the labels are to be read there."""
     if isinstance(source, Path):
         return "text" if file_ending(source).startswith(".csv") else "typed"
     dialect = DIALECTS.get(source[0].dialect)

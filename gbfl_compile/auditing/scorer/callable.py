@@ -73,7 +73,7 @@ class ScorerReplies:
     crashed: bool = False
     """Whether the scorer itself crashed while it answered; a hang is not a crash."""
     unstable: str | None = None
-    """How it answered the same row differently when it was called again."""
+    """How its answer to the same row differed when it was called again."""
     again: str | None = None
     """How it was called again."""
 
@@ -214,7 +214,7 @@ CONCURRENT_CALLS = 4
 def _ask_again(
     inputs: WitnessInput, scorer: Scorer, rows: list[list[Value]], replies: ScorerReplies, deadline: float
 ) -> None:
-    """Ask the second round, several batches at a time, and write down what is answered otherwise."""
+    """Run the second round, several batches at a time, and record the answers that changed."""
 
     def reply(batch: Batch) -> tuple[str, str] | None:
         chosen = [row for row in batch.rows if row in replies.answers]

@@ -24,7 +24,7 @@ BATCH = 1000
 
 
 def main(what: str, folder: Path) -> None:
-    """Import the scorer, call it, and write its answers down."""
+    """Import the scorer, call it, and save its answers."""
     order = json.loads((folder / "order.json").read_text(encoding="utf-8"))
     with (folder / "answers.jsonl").open("w", encoding="utf-8") as answers:
 
@@ -136,7 +136,7 @@ def _answer_form(answer: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """What numpy and its like hold, as Python has it."""
+    """Values of numpy and similar libraries, as plain Python values."""
     return value.tolist() if hasattr(value, "tolist") else value.item() if hasattr(value, "item") else value
 
 

@@ -34,7 +34,7 @@ def held_words(program: Program) -> int:
 
 
 def prepare(folder: Path, inputs: WitnessInput) -> None:
-    """Make the files that the worker fills, full of what no scorer answers."""
+    """Create the files that the worker fills, initialised with a value that no scorer answers."""
     rows, classes = len(inputs.rows), len(inputs.program.classes)
     np.full((rows, classes), np.nan).tofile(folder / "predict_proba.bin")
     np.zeros((rows, held_words(inputs.program)), dtype=np.uint32).tofile(folder / "explain.bin")

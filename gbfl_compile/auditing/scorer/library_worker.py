@@ -73,7 +73,7 @@ class Beside:
         self.width = len(kept) // max(1, len(kept_returned))
 
     def ask(self, buffer: Any, row: int) -> None:
-        """One row's answer. What it does not fill is what no answer looks like, not what the last row left there."""
+        """One row's answer. What it does not fill holds a value that is no answer, not what the last row left there."""
         ctypes.memset(self.out, 0xA5, ctypes.sizeof(self.out))
         self.kept_returned[row] = self.function(buffer, self.out)
         self.kept[row * self.width : (row + 1) * self.width] = bytes(self.out)[: self.width]

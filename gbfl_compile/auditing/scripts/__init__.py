@@ -191,7 +191,7 @@ def _query_of(deciding: list[Statement], label: str, parsed_as: str) -> tuple[st
 
 
 PREFIX = re.compile(r"^@?(p_|in_|v_|i_|_)?", re.IGNORECASE)
-"""What people put before the name of a parameter."""
+"""Prefixes that people put before a parameter's name."""
 
 
 def _call_text(statement: Statement, label: str) -> str:

@@ -72,7 +72,7 @@ def refuse_kept_objects(statements: Sequence[Statement]) -> None:
 
 
 def refuse_open_transaction(statements: Sequence[Statement]) -> None:
-    """A transaction that is not committed leaves nothing behind."""
+    """A transaction that is not committed has no effect."""
     ends = [each.kind for each in statements if each.kind in ("Transaction", "Commit")]
     if ends[-1:] == ["Transaction"]:
         raise Unread("a transaction that the file does not commit")

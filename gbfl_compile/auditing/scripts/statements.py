@@ -21,7 +21,7 @@ PARTS = {
     "Copy": {"this", "files", "params", "credentials", "kind"},
     "Block": {"expressions"},
 }
-"""What may be part of a statement: RETURNING, LIMIT and whatever else is not left aside."""
+"""Parts that a statement may have; RETURNING, LIMIT and anything else are refused."""
 
 PLAIN_ENGINES = ("MergeTree", "Memory", "Log", "InnoDB", "Aria", "MyISAM")
 """Engines of tables that keep what they are given: a SummingMergeTree does not."""

@@ -258,7 +258,7 @@ def _feature_columns(inputs: AuditInput) -> tuple[tuple[int, str], ...]:
 def _read_generally(
     audit: ViewAudit, columns: tuple[tuple[int, str], ...], every: Outputs
 ) -> tuple[tuple[Reading, ...], tuple[str, ...], Outputs]:
-    """Reads the view generally: the label, and those of the other answers that are understood."""
+    """Reads the view with the general reader: the label, and the other answers as far as they are understood."""
     view, program = audit.view, audit.inputs.program
     if program.kinds:
         raise Unread("words are compared: its layers are read")

@@ -147,7 +147,7 @@ def doubt_of(
 def _are_approved(
     inputs: AuditInput, view: View, outputs: Outputs, copy: TableCopies, staged: StagedRows, row: Matrix
 ) -> list[bool]:
-    """Whether the view answers the row as approved, each time that it was staged; a row without an answer says no."""
+    """Whether the view answers the row as approved each time that it was staged; no answer counts as no."""
     used = [place for place, column in enumerate(copy.features[: row.size]) if column is not None]
     same = [place for place, each in enumerate(staged.rows) if np.array_equal(each[used], row[used], equal_nan=True)]
     found = []

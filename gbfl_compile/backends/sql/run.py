@@ -158,7 +158,7 @@ def load_in_database(path: Path, target: str, database: Database) -> Predictor:
 
 
 def _dates(dialect: Dialect) -> str:
-    """What a verdict says of dates that the engine cannot hold."""
+    """What a verdict says about dates that the engine cannot hold."""
     spelling = dialect.kinds["date"]
     held = f"dates outside {spelling.earliest} to {spelling.latest} given as the nearest of these"
     return "" if spelling.holds_every_date else f", {held}"

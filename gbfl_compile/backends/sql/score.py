@@ -36,7 +36,7 @@ MISREAD: Mapping[Kind, str] = {
     "date": f"{{column}} NOT GLOB '{DAY}' AND ({WRONG_TIME})",
     "timestamp": WRONG_TIME,
 }
-"""What a value of SQLite, whose columns have no types, must not be: it would be read as another one without a word."""
+"""Values that SQLite, whose columns have no types, would silently read as another value."""
 
 
 def check_source(

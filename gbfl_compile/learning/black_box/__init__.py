@@ -136,7 +136,7 @@ def _first_answer(box: BlackBox, few: Matrix) -> tuple[BlackBox, Matrix]:
 
 
 def probabilities(black_box: BlackBox, rows: Matrix) -> Matrix:
-    """One probability per class for each row, asked in blocks."""
+    """One probability per class for each row, queried in blocks."""
     if rows.ndim != 2 or rows.shape[1] != black_box.n_features:
         raise BadInput(f"rows of shape {rows.shape} for a black box of {black_box.n_features} features")
     width = len(black_box.classes)

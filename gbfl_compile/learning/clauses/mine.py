@@ -195,9 +195,9 @@ def _cut_off_grid(boxes: _Boxes, rows: Ints, first: Matrix, last: Matrix, n: Mat
 
 
 def _bound_literally(boxes: _Boxes, explanations: Explanations, domain: Domain, grid: Grid, skip: int) -> None:
-    """Algorithm 1, line by line. Empty argmin sets add no bound; an index beyond the grid stops at its end.
+    """Algorithm 1, line by line. Empty argmin sets add no bound; an index beyond the grid is cut to its end.
 
-    The listings show the latter: bounds at the very minimum and maximum of a feature.
+    So it is in the paper's listings, which have bounds at the very minimum and maximum of a feature.
     """
     for j, points in enumerate(grid):
         x, p, n = explanations.x[:, j], explanations.pp[:, j], explanations.pn[:, j]

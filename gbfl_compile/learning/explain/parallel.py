@@ -241,7 +241,7 @@ def _pack(work: Work) -> Parcel:
 
 
 _LAST_PARCEL: dict[str, Work] = {}
-"""The last parcel this process was sent: opening it for every unit would cost more than the unit."""
+"""The last Work that was sent to this process: unpickling it for every unit would cost more than the unit."""
 
 
 def _open_parcel(parcel: Parcel) -> Work:

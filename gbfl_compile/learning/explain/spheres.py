@@ -188,7 +188,7 @@ def _move_inside(search: _Search, points: Matrix, rows: Ints) -> Matrix:
 
 
 def _between_base_and_x(domain: Domain, points: Matrix, x: Matrix) -> Matrix:
-    """Each value between the base and x; a word, a gap or an immutable feature is either."""
+    """Each value between the base and x; a word, a gap or an immutable feature takes one of the two."""
     base = np.broadcast_to(domain.base, x.shape)
     inside = np.clip(points, np.minimum(base, x), np.maximum(base, x))
     if domain.table is None:

@@ -91,7 +91,7 @@ class Triplets:
     avoids: Bools
     """Whether the point is a PN."""
     goal: Ints
-    """The class the point has by the black box, or for x the one it should get."""
+    """The black box's class of the point, or for x the class that it should get."""
     counts: Matrix
     """How much each point counts."""
     weight: Matrix
