@@ -165,7 +165,7 @@ def test_triplets_of_other_features_are_refused(folder):
             call()
 
 
-def test_mining_a_frame_leaves_nothing_behind_but_what_was_asked_for(folder):
+def test_mining_a_frame_leaves_nothing_behind_but_the_requested_files(folder):
     before = set(folder.iterdir())
     mined = mine(loans(), **MINED, head="tree", out="m.json", triplets="t.npz")
     assert set(folder.iterdir()) - before == {folder / "m.json", folder / "t.npz"}
@@ -245,7 +245,7 @@ def test_two_versions_are_compared(folder):
     assert difference.as_json()["verdict"] == "different"
 
 
-def test_a_row_is_explained_however_it_is_given(folder):
+def test_a_row_is_explained_in_whatever_form_it_is_passed(folder):
     for row in ([18.0, 1.0], {"age": 18, "income": 1}, ROWS, "rows.csv", ROWS.iloc[0][["age", "income"]]):
         explanation = explain_row("p.json", row)
         assert explanation.label == "yes"

@@ -98,7 +98,7 @@ LONGEST_NUMBER = 400
 
 
 def to_json(program: Program) -> str:
-    """The program as a JSON document, one clause and one node a line, the same bytes every time."""
+    """The program as a JSON document, one clause or node per line, the same bytes every time."""
     validate(program)
     parts = [
         ("schema", _line(SCHEMAS[bool(program.kinds)])),

@@ -67,7 +67,7 @@ def run(arguments):
 
 
 def assert_audits_over(url, folder):
-    """Views and scored tables, equal and not, in text, JSON, HTML and the log; the secret stands in none of them."""
+    """Views and scored tables, equal and not, in text, JSON, HTML and the log; the secret is in none of them."""
     save(TREE, folder / "approved.json")
     command = ["audit", str(folder / "approved.json"), "--database", url]
     kept = ["--log", str(folder / "log.jsonl"), "--html", str(folder / "page.html")]

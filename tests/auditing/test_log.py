@@ -51,7 +51,7 @@ def test_an_untouched_log_verifies_and_so_does_an_empty_one(log, tmp_path):
 
 @pytest.mark.parametrize("at", range(5))
 @pytest.mark.parametrize("change", ["verdict", "time", "space", "key twice"])
-def test_a_changed_line_is_found_wherever_it_stands(log, at, change):
+def test_a_changed_line_is_found_wherever_it_is(log, at, change):
     changed = lines(log)
     old, new = {
         "verdict": (b'"verdict":"equal"', b'"verdict":"different"'),

@@ -1,4 +1,4 @@
-"""Run in the peers' environment by group `c`: prints a JSON line a contender.
+"""Run in the peers' environment by group `c`: prints one line of JSON per contender.
 
 A contender that answers other labels than scikit-learn does on these ordinary rows is not raced. One that fails is
 named, and the others go on.

@@ -219,7 +219,7 @@ def test_other_consistency_counts_are_a_difference(tmp_path):
     assert found.consistency.target.c_tb_right < found.consistency.source.c_tb_right
 
 
-def test_given_rows_are_run_too(tmp_path):
+def test_the_users_rows_are_run_too(tmp_path):
     bare = verdict(TREE, source(TREE), tmp_path)
     more = verdict(TREE, source(TREE), tmp_path, data=np.zeros((7, 3)))
     assert more.execution.rows == bare.execution.rows + 7

@@ -32,7 +32,7 @@ def test_every_double_comes_back_equal(database, missing):
         assert np.array_equal(np.signbit(as_matrix(found)[~np.isnan(rows)]), np.signbit(rows[~np.isnan(rows)]))
 
 
-def test_a_missing_value_is_null_or_nan_as_asked(database):
+def test_a_missing_value_is_null_or_nan_as_the_caller_chooses(database):
     rows = np.array([[np.nan, 1.0], [2.0, np.nan]])
     for missing in ("null", "nan"):
         database.insert("t", ["a", "b"], rows, missing=missing)

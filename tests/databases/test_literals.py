@@ -1,6 +1,6 @@
 """A threshold written down in SQL is read by the engine itself as the very same double.
 
-GBFL_DOUBLES=1000000 python -m pytest tests/databases/test_literals.py runs a million a engine; 20,000 otherwise.
+GBFL_DOUBLES=1000000 python -m pytest tests/databases/test_literals.py runs a million per engine; 20,000 otherwise.
 """
 
 import math

@@ -91,7 +91,7 @@ def test_an_artifact_for_another_engine_is_refused(tmp_path):
     connection.close()
 
 
-def test_options_are_given_by_name_or_as_a_mapping():
+def test_options_are_passed_by_name_or_as_a_mapping():
     by_name = emit(PROGRAM, "sql:postgres", form="view", table="loans", **{"column.age": "years"})
     assert by_name == emit(PROGRAM, "sql:postgres", options={"form": "view", "table": "loans", "column.age": "years"})
     with pytest.raises(BadInput, match=r"key=\['id'\]: give options as text"):
@@ -111,7 +111,7 @@ def test_a_table_is_scored_within_a_users_transaction():
     connection.close()
 
 
-def test_a_predictor_can_be_asked_again(mine, tmp_path):
+def test_a_predictor_can_be_called_again(mine, tmp_path):
     database, _ = mine
     write_artifact(emit(PROGRAM, f"sql:{database.dialect}"), tmp_path)
     predictor = load_artifact(tmp_path / f"sql-{database.dialect}", database=database)

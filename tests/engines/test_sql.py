@@ -157,7 +157,7 @@ def test_a_column_of_another_type_means_its_value_as_a_double(database, kind):
         assert [found[i] for i in range(len(values))] == evaluate_many(program, doubles).labels.tolist(), query
 
 
-def test_a_bound_at_the_end_of_the_doubles_is_checked_on_what_the_engine_was_given(database, tmp_path):
+def test_a_bound_at_the_end_of_the_doubles_is_checked_on_the_values_that_the_engine_got(database, tmp_path):
     """MariaDB holds no infinities: -inf is given as the smallest double, which such a bound lets in."""
     end = float(np.finfo(np.float64).max)
     clauses = (Clause((Interval(0, -end, 0.5),)), Clause((Interval(0, 0.5, end, "both"),)))

@@ -73,7 +73,7 @@ def test_a_black_box_that_raises_at_some_batch_loses_nothing(folder, capsys, who
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
-def test_a_black_box_that_stalls_is_given_up(folder, capsys, whole, jobs):
+def test_a_black_box_that_stalls_is_abandoned(folder, capsys, whole, jobs):
     Path("stalls").touch()
     began = time.monotonic()
     code, errors = wait_for_end(gbfl(*COMMAND, "--jobs", jobs, "--black-box-timeout", "2"))

@@ -60,7 +60,7 @@ def test_it_learns_a_readable_tree_in_the_original_labels(fitted):
     assert fitted.predict_proba(X).shape == (150, 3)
 
 
-def test_a_given_black_box_is_used_unchanged(fitted):
+def test_the_users_black_box_is_used_unchanged(fitted):
     before = pickle.dumps(MODEL)
     GBFLClassifier(MODEL, head="tree").fit(X, NAMES)
     assert pickle.dumps(MODEL) == before

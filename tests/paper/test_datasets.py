@@ -76,7 +76,7 @@ def test_an_unavailable_set_says_why(tmp_path):
         load_dataset("skyserver", tmp_path)
 
 
-def test_openml_is_asked_for_what_the_folder_lacks(monkeypatch, tmp_path):
+def test_sets_that_the_folder_lacks_come_from_openml(monkeypatch, tmp_path):
     import pandas as pd
 
     requests = []

@@ -1,6 +1,6 @@
 """The attacks on each target: names and labels that try to become code, and how to tell whether they succeed.
 
-An attack stands in a table of its target with the text, a way to weaken the target, and what happens then. It must hold
+Each attack is in a table of its target, with the text, a way to weaken the target, and what happens then. It must hold
 against the target as it is, and be seen to succeed against the weakened one: a test that cannot fail shows nothing.
 """
 
@@ -101,7 +101,7 @@ ROWS = np.array(list(itertools.product((0.0, 1.0, math.nan), repeat=2)))
 
 
 def program_of(text, place="both", beside="plain"):
-    """A tree that asks two features and gives two labels, one of each being the text; only the second stands once."""
+    """A tree that asks two features and gives two labels, one of each being the text; only the second appears once."""
     feature = text if place in ("both", "feature") else "asked"
     label = text if place in ("both", "label") else "yes"
     clauses = (Clause((Interval(0, 0.5),)), Clause((Interval(1, 0.5),)))

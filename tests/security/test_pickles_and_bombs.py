@@ -128,7 +128,7 @@ def test_an_absurd_archive_is_refused(sound, kind, monkeypatch):
 def test_an_archive_that_has_an_array_twice_or_a_password_is_refused(sound):
     parts = members(sound)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # zipfile's, of a name that stands twice
+        warnings.simplefilter("ignore")  # zipfile's, about a name that appears twice
         with zipfile.ZipFile(sound, "w") as archive:
             for name in (*parts, "x.npy"):
                 archive.writestr(name, parts[name])

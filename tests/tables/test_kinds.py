@@ -123,7 +123,7 @@ def test_rows_to_score_whose_values_are_no_words_are_refused():
         encode_rows(pd.DataFrame({"c": pd.to_timedelta([1, 2], unit="D")}), columns, "t")
 
 
-def test_days_without_hyphens_are_dates_where_that_is_asked_for(tmp_path):
+def test_days_without_hyphens_are_dates_if_the_user_says_so(tmp_path):
     lines = [f"{day:%Y%m%d},{n % 7},{'ab'[n % 2]}" for n, day in enumerate(DAYS * 3)]
     (tmp_path / "t.csv").write_text("\n".join(["opened,x,y", *lines]), encoding="utf-8")
     with warnings.catch_warnings():

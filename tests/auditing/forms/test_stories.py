@@ -31,7 +31,7 @@ def test_the_clause_named_is_the_one_that_was_edited(tmp_path):
     assert len(wrong) <= (1 - NAMED_RIGHT) * len(reports), wrong
 
 
-def test_an_edit_that_mends_it_is_given_for_most_and_the_edited_text_is_equal(tmp_path):
+def test_an_edit_that_mends_it_is_reported_for_most_and_the_edited_text_is_equal(tmp_path):
     mended, count = 0, 0
     for seed, edited, found in different_reports(tmp_path, shorten(40), first=1000):
         count += 1

@@ -122,7 +122,7 @@ def empty(database):
         ("other.stage", "WITH stage AS (SELECT age FROM other.stage) {chosen} FROM stage"),
     ],
 )
-def test_a_view_is_known_for_one_wherever_it_stands(inner, query, empty):
+def test_a_view_is_recognised_wherever_it_is(inner, query, empty):
     """It hands on the age with the other sign."""
     if "." in inner:
         if empty.dialect == "sqlite":
@@ -156,7 +156,7 @@ def test_a_function_of_the_users_own_is_seen_in_a_view_on_two_tables(empty):
     assert (found.verdict, found.execution.different > 0) == ("different", True)
 
 
-def test_the_types_of_a_table_are_those_where_it_stands(empty):
+def test_the_types_of_a_table_are_those_of_its_own_schema(empty):
     if empty.dialect == "sqlite":
         pytest.skip("SQLite has no decimals")
     empty.execute("CREATE SCHEMA other")

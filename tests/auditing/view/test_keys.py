@@ -42,7 +42,7 @@ def test_a_tampered_view_with_keys_is_found_by_running_it_too(database):
 @pytest.mark.parametrize(
     ("query", "label"), [("SELECT loan, label FROM {}", "label"), ("SELECT label AS verdict FROM {}", "verdict")]
 )
-def test_a_view_that_hands_on_the_answers_of_a_view_is_read_through_it(database, query, label):
+def test_a_view_that_passes_on_the_answers_of_a_view_is_read_through_it(database, query, label):
     deploy(database, TREE)
     database.execute(f"CREATE VIEW told AS {query.format('scores')}")
     found = audit_view(AuditInput(TREE), database, "told", "it", label)
@@ -52,7 +52,7 @@ def test_a_view_that_hands_on_the_answers_of_a_view_is_read_through_it(database,
 @pytest.mark.parametrize(
     ("query", "label"), [("SELECT loan, label FROM {}", "label"), ("SELECT label AS verdict FROM {}", "verdict")]
 )
-def test_a_view_that_hands_on_stored_answers_is_unread_and_not_called_different(database, query, label):
+def test_a_view_that_passes_on_stored_answers_is_unread_and_not_called_different(database, query, label):
     deploy(database, TREE)
     database.execute("CREATE TABLE scored AS SELECT * FROM scores")
     database.execute(f"CREATE VIEW told AS {query.format('scored')}")

@@ -1,6 +1,6 @@
 """The emitted C is clean: warnings, sanitizers, freestanding and C++ builds, other compilers, other processors.
 
-GBFL_RANDOM_ROWS=100000000 runs that many random-bit rows a dtype under the sanitizers, shared out evenly over every
+GBFL_RANDOM_ROWS=100000000 runs that many random-bit rows per dtype under the sanitizers, shared out evenly over every
 program, kernel and level of optimisation.
 """
 

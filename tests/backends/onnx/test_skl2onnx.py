@@ -65,7 +65,7 @@ def test_the_whole_pipeline_converts(pipeline):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_our_node_is_exact_on_what_it_is_given(fitted, dtype):
+def test_our_node_is_exact_on_its_input(fitted, dtype):
     program = lower(fitted)
     with np.errstate(over="ignore"):
         rows = witnesses(narrow(program) if dtype is np.float32 else program).astype(dtype)

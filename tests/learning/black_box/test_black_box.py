@@ -36,7 +36,7 @@ def test_a_callable_of_one_number_per_row_is_p_of_class_one():
     assert np.array_equal(answer[:, 0], 1 - sigmoid(ROWS))
 
 
-def test_queries_are_the_rows_asked_and_blocks_are_large():
+def test_queries_counts_rows_and_blocks_are_large():
     sizes = []
 
     def watched(rows):
@@ -85,7 +85,7 @@ def test_a_changing_number_of_classes_is_refused():
         probabilities(box, ROWS)
 
 
-def test_what_cannot_be_asked_is_refused():
+def test_what_cannot_be_queried_is_refused():
     with pytest.raises(BadInput, match="no predict_proba and is not callable"):
         as_black_box(42, ROWS)
     with pytest.raises(BadInput, match="fitted on 3 features, the data has 2"):

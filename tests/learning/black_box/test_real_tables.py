@@ -113,7 +113,7 @@ def test_a_model_is_mined_from_a_file_of_the_same_table(build, tmp_path):
     assert mined.consistency.fidelity > 70
 
 
-def test_a_skops_file_and_a_callable_of_a_module_are_asked_with_the_table(tmp_path, monkeypatch):
+def test_a_skops_file_and_a_callable_of_a_module_are_called_with_the_table(tmp_path, monkeypatch):
     skops = pytest.importorskip("skops.io", reason="skops is not installed")
     table, y = people()
     model, _ = one_hot(table, y)
@@ -215,14 +215,14 @@ def as_written(rows=200):
     return table, np.where((table.code == "2.0") ^ (table.flag == "true"), "no", "yes")
 
 
-def test_a_model_of_texts_is_asked_with_the_texts_themselves():
+def test_a_model_of_texts_is_called_with_the_texts_themselves():
     table, y = as_written()
     model = make_pipeline(OneHotEncoder(handle_unknown="ignore"), RandomForestClassifier(10, random_state=0))
     model.fit(table, y)
     assert (answers_through_codes(model, table) == model.predict_proba(table)).all()
 
 
-def test_a_model_of_numbers_is_asked_with_numbers_where_the_table_has_texts():
+def test_a_model_of_numbers_is_called_with_numbers_where_the_table_has_texts():
     table, _ = as_written()
 
     def by_code(rows):

@@ -57,7 +57,7 @@ def test_the_answer_is_waited_for():
 
 
 @pytest.mark.parametrize("error", [ValueError("its own"), KeyboardInterrupt(), SystemExit(4)])
-def test_its_error_is_raised_where_the_answer_is_asked_for(error):
+def test_its_error_is_raised_where_the_answer_is_awaited(error):
     def raises():
         raise error
 

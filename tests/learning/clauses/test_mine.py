@@ -1,4 +1,4 @@
-"""The miner: one promise a resolution, and the promise they add up to."""
+"""The miner: one promise per resolution, and what they promise together."""
 
 import numpy as np
 import pytest

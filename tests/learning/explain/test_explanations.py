@@ -25,7 +25,7 @@ def test_the_domain_is_the_median_and_the_training_range():
     assert domain.features == ("x0", "x1")
 
 
-def test_a_domain_may_be_given():
+def test_a_domain_may_be_passed_in():
     domain = domain_of(X, base=[0, 1], bounds=(-5, [5, 6]))
     assert domain.base.tolist() == [0, 1]
     assert domain.lower.tolist() == [-5, -5]

@@ -179,7 +179,7 @@ def test_once_the_class_holds_the_best_margin_is_taken_not_the_best_ratio():
     assert e.pp_margin.tolist() == [0.25]
 
 
-def test_the_black_box_is_asked_in_few_large_blocks():
+def test_the_black_box_is_queried_in_few_large_blocks():
     sizes = []
 
     def watched(rows):

@@ -68,7 +68,7 @@ def test_whole_numbers_and_codes_move_too():
     assert (e.pn[:, 1] != rows[:, 1]).any()
 
 
-def test_the_black_box_is_only_asked_about_values_of_the_kind():
+def test_the_black_box_is_queried_only_with_values_of_the_kind():
     seen = set()
 
     def watched(x):

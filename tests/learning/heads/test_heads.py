@@ -282,7 +282,7 @@ def test_a_constant_black_box_needs_no_rule(head):
 
 
 @pytest.mark.parametrize("most", [5, 10, 100])
-def test_points_stay_within_what_was_asked(cancer, most):
+def test_points_stay_within_the_limit(cancer, most):
     x, y, box, e = cancer
     card = GBFLClassifier(box, points=most, max_clauses=8, extra_rows=0).fit(x, y, explanations=e).head_.decision
     magnitudes = [abs(points) for row in card.points for points in row]

@@ -156,7 +156,7 @@ def test_names_are_one_only_but_for_a_to_z(dialect, name, other):
     assert_refused(program, dialect, header + changed(query, f"{q}{name}{q}", f"{q}{other}{q}", 1))
 
 
-def test_postgres_is_not_asked_what_case_a_foreign_letter_gets():
+def test_postgres_is_not_queried_for_the_case_of_a_foreign_letter():
     program = asking("é")
     header, query = taken_apart(text_of(program, "postgres"))
     assert_refused(program, "postgres", header + changed(query, '"é"', "É", 1))

@@ -295,7 +295,7 @@ def test_a_field_of_a_later_format_is_refused():
 
 
 def test_every_field_that_is_written_is_accounted_for():
-    """Another reader of the file may take what stands where it means nothing."""
+    """Another reader of the file may interpret data that means nothing to ours."""
 
     def edited(edit):
         model = opened(emit(TREE, "onnx", options={"lowering": "logic"}).files)
