@@ -68,7 +68,9 @@ class Column:
     rounds: bool = False
     """Whether it keeps another number than it is given, as MariaDB's DOUBLE(10,1) does: it must be staged as it is."""
     members: tuple[str, ...] | None = None
-    """The texts of an enumeration, which holds no other."""
+    """The texts of an enumeration, which holds no other but those in `strays`."""
+    strays: tuple[str, ...] = ()
+    """Texts that an enumeration may hold though they are not members: MariaDB's INSERT IGNORE leaves an empty one."""
 
     @property
     def holds_texts(self) -> bool:

@@ -202,7 +202,7 @@ def table_columns(database: Database, table: TableName) -> list[Column]:
         Column(
             str(name),
             str(kind),
-            column_type(_without_low_cardinality(str(kind)), TYPES, DEFAULT_DECIMAL),
+            _type(str(kind)),
             "Nullable(" in str(kind) or str(kind).startswith(("Variant", "Dynamic", "JSON")),
             str(default) in ("MATERIALIZED", "ALIAS", "EPHEMERAL"),
             str(kind) in EXACT_TEXTS or enumeration(str(kind), escapes=True) is not None,
@@ -214,6 +214,19 @@ def table_columns(database: Database, table: TableName) -> list[Column]:
 
 EXACT_TEXTS = ("String", "Nullable(String)", "LowCardinality(String)", "LowCardinality(Nullable(String))")
 """Not FixedString(n), which fills up with NUL characters and is equal to the text without them."""
+
+
+BITS = ((9, 31), (18, 63), (38, 127), (76, 255))
+"""Digits of a decimal, up to which it is stored in an integer of so many bits, its sign aside."""
+
+
+def _type(declared: str) -> ColumnType:
+    """The values of a type. A decimal may be as large as it can be stored: sums and casts do not count its digits."""
+    found = column_type(_without_low_cardinality(declared), TYPES, DEFAULT_DECIMAL)
+    if found.kind != "decimal":
+        return found
+    largest = 2.0 ** next(bits for digits, bits in BITS if found.digits <= digits) / 10.0**found.scale
+    return dataclasses.replace(found, least=-largest, most=largest)
 
 
 def _without_low_cardinality(declared: str) -> str:

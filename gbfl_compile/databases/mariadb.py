@@ -292,7 +292,8 @@ def table_columns(database: Database, table: TableName) -> list[Column]:
             str(nullable) == "YES",
             bool(expression),
             rounds=ROUNDED.match(str(kind)) is not None,
-            members=enumeration(str(kind), escapes=True),
+            members=(members := enumeration(str(kind), escapes=True)),
+            strays=("",) if members is not None and "" not in members else (),
         )
         for name, kind, nullable, expression in rows
     ]

@@ -144,9 +144,11 @@ class Domains:
         return column is not None and self.kind(feature) == "timestamp" and microseconds_apart(column) > 1.0
 
     def members(self, feature: int) -> tuple[str, ...] | None:
-        """The texts of an enumeration; the first of them represents every other text."""
+        """The texts that an enumeration may hold; the first of them represents every other text."""
         column = self.columns[feature]
-        return None if column is None or self.kind(feature) != "category" else column.members
+        if column is None or column.members is None or self.kind(feature) != "category":
+            return None
+        return (*column.members, *column.strays)
 
     def member(self, feature: int, text: str) -> str:
         """The member that represents a text; the text itself where the column is not an enumeration."""

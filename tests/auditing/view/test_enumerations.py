@@ -1,5 +1,7 @@
 """Columns that are enumerations: scored where they are, audited, and what they cannot hold is not used against a view."""
 
+from contextlib import closing
+
 import pytest
 
 from gbfl_compile.auditing.compare import AuditInput
@@ -110,3 +112,27 @@ def test_a_view_by_hand_over_an_enumeration_is_read(database):
 @pytest.mark.parametrize("declared", ["enum('a'", "enum('a\\x')", "enum('a' 'b')", "set('a')", "enumeration('a')"])
 def test_a_type_that_is_not_understood_has_no_members(declared):
     assert enumeration(declared, escapes=True) is None
+
+
+def test_a_text_that_mariadb_keeps_though_it_is_no_member_is_not_overlooked():
+    """INSERT IGNORE, and any INSERT without strict mode, leaves an empty text in the place of what is no member."""
+    if reason := availability("mariadb"):
+        pytest.skip(reason)
+    with closing(scratch("mariadb")) as database:
+        approved = program_listing(["a"])
+        others = Program(
+            ("word",),
+            approved.classes,
+            (Clause((OneOf(0, ("b",), negated=True),)),),
+            approved.decision,
+            kinds=("category",),
+        )
+        database.execute("CREATE TABLE words (id INTEGER, word ENUM('a', 'b'))")
+        make_view(database, validate(others), table="words")
+        before = audit_view(AuditInput(approved, mends=False), database, "scores", "it")
+        assert (before.verdict, before.proof.answer) == ("unread", "counterexample"), before
+        database.execute("INSERT IGNORE INTO words VALUES (1, 'c')")
+        assert database.fetch("SELECT word, label FROM words, scores") == [("", "yes")], "which is approved as no"
+        database.execute("CREATE TABLE with_empty (id INTEGER, word ENUM('', 'a', 'b'))")
+        (_, column) = catalog_of(database).columns(database, TableName("", "with_empty"))
+        assert (column.members, column.strays) == (("", "a", "b"), ())

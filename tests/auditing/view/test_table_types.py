@@ -305,3 +305,15 @@ def test_a_column_of_sqlite_without_a_type_is_proved_only_where_it_is_cast():
         found = audit_view(AuditInput(YOUNG, mends=False), database, "scores", "view scores")
         database.close()
         assert found.verdict == verdict, found.reason
+
+
+def test_a_decimal_of_clickhouse_may_be_larger_than_its_digits():
+    """Sums, products and casts between decimals go up to what the integer below holds."""
+    with closing(opened("clickhouse")) as database:
+        database.execute("CREATE TABLE loans (id Int32, debt Decimal(4, 2)) ENGINE = Memory")
+        database.execute("INSERT INTO loans SELECT 1, 50")
+        database.execute("CREATE VIEW scores AS SELECT id, 'yes' AS label FROM loans")
+        found = audit_view(AuditInput(below("debt", 200.0)), database, "scores", "it")
+        assert found.verdict == "different", found
+        database.execute("INSERT INTO loans SELECT 2, CAST(toDecimal32(50, 2) * 6 AS Decimal(4, 2))")
+        assert database.fetch("SELECT debt > 200, label FROM loans JOIN scores USING (id) WHERE id = 2") == [(1, "yes")]
