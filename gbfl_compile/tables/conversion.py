@@ -16,7 +16,7 @@ NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*")
 INFINITE = re.compile(r"\s*[+-]?inf(inity)?\s*", re.IGNORECASE)
 """A double as programs write it; in a column whose kind is not known it is a word."""
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-TIME = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,6})?)?(Z|[+-]\d{2}(:?\d{2})?)?")
+TIME = re.compile(r"\d{4}-\d{2}-\d{2}[ T]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)?")
 TRUTH = {"true": 1.0, "false": 0.0}
 
 

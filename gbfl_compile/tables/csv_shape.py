@@ -26,9 +26,10 @@ UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 NUMBER_IN_OTHER_WORDS = re.compile(r"[+-]?\d[\d.,' \u00a0\u2009\u202f\u2019]*")
 NUMBER_WITH_A_UNIT = re.compile(r"[^\d\w]{0,3}[+-]?\d[\d.,' ]*[^\d\w]{0,3}")
+TIME_IN_OTHER_WORDS = r"(,? \d{1,2}[:.]\d{2}.*|T\d.*)?"
 DATE_IN_OTHER_WORDS = re.compile(
-    r"\d{1,2}[./-]\d{1,2}[./-](\d{2}|\d{4})|\d{4}[./-]\d{1,2}[./-]\d{1,2}"
-    r"|\d{1,2}[. -]{1,2}[^\W\d_]{3,9}\.?[ -]\d{2,4}|[^\W\d_]{3,9}\.? \d{1,2},? \d{4}"
+    r"(\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2})|\d{4}[./-]\d{1,2}[./-]\d{1,2}"
+    r"|\d{1,2}[. -]{1,2}[^\W\d_]{3,9}\.?[ -]\d{2,4}|[^\W\d_]{3,9}\.? \d{1,2},? \d{4})" + TIME_IN_OTHER_WORDS
 )
 PADDED = re.compile(r"\s*0\d+\s*")
 """A number that begins with a zero, as postal codes and account numbers do."""
@@ -79,7 +80,10 @@ def category_hint(texts: Collection[str]) -> str:
     if any(PADDED.fullmatch(text) for text in texts):
         return "numbers that begin with a zero are treated as codes"
     for pattern, advice in (
-        (DATE_IN_OTHER_WORDS, "write dates as 2024-03-01 to have them compared as dates"),
+        (
+            DATE_IN_OTHER_WORDS,
+            "write dates as 2024-03-01 to have them compared as dates, with times as 2024-03-01 10:00:00",
+        ),
         (NUMBER_IN_OTHER_WORDS, "write numbers with a point, and nothing between thousands, to have them compared"),
         (NUMBER_WITH_A_UNIT, "write the numbers alone to have them compared"),
     ):

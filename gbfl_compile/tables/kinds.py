@@ -109,6 +109,13 @@ def is_mark(text: str, marks: Collection[str]) -> bool:
     return not text.strip() or text in marks or text.strip() in marks
 
 
+def na_flags(text: str, columns: Sequence[Sequence[Any]], marks: Collection[str]) -> str:
+    """The options that add a text to those that mean a missing value in these columns: --na replaces the usual ones."""
+    others = {value for column in columns for value in column if isinstance(value, str) and value.strip()}
+    words = [text, *sorted({other.strip() for other in others if is_mark(other, marks)} - {text})]
+    return " ".join(f"--na {shlex.quote(word)}" for word in words)
+
+
 def missing_values(column: Any, marks: Collection[str]) -> NDArray[np.bool_]:
     """Which values of a column are missing, or texts that mean so."""
     means_missing = np.array(
@@ -286,7 +293,7 @@ def _infer(column: _Column, marks: frozenset[str], categorical: bool) -> tuple[K
     if categorical:
         return "category", CATEGORICAL
     if all(isinstance(value, str) for value in values):
-        return _infer_text(column, values)
+        return _infer_text(column, values, marks)
     if all(isinstance(value, datetime.datetime) for value in values):
         return "timestamp", "its values are timestamps"
     if all(isinstance(value, datetime.date) and not isinstance(value, datetime.datetime) for value in values):
@@ -299,7 +306,7 @@ def _infer(column: _Column, marks: frozenset[str], categorical: bool) -> tuple[K
     raise BadInput(f"{column.where}: column {column.name!r} holds {' and '.join(kinds)}: use one type, or --drop it")
 
 
-def _infer_text(column: _Column, values: Sequence[str]) -> tuple[Kind, str]:
+def _infer_text(column: _Column, values: Sequence[str], marks: frozenset[str]) -> tuple[Kind, str]:
     numbers = [value for value in values if NUMBER.fullmatch(value)]
     if len(numbers) == len(values):
         if any(PADDED.fullmatch(value) for value in values):
@@ -316,9 +323,10 @@ def _infer_text(column: _Column, values: Sequence[str]) -> tuple[Kind, str]:
         return "timestamp", "its texts are timestamps"
     if len(others) < (1 - MOSTLY) * len(values):
         place, value = column.first(others)
+        flags = na_flags(value, (column.values,), marks)
         raise BadInput(
-            f"{place}: {value!r} is not a date, and nearly all others are: correct it, "
-            f"say --na {shlex.quote(value)} if it means missing, or --kind {shlex.quote(column.name)}=category"
+            f"{place}: {value!r} is not a date, and nearly all others are: correct it, say {flags} if it means "
+            f"missing, or --kind {shlex.quote(column.name)}=category"
         )
     return "category", "its values are texts"
 

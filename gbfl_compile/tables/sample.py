@@ -44,6 +44,7 @@ from gbfl_compile.tables.kinds import (
     encode_table,
     marks_of,
     missing_values,
+    na_flags,
 )
 from gbfl_compile.tables.read import (
     MOST_NAMED,
@@ -215,11 +216,7 @@ def _read(
     frame, drawn = draw(()) if rows > most else (read_table(path, ()), None)
     # a column of words is read again as it is written: pandas does not say which text it took for a missing value
     codes = padded_columns(path, names, packed=path.suffix == ".gz") if is_csv else []
-    words = tuple(
-        str(name)
-        for name in frame.columns
-        if name != choice.target and (name in codes or _is_read_again(frame[name], choice))
-    )
+    words = tuple(str(name) for name in frame.columns if name in codes or _is_read_again(frame[name], choice))
     if is_csv and words:
         frame, drawn = draw(words) if rows > most else (read_table(path, words), None)
         for name in words:  # an empty field is not a text
@@ -228,6 +225,8 @@ def _read(
 
 
 def _is_read_again(column: Any, choice: Choice) -> bool:
+    if column.name == choice.target:
+        return False
     return getattr(column.dtype, "kind", "O") not in "fiub" or choice.kinds.get(str(column.name), "number") != "number"
 
 
@@ -298,7 +297,8 @@ def _way_out(table: Any, features: tuple[str, ...], where: str, error: NotANumbe
         name = shlex.quote(words[0]) if words else "COLUMN"
         way = "" if error.hint else ": put numbers in place of its words"
         if (mark := str(error.value).strip()) in NO_VALUE:
-            way = f", say --na {shlex.quote(mark)}"
+            texts = [table[each].unique().tolist() for each in features]
+            way = f", say {na_flags(mark, texts, marks_of(choice.na))}"
         return f"{way}, say --kind {name}=category, or drop the column with --drop"
     drops = " ".join(f"--drop {shlex.quote(name)}" for name in words[:MOST_NAMED])
     return (

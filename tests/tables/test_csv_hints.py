@@ -7,6 +7,7 @@ import pytest
 
 from gbfl_compile.cli import main
 from gbfl_compile.errors import BadInput
+from gbfl_compile.ir.json import load
 from gbfl_compile.tables.batches import column_names
 from gbfl_compile.tables.csv_shape import category_hint
 from gbfl_compile.tables.draw import Choice
@@ -124,7 +125,14 @@ def test_a_column_without_a_name_is_not_a_feature(folder, capsys, rows):
 
 LOOKALIKES = {
     "write dates as": [f"0{month}/{day}/2016" for month in range(1, 10) for day in range(10, 29)],
-    "as dates": ["31.12.2016", "1.1.2017", "28.02.2018"],
+    "with times as": ["31.12.2016", "1.1.2017", "28.02.2018"],
+    "2024-03-01 10:00:00": [
+        "31.12.2016 08:15",
+        "02/01/2017 8:15 PM",
+        "2017/02/01 08:15:00",
+        "2 Mar 2017, 10:20",
+        "1.1.17T08:15Z",
+    ],
     "write the numbers alone": ["$1,200", "$13,787", "$9", "$12"],
     "write numbers with a point": ["1.200,50", "13.787,00", "9,5"],
     "treated as codes": ["01067", "50667", "90210"],
@@ -166,3 +174,25 @@ def test_a_word_for_a_missing_value_is_answered_with_the_option(tmp_path):
     with pytest.raises(BadInput, match="'-' is not a number: leave a missing value empty, say --na -, "):
         read_sample(path, Choice("class"), most=1000)
     assert read_sample(path, Choice("class", na=("-",)), most=1000).notes[0].startswith("'-' means a missing value")
+
+
+@pytest.mark.parametrize("first", ["-", "unknown"])
+def test_a_text_that_means_missing_is_added_to_those_of_the_table(folder, first, capsys):
+    """--na replaces the usual ones: with the new one alone, the next run would refuse the others."""
+    lines = "".join(
+        f"{n % 11},{'?' if n % 9 == 0 else n % 7},{'NA' if n % 8 == 0 else 'abc'[n % 3]},{n % 2}\n" for n in range(80)
+    )
+    (folder / "t.csv").write_text(f"a,b,job,class\n{first},1,b,1\n{lines}")
+    command = ["mine", "t.csv", "--target", "class", "--train", "gbm", "--clauses", "2", "--no-baselines"]
+    assert main(command) == 2
+    message = capsys.readouterr().err
+    assert f"say --na {first} --na '?' --na NA, say --kind a=category" in message
+    assert main([*command, "--na", first, "--na", "?", "--na", "NA"]) == 0
+
+
+def test_classes_that_are_codes_keep_their_zeros(folder, capsys):
+    lines = "".join(f"{n},{n % 7},{'01' if n % 7 > 3 else '1' if n % 2 else ''}\n" for n in range(90))
+    (folder / "t.csv").write_text(f"x,b,class\n{lines}")
+    assert main(["mine", "t.csv", "--target", "class", "--train", "forest", "--clauses", "2", "--no-baselines"]) == 0
+    assert load(folder / "model.gbfl.json").classes == ("01", "1")
+    assert "rows have no class in 'class'" in capsys.readouterr().err

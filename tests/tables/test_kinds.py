@@ -29,6 +29,8 @@ TEXTS = {
     "times": ([str(time) for time in TIMES], "timestamp"),
     "days and times": ([str(time) if n % 2 else str(DAYS[n]) for n, time in enumerate(TIMES)], "timestamp"),
     "PostgreSQL's zones": ([f"{time}+00" for time in TIMES], "timestamp"),
+    "nanoseconds, as pandas writes them": ([f"{time}.123456789" for time in TIMES], "timestamp"),
+    "SQL Server's fractions": ([f"{time}.1234567" for time in TIMES], "timestamp"),
     "zones without a colon": ([f"{time}-0530" for time in TIMES], "timestamp"),
     "zones with one": ([f"{time}+02:00" for time in TIMES], "timestamp"),
 }
