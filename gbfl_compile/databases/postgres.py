@@ -295,11 +295,14 @@ def is_view(database: Database, table: TableName, what: str = "relkind IN ('v', 
 
 MAY_BE_NULL = (
     "EXISTS (WITH RECURSIVE below AS (SELECT attrelid AS relation UNION SELECT inhrelid FROM pg_inherits, below WHERE "
-    "inhparent = relation) SELECT 1 FROM below JOIN pg_attribute own ON own.attrelid = relation AND own.attname = "
+    "inhparent = relation) SELECT 1 FROM below JOIN pg_class kept ON kept.oid = relation "
+    "JOIN pg_attribute own ON own.attrelid = relation AND own.attname = "
     "a.attname LEFT JOIN pg_constraint ON conrelid = relation AND contype = 'n' AND own.attnum = ANY (conkey) "
-    "WHERE NOT own.attnotnull OR NOT convalidated)"
+    "WHERE NOT own.attnotnull OR NOT convalidated OR kept.relkind = 'f')"
 )
-"""Whether a column is NULL in some row: NOT NULL need not hold for children, nor, NOT VALID, for rows from before."""
+"""Whether a column is NULL in some row: NOT NULL need not hold for children, nor, NOT VALID, for rows from before, and
+of a foreign table it is only said.
+"""
 
 
 def table_columns(database: Database, table: TableName) -> list[Column]:

@@ -15,7 +15,7 @@ from gbfl_compile.auditing.verdict import AuditVerdict, DeployedVerdict
 from gbfl_compile.auditing.view.domains import prove_on_columns
 from gbfl_compile.auditing.view.layered import audit_layers
 from gbfl_compile.auditing.view.layered_run import run_unread
-from gbfl_compile.auditing.view.places import holds_kind, without_nan_decimals
+from gbfl_compile.auditing.view.places import holds_kind, with_strict_nan, without_nan_decimals
 from gbfl_compile.auditing.view.run import OtherRowCount, Outputs, ViewRun, outputs_of, run_view
 from gbfl_compile.auditing.view.single_rows import doubt_of, with_inferred_slip
 from gbfl_compile.auditing.view.story import with_first_difference, with_mended_view, with_run
@@ -165,6 +165,7 @@ def _prove(audit: ViewAudit, verdict: DeployedVerdict) -> DeployedVerdict:
         columns = [audit.view.column(name) for _, name in _feature_columns(audit.inputs)]
     prover = prove_on_columns(columns, artifact.readings, audit.inputs.program.kinds) if columns else None
     verdict = compare_readings(verdict, audit.inputs, artifact, prover)
+    verdict = with_strict_nan(audit.inputs, audit.view, verdict, columns)
     if verdict.verdict == "different" and any(column is not None and column.generated for column in columns):
         reason = (
             "its text differs from the program, but it is not known whether a computed column ever holds such a value"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from gbfl_compile.auditing.compare import AuditInput
 from gbfl_compile.auditing.verdict import DeployedVerdict
 from gbfl_compile.auditing.view.computed import ComputedFeature, computed_feature
+from gbfl_compile.auditing.view.domains import prove_on_columns
 from gbfl_compile.auditing.view.layers import expression_called, renamed_columns
 from gbfl_compile.auditing.view.view import MissingFeature, View
 from gbfl_compile.checking.general.sql import DeployedText
@@ -281,3 +282,20 @@ def without_nan_decimals(verdict: DeployedVerdict, view: View, columns: Sequence
         return verdict
     words = f"that {', '.join(map(printable, numerics))} holds no NaN"
     return replace(verdict, proof_assumes="; ".join(filter(None, (verdict.proof_assumes, words))))
+
+
+def with_strict_nan(
+    inputs: AuditInput, view: View, verdict: DeployedVerdict, columns: Sequence[Column | None]
+) -> DeployedVerdict:
+    """The same for a strict text, where its proof needs the assumption.
+
+    Such a text takes NaN as NULL: a NUMERIC that is NOT NULL is proved once more as if it could be NULL.
+    """
+    decimals = [each for each in columns if each is not None and each.type.kind == "decimal" and not each.nullable]
+    is_proved = verdict.proof is not None and verdict.proof.answer == "proved"
+    if view.database.dialect != "postgres" or not decimals or not is_proved:
+        return verdict
+    may_be_nan = [replace(each, nullable=True) if each is not None and each in decimals else each for each in columns]
+    prover = prove_on_columns(may_be_nan, verdict.readings, inputs.program.kinds)
+    proof = prover(inputs.program, verdict.readings, inputs.budget_seconds)
+    return verdict if proof.tier is not None else without_nan_decimals(verdict, view, decimals)

@@ -1,10 +1,12 @@
 """What a reading could take for granted: exact sums, names, rows of look-up tables, NaN in NUMERIC columns."""
 
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
 from gbfl_compile.auditing.audit import audit
+from gbfl_compile.backends import emit
 from gbfl_compile.databases import availability, scratch
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.nodes import Clause, Interval, Program, Scorecard, leaf, split
@@ -23,6 +25,7 @@ POINTS = (
     "CASE WHEN (CASE WHEN income >= 30000 THEN {} ELSE 0 END) + (CASE WHEN debt < 0.4 THEN {} ELSE 0 END) >= {} "
     "THEN 'yes' ELSE 'no' END AS label FROM loans"
 )
+NOT_NULL = "ALTER TABLE loans ALTER COLUMN debt SET NOT NULL"
 RULE = "CASE WHEN {} >= 0.4 THEN 'yes' ELSE 'no' END AS label"
 
 
@@ -59,6 +62,16 @@ def test_that_a_numeric_column_of_postgres_holds_no_nan_is_an_assumption_and_a_r
     assert (found.verdict, found.is_proved) == ("equal", False)
     assert "debt holds no NaN" in found.proof_assumes
     assert verdict("postgres", ONE, view, "INSERT INTO loans VALUES (5, 1, 'NaN')").verdict != "equal"
+
+
+@pytest.mark.parametrize(("if_missing", "assumed"), [(False, None), (True, "that debt holds no NaN")])
+def test_a_strict_view_of_a_numeric_column_that_is_not_null_may_still_read_a_nan(if_missing, assumed):
+    """The view answers NaN as it does NULL: where that is another answer than the approved one, it is assumed away."""
+    approved = replace(ONE, clauses=(Clause((Interval(1, 0.4, if_missing=if_missing),)),))
+    options = {"form": "view", "view": "v", "table": "loans", "key": "id"}
+    view = emit(ONE, "sql:postgres", options=options).files["model.sql"].decode()
+    found = verdict("postgres", approved, "DELETE FROM loans WHERE debt IS NULL", NOT_NULL, view)
+    assert (found.verdict, found.proof.answer, found.proof_assumes) == ("equal", "proved", assumed)
 
 
 def test_a_temporary_view_or_table_does_not_pass_for_what_a_view_reads():

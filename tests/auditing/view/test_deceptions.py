@@ -8,7 +8,8 @@ from contextlib import closing
 import pytest
 
 from gbfl_compile.auditing.audit import audit
-from gbfl_compile.databases import availability, scratch
+from gbfl_compile.databases import availability, catalog_of, scratch
+from gbfl_compile.databases.catalog import TableName
 from gbfl_compile.errors import CannotRun
 from gbfl_compile.ir.nodes import Clause, Interval, Program, leaf, split
 
@@ -353,3 +354,21 @@ def test_a_column_that_is_null_in_some_row_although_it_says_not_null(statements)
         assert database.fetch("SELECT label FROM v") == [("yes",)]
         (found,) = audit(PROGRAM, database=database, view="v").verdicts
         assert found.verdict in ("different", "unread"), found
+
+
+@pytest.mark.parametrize(
+    "place", ["(income INTEGER NOT NULL) SERVER elsewhere", "() INHERITS (loans) SERVER elsewhere"]
+)
+def test_that_a_foreign_table_is_not_null_is_not_believed(place):
+    """PostgreSQL does not look."""
+    if reason := availability("postgres"):
+        pytest.skip(reason)
+    with closing(scratch("postgres")) as database:
+        database.execute("CREATE FOREIGN DATA WRAPPER nothing")
+        database.execute("CREATE SERVER elsewhere FOREIGN DATA WRAPPER nothing")
+        database.execute("CREATE TABLE loans (income INTEGER NOT NULL)")
+        (before,) = catalog_of(database).columns(database, TableName("", "loans"))
+        database.execute(f"CREATE FOREIGN TABLE distant {place}")
+        table = "loans" if "INHERITS" in place else "distant"
+        (after,) = catalog_of(database).columns(database, TableName("", table))
+        assert (before.nullable, after.nullable) == (False, True)
