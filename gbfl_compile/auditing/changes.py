@@ -40,7 +40,7 @@ from gbfl_compile.checking.reading.nodes import (
 from gbfl_compile.ir.nodes import Clause, Kind, Program
 from gbfl_compile.ir.text import clause_text, leaf_rule
 
-NOTHING = "nothing"
+NOTHING, NO_CLAUSE = "nothing", "no clause"
 MOST_TRIED, REPAIR_SECONDS = 100, 1.0
 """How many repairs are tried to explain a difference, and how long each may take to prove."""
 
@@ -66,7 +66,7 @@ def changes(frame: Frame, shown: Counterexample) -> tuple[Change, ...]:
     approved = [Piece(i, atoms, points) for i, (atoms, points) in enumerate(_approved_pieces(frame))]
     listed = list(_by_clause(frame, approved)) or list(_by_cut(frame))
     listed = listed or list(_by_missing(frame, shown))
-    return tuple(with_swaps(listed[:MOST_CHANGES])) or tuple(_by_outcome(frame.program, shown))
+    return tuple(with_swaps(listed[:MOST_CHANGES])) or tuple(by_outcome(frame.program, shown))
 
 
 def by_leads(frame: Frame) -> Frame:
@@ -180,7 +180,7 @@ def _by_clause(frame: Frame, approved: list[Piece]) -> Iterator[Change]:
         extra.remove(new)
         yield from _atom_changes(frame, old, new)
     for new in extra:
-        yield Change("no clause", NOTHING, atoms_text(frame, new.atoms), "added")
+        yield Change(NO_CLAUSE, NOTHING, atoms_text(frame, new.atoms), "added")
 
 
 def _left_over(approved: list[Piece], deployed: list[Piece]) -> tuple[list[Piece], list[Piece]]:
@@ -285,7 +285,7 @@ def _by_cut(frame: Frame) -> Iterator[Change]:
                 slip = None if kind == "number" else ", ".join(moment_slips([cut], [near], kind))
                 yield Change(where, _cut_text(name, cut, kind), _cut_text(name, near, kind), slip=slip)
         for cut in come:
-            yield Change("no clause", NOTHING, _cut_text(name, cut, kind))
+            yield Change(NO_CLAUSE, NOTHING, _cut_text(name, cut, kind))
 
 
 def _cut_text(name: str, cut: float, kind: Kind) -> str:
@@ -316,7 +316,7 @@ def _by_set(frame: Frame, feature: int) -> Iterator[Change]:
             come.remove(near[0])
             yield atom_change(frame, where, feature, (mask, near[1]), way(mask, near[1]))
     for mask in come:
-        yield Change("no clause", NOTHING, mask_text(frame, feature, mask))
+        yield Change(NO_CLAUSE, NOTHING, mask_text(frame, feature, mask))
 
 
 def _sets(cells: Cells, reading: Reading, feature: int) -> list[int]:
@@ -382,7 +382,7 @@ def _by_missing(frame: Frame, shown: Counterexample) -> Iterator[Change]:
             return
 
 
-def _by_outcome(program: Program, shown: Counterexample) -> Iterator[Change]:
+def by_outcome(program: Program, shown: Counterexample) -> Iterator[Change]:
     """Every question is the same: what differs is an answer."""
     source, target = shown.source, shown.target
     where = "the answer" if source.leaf is None else f"leaf {source.leaf}"

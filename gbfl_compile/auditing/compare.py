@@ -7,12 +7,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gbfl_compile.auditing.changes import changes
+from gbfl_compile.auditing.changes import NO_CLAUSE, by_outcome, changes
 from gbfl_compile.auditing.diagnose import explain_reading
 from gbfl_compile.auditing.diagnose.slip import unlikeness, with_ways
 from gbfl_compile.auditing.region import Frame, both_answers, frame_of, region_of, row_in, rows_around
@@ -24,12 +24,12 @@ from gbfl_compile.checking.prove.cells import cell_at
 from gbfl_compile.checking.prove.findings import Counterexample, Finding, NoDecision
 from gbfl_compile.checking.reading.evaluate import reading_labels
 from gbfl_compile.checking.reading.from_program import align, as_reading
-from gbfl_compile.checking.reading.nodes import Reading
+from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.checking.run import ConsistencyPair
 from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.batch import Matrix, evaluate_many
 from gbfl_compile.ir.kinds import Codebook, encode_row
-from gbfl_compile.ir.nodes import Label, Program
+from gbfl_compile.ir.nodes import Label, Program, leaf
 
 if TYPE_CHECKING:
     from gbfl_compile.learning.consistency import Consistency, Triplets
@@ -99,10 +99,21 @@ class OverDoubles:
         return rows
 
 
+Elsewhere: TypeAlias = Callable[[Program], tuple[Reading, ...]]
+"""What is read where another program than the approved one answers the rows that do not come out."""
+
+
 def compare_readings(
-    deployed: DeployedVerdict, inputs: AuditInput, artifact: ReadArtifact, prove: Prover | None = None
+    deployed: DeployedVerdict,
+    inputs: AuditInput,
+    artifact: ReadArtifact,
+    prove: Prover | None = None,
+    elsewhere: Elsewhere | None = None,
 ) -> DeployedVerdict:
-    """The deployed item with its proof and, if it is different, with what changed and which rows are affected."""
+    """The deployed item with its proof and, if it is different, with what changed and which rows are affected.
+
+    Where some rows do not come out, they are read as the approved program answers them, and `elsewhere` reads again.
+    """
     program, readings = inputs.program, artifact.readings
     try:
         matched = tuple(align(reading, program.features, program.classes, program.kinds) for reading in readings)
@@ -123,7 +134,7 @@ def compare_readings(
     frame = frame_of(program, reading, inputs.book)
     return replace(
         verdict,
-        changes=_told_changes(frame, counterexample, prove),
+        changes=_told_changes(frame, counterexample, prove, elsewhere),
         region=_possible_region(frame, counterexample, prove),
         moves=None if inputs.data is None else row_moves(_frame_to_count(inputs, matched, frame), inputs.data),
         consistency=None if inputs.triplets is None else consistency_pair(frame, inputs.triplets),
@@ -177,7 +188,9 @@ TWO_SLIPS = 2
 NAMED = re.compile(r"^(points of )?clause \d+|^to start with")
 
 
-def _told_changes(frame: Frame, shown: Counterexample, prove: Prover) -> tuple[Change, ...]:
+def _told_changes(
+    frame: Frame, shown: Counterexample, prove: Prover, elsewhere: Elsewhere | None = None
+) -> tuple[Change, ...]:
     """What changed: the one slip that was proved to explain the labels, or else what the two sides do not share."""
     program, reading = frame.program, frame.reading
     if shown.source.label == shown.target.label:
@@ -189,12 +202,15 @@ def _told_changes(frame: Frame, shown: Counterexample, prove: Prover) -> tuple[C
 
     def decide(other: Program) -> Finding:
         try:
-            ((_, proof),) = prove(other, (reading,), PROOF_SECONDS).places
-        except ValueError:
+            beside = reading if elsewhere is None else _read_beside(frame, other, elsewhere)
+            ((_, proof),) = prove(other, (beside,), PROOF_SECONDS).places
+        except (ValueError, Unread):
             return NoDecision("the prover did not answer")
         return proof.labels
 
     rows = prove.possible(reading, rows_around(frame, row_in(frame, shown)))
+    if elsewhere is not None:
+        return _changes_of_rows(frame, shown, _coming_out(frame, rows, elsewhere), decide)
     slips = explain_reading(frame, rows, decide)
     if not slips:
         return changes(frame, shown)
@@ -206,9 +222,51 @@ def _told_changes(frame: Frame, shown: Counterexample, prove: Prover) -> tuple[C
         for slip in slips:  # one of the pieces is the difference; of the other the columns hold no value that shows it
             if len(pieces) > 1 and all((change.where, change.deployed) in listed for change in slip.changes):
                 return with_ways(frame, slip.program, slip.changes)
+        for slip in slips:  # the same clause, in which the slip says more than a cut does
+            if {piece.where for piece in pieces} == {change.where for change in slip.changes}:
+                return with_ways(frame, slip.program, slip.changes)
         if 0 < len(pieces) <= TWO_SLIPS and not is_same and all(NAMED.search(piece.where) for piece in pieces):
             return pieces
     return with_ways(frame, slips[0].program, slips[0].changes)
+
+
+def _changes_of_rows(
+    frame: Frame, shown: Counterexample, rows: Matrix, decide: Callable[[Program], Finding]
+) -> tuple[Change, ...]:
+    """The same where some rows do not come out: the conditions that leave them out are none of the program's."""
+    slips = explain_reading(frame, rows, decide)
+    if slips:
+        return with_ways(frame, slips[0].program, slips[0].changes)
+    listed = changes(frame, shown)
+    return tuple(change for change in listed if change.where != NO_CLAUSE) or tuple(by_outcome(frame.program, shown))
+
+
+def _read_beside(frame: Frame, other: Program, elsewhere: Elsewhere) -> Reading:
+    """What is read where another program answers the rows that do not come out."""
+    program = frame.program
+    found = [align(each, program.features, program.classes, program.kinds) for each in elsewhere(other)]
+    beside = next((each for each in found if each.nan_features == frame.reading.nan_features), None)
+    if beside is None or beside.book != frame.reading.book:
+        raise Unread("it reads otherwise beside another program")
+    return beside
+
+
+def _coming_out(frame: Frame, rows: Matrix, elsewhere: Elsewhere) -> Matrix:
+    """The rows that come out: their labels do not depend on what answers the others."""
+    program = frame.program
+    try:
+        labels = [
+            reading_labels(_read_beside(frame, _always(program, place), elsewhere), rows)
+            for place in range(len(program.classes))[:2]
+        ]
+    except Unread:
+        return rows
+    return rows[labels[0] == labels[-1]] if len(labels) == 2 else rows
+
+
+def _always(program: Program, place: int) -> Program:
+    """A program over the same clauses, which have the words and with them their codes, that answers one class."""
+    return replace(program, decision=leaf(*(float(each == place) for each in range(len(program.classes)))))
 
 
 def weaker_without_run(verdict: DeployedVerdict) -> DeployedVerdict:

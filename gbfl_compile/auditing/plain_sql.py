@@ -6,15 +6,19 @@ private database, features as doubles, and the query is audited there as a view.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 
 from gbfl_compile.auditing.compare import AuditInput, Prover, compare_readings, weaker_without_run
 from gbfl_compile.auditing.mend import feature_columns, keeps_rows, with_mend
+from gbfl_compile.auditing.mend.names import feature_names
+from gbfl_compile.auditing.mend.spans import line_at
 from gbfl_compile.auditing.scripts import DeployedQuery, deployed_query
 from gbfl_compile.auditing.verdict import DeployedVerdict
 from gbfl_compile.auditing.view import audit_view
 from gbfl_compile.auditing.view.domains import prove_on_columns
+from gbfl_compile.auditing.view.layered import FUNCTION
 from gbfl_compile.auditing.view.places import PLAIN_NAME
 from gbfl_compile.checking.artifact import ArtifactProof, ReadArtifact
 from gbfl_compile.checking.general.sql import DeployedText, KnownTable, TextLayout, read_deployed
@@ -50,6 +54,7 @@ def audit_plain_sql(
         query = deployed_query(content, dialect, label)
         runs = dialect in TYPES and availability(dialect) is None and DATABASES[dialect].catalog is not None
         found = _in_database(inputs, deployed, query, dialect, label) if runs else None
+        found = None if found is None else _in_words_of(content, found)
         verdict = _read_only(inputs, deployed, query, dialect, label) if found is None else found
         if verdict.verdict == "unread":
             raise Unread(verdict.reason or "it is not understood")
@@ -61,7 +66,9 @@ def audit_plain_sql(
                 raise Unread("other rows come out")
             return prove, readings
 
-        verdict = with_mend(verdict, inputs, {"": content}, feature_columns(inputs), read)
+        columns = feature_columns(inputs)
+        if verdict.story is None or verdict.story.mend is None:
+            verdict = with_mend(verdict, inputs, {"": content}, _names_in(query, columns) | columns, read)
     except Unread as error:
         return replace(deployed, verdict="unread", reason=str(error), proof=ArtifactProof("unread", str(error)))
     assumed = None
@@ -69,6 +76,27 @@ def audit_plain_sql(
         words = AS_CREATED if query.tables else AS_CALLED if query.types else ASSUMED
         assumed = "; ".join(filter(None, (verdict.proof_assumes, words)))
     return replace(verdict, row_effects=(*query.notes, *verdict.row_effects), proof_assumes=assumed)
+
+
+def _in_words_of(content: str, verdict: DeployedVerdict) -> DeployedVerdict:
+    """The verdict with the edit of a function by its line in the file; an edit of the query around it is none."""
+    story = verdict.story
+    if story is None or story.line is None:
+        return verdict
+    if story.mend is None or not (story.mend.line.of or "").startswith(FUNCTION) or content.count(story.mend.old) != 1:
+        return replace(verdict, story=replace(story, line=None, mend=None))
+    line = line_at("", content, content.index(story.mend.old))
+    return replace(verdict, story=replace(story, line=line, mend=replace(story.mend, line=line)))
+
+
+def _names_in(query: DeployedQuery, columns: Mapping[str, int]) -> dict[str, int]:
+    """What else the features are called in the file."""
+
+    def parameters(name: str) -> Sequence[str]:
+        known = query.functions.get(name.casefold())
+        return () if known is None else [each for each, _ in known.parameters]
+
+    return feature_names([query.tree], columns, parameters)
 
 
 def _in_database(
@@ -83,7 +111,9 @@ def _in_database(
             database.execute(f"CREATE VIEW {VIEW} AS {query.text}")
         except (CannotRun, BadInput):
             return None
-        found = audit_view(replace(inputs, holds_nan=False, mends=False), database, VIEW, deployed.what, label)
+        only_there = None in query.functions.values()  # a function that only its database reads
+        there = replace(inputs, holds_nan=False, mends=inputs.mends and only_there)
+        found = audit_view(there, database, VIEW, deployed.what, label)
     return replace(found, what=deployed.what, kind="file", fingerprint=deployed.fingerprint)
 
 

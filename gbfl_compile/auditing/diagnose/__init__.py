@@ -22,7 +22,7 @@ from gbfl_compile.auditing.diagnose.points import rounder_points
 from gbfl_compile.auditing.diagnose.slip import Case, Slip, case_of, unlikeness
 from gbfl_compile.auditing.region import Frame, row_in
 from gbfl_compile.auditing.verdict import Change
-from gbfl_compile.checking.prove.findings import Counterexample, Finding, OutOfTime, ProvedEqual, clock_of
+from gbfl_compile.checking.prove.findings import Counterexample, Finding, OutOfTime, ProvedEqual, work_clock_of
 from gbfl_compile.checking.reading.evaluate import reading_winners
 from gbfl_compile.checking.reading.from_program import as_reading
 from gbfl_compile.ir.batch import Matrix
@@ -31,7 +31,7 @@ from gbfl_compile.ir.nodes import Program
 
 SECONDS = 10.0
 READ_SECONDS, ROUNDS, TRIED = 3.0, 12, 12
-"""Limits for an item that was read: seconds, rounds of additional rows, and slips compared with it in each round."""
+"""Limits for an item that was read: seconds of work, rounds of additional rows, slips compared with it in each."""
 
 KINDS: tuple[Callable[[Case], Iterator[Slip]], ...] = (clause_slips, joined_slips, answer_slips, column_slips)
 
@@ -63,7 +63,7 @@ def explain(
 
     `book` has the codes of the rows' texts where they are not the program's own.
     """
-    case = case_of(program, rows, deployed, clock_of(SECONDS), codebook(program) if book is None else book)
+    case = case_of(program, rows, deployed, work_clock_of(SECONDS), codebook(program) if book is None else book)
     if not case.differs.any():
         return None
     found: list[Slip] = []
@@ -85,7 +85,7 @@ def explain_reading(frame: Frame, rows: Matrix, decide: Callable[[Program], Find
     same conditions, points and answers in the same order. Where a slip fits the rows but is not what was read, the row
     that shows it is one more row to fit.
     """
-    clock, reading, cells, book = clock_of(READ_SECONDS), frame.reading, frame.cells, frame.book
+    clock, reading, cells, book = work_clock_of(READ_SECONDS), frame.reading, frame.cells, frame.book
     for _ in range(ROUNDS):
         case = case_of(frame.program, rows, RowAnswers(reading_winners(reading, rows)), clock, book)
         slips: list[Slip] = []

@@ -17,8 +17,18 @@ from typing import TypeAlias
 from gbfl_compile.auditing.compare import AuditInput, Prover
 from gbfl_compile.auditing.diagnose.clause import atom_text
 from gbfl_compile.auditing.mend.edits import edits_of
+from gbfl_compile.auditing.mend.operands import operand_before
 from gbfl_compile.auditing.mend.spans import Span, clause_in, find_line, line_at, spans_of
-from gbfl_compile.auditing.mend.text import DeployedText, Edit, comparison, take_apart, text_in, value_of
+from gbfl_compile.auditing.mend.text import (
+    JOINS,
+    DeployedText,
+    Edit,
+    comparison,
+    operand_end,
+    take_apart,
+    text_in,
+    value_of,
+)
 from gbfl_compile.auditing.story import Mend, Story
 from gbfl_compile.auditing.verdict import Change, DeployedVerdict
 from gbfl_compile.checking.general.sql import DeployedText as QueryText
@@ -45,10 +55,13 @@ class Hint:
     clauses: tuple[int, ...] = ()
     points: frozenset[float] = frozenset()
     """The approved points of a clause, where those have changed."""
+    total: bool = False
+    """Whether it is what points must reach that has changed."""
 
     def rank(self, edit: Edit, spans: Sequence[Span]) -> tuple[bool, bool, bool, bool, int]:
         """Edits with smaller values are tried sooner; `spans` are where the text is known to differ."""
         is_outside = not any(edit.start <= ends and edit.end >= begins for begins, ends in spans)
+        is_outside = is_outside and not (self.total and edit.total)
         is_no_point = bool(self.points) and (edit.feature is not None or edit.points not in self.points)
         about = edit.feature if edit.beside is None else edit.beside
         is_elsewhere = about is not None and about not in self.features
@@ -66,7 +79,8 @@ def hint_of(program: Program, changes: Sequence[Change]) -> Hint:
     }
     of_points = [change.approved for change in changes if change.where.startswith("points of")]
     points = frozenset(float(each) for text in of_points for each in re.findall(r"[+-](\d+) for", text))
-    return Hint(frozenset(atom.feature for atom in atoms), frozenset(bounds), clauses, points)
+    total = any(change.where == "to start with" for change in changes)
+    return Hint(frozenset(atom.feature for atom in atoms), frozenset(bounds), clauses, points, total)
 
 
 def with_mend(
@@ -278,7 +292,10 @@ def _mend(name: str, text: str, edit: Edit, parts: DeployedText, is_unique: bool
                 last -= 1
             places = [last]
             ends = next((token.end for token in parts.tokens if token.start >= begins), ends)
-        if places:
+        if len(places) == 1 and parts.tokens[places[0]].word in JOINS and edit.new.upper() in JOINS:
+            last = operand_end(parts, places[0] + 1) - 1
+            begins, ends = parts.tokens[operand_before(parts, places[0])].start, parts.tokens[last].end
+        elif places:
             around = comparison(parts, places[0], places[-1])
             if edit.points is not None:  # and points alone say less: show the condition that they are given for
                 signs = [at for at in range(max(1, around[0] - BEFORE), around[0]) if parts.tokens[at].kind == "sign"]

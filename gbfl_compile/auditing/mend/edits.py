@@ -5,14 +5,21 @@ Which of them mends the text is not known here: `mend` reads each edited text ag
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
 
+from gbfl_compile.auditing.mend.numbers import other_numbers
+from gbfl_compile.auditing.mend.operands import (
+    FILLS,
+    begins_at,
+    exchanged_arguments,
+    null_safe_signs,
+    whole_conditions,
+)
 from gbfl_compile.auditing.mend.text import (
     ENDS,
     JOINS,
+    TWINS,
     DeployedText,
     Edit,
     Token,
@@ -24,21 +31,17 @@ from gbfl_compile.auditing.mend.text import (
     operand_end,
     text_in,
     text_literal,
-    value_of,
 )
-from gbfl_compile.auditing.region import exact_text
-from gbfl_compile.ir.nodes import Atom, Interval, Leaf, OneOf, Program, Scorecard, Split, Tree
+from gbfl_compile.ir.nodes import Atom, Interval, Leaf, OneOf, Split, Tree
 
-TWINS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 SIGNS = {"<": (">=", ">"), "<=": (">", ">="), ">": ("<=", "<"), ">=": ("<", "<="), "=": ("<>", "<=", ">=", "<", ">")}
 SIGNS |= {"<>": ("=",), "!=": ("=",)}
 TRUTHS = {"TRUE": "FALSE", "FALSE": "TRUE"}
-FILLS = ("COALESCE", "IFNULL", "NVL", "ISNULL")
 
 
 def edits_of(parts: DeployedText, changed: Sequence[int]) -> Iterator[Edit]:
     yield from _other_signs(parts)
-    yield from _other_numbers(parts)
+    yield from other_numbers(parts)
     yield from _other_texts(parts)
     yield from _other_moments(parts)
     yield from _other_names(parts)
@@ -48,6 +51,9 @@ def edits_of(parts: DeployedText, changed: Sequence[int]) -> Iterator[Edit]:
     yield from _conditions_out(parts)
     yield from _conditions_in(parts, changed)
     yield from _missing_values(parts)
+    yield from null_safe_signs(parts)
+    yield from whole_conditions(parts, changed)
+    yield from exchanged_arguments(parts)
     yield from _branches(parts, changed)
 
 
@@ -56,86 +62,9 @@ def _other_signs(parts: DeployedText) -> Iterator[Edit]:
         if token.kind == "sign":
             feature = parts.feature_near(place)
             if token.text in TWINS:
-                yield Edit(token.start, token.end, TWINS[token.text], 0, feature)
+                yield Edit(token.start, token.end, TWINS[token.text], 0, feature, total=feature is None)
             for sign in SIGNS.get(token.text, ()):
                 yield Edit(token.start, token.end, sign, 4, feature)
-
-
-def _numbers(program: Program) -> set[float]:
-    """The numbers of the program: bounds, points, and what the points to start with make necessary."""
-    atoms = [atom for clause in program.clauses for atom in clause.atoms if isinstance(atom, Interval)]
-    found = {bound for atom in atoms for bound in (atom.lo, atom.hi) if bound is not None}
-    card = program.decision
-    if isinstance(card, Scorecard):
-        found |= {float(worth) for row in card.points for worth in row if worth}
-        found |= {
-            float(sign * (worth + more)) for worth in card.bias if worth for sign in (1, -1) for more in (-1, 0, 1)
-        }
-    return found
-
-
-def _other_numbers(parts: DeployedText) -> Iterator[Edit]:
-    wanted = _numbers(parts.program)
-    bounds = {
-        (atom.feature, bound)
-        for clause in parts.program.clauses
-        for atom in clause.atoms
-        if isinstance(atom, Interval)
-        for bound in (atom.lo, atom.hi)
-        if bound is not None
-    }
-    for place, token in enumerate(parts.tokens):
-        value = value_of(token) if token.kind == "number" else math.nan
-        if math.isnan(value):
-            continue
-        before = parts.tokens[place - 1] if place else token
-        if before.text == ",":  # what a function is given beside a column
-            continue
-        compared = before.kind == "sign" or (place + 1 < len(parts.tokens) and parts.tokens[place + 1].kind == "sign")
-        feature = parts.feature_near(place) if compared else None
-        is_total = before.kind == "sign" and feature is None  # what points must reach
-        near = {value + step for step in (1, -1, 2, -2)} if is_total and value == int(value) else set()
-        for number in sorted((wanted | near) - {value}, key=lambda other: abs(other - value)):
-            if feature is not None and (feature, number) not in bounds:
-                continue
-            new = _number_text(token.text, number)
-            own = number if feature is not None else None
-            points, beside = (None, None) if compared else (number, _condition_before(parts, place))
-            yield Edit(token.start, token.end, new, 1, feature, own, points, beside)
-            if before.text in TWINS:
-                yield Edit(before.start, token.end, f"{TWINS[before.text]} {new}", 3, feature, number)
-        for worth in _worths(parts.program) if "." in token.text and not compared else ():
-            for unit in (10, 100):  # points that were deployed as tenths or hundredths
-                if worth / unit != value:
-                    new, beside = _number_text(token.text, worth / unit), _condition_before(parts, place)
-                    yield Edit(token.start, token.end, new, 1, None, None, worth, beside)
-
-
-def _condition_before(parts: DeployedText, place: int) -> int | None:
-    """The last feature that is compared before a number."""
-    signs = [at for at in range(max(1, place - FAR), place) if parts.tokens[at].kind == "sign"]
-    return parts.feature_near(signs[-1]) if signs else None
-
-
-FAR = 8
-"""How many tokens before points their condition is looked for."""
-
-
-def _worths(program: Program) -> list[float]:
-    """The points of a rule set, each once."""
-    card = program.decision
-    rows = card.points if isinstance(card, Scorecard) else ()
-    return sorted({float(worth) for row in rows for worth in row if worth})
-
-
-def _number_text(old: str, number: float) -> str:
-    """A number in the form of the one it replaces."""
-    if old[:2].lower() == "0x":
-        return number.hex()
-    text = exact_text(number)
-    if "." in old and "." not in text and "e" not in text:
-        text += ".0"
-    return f"{text}e0" if re.search(r"[eE]0$", old) and "e" not in text else text
 
 
 def _other_texts(parts: DeployedText) -> Iterator[Edit]:
@@ -253,7 +182,7 @@ def _other_groups(parts: DeployedText) -> Iterator[Edit]:
     for place, token in enumerate(tokens):
         if token.word != "OR" or place + 1 >= len(tokens) or not place:
             continue
-        first, last = _begins(parts, place), operand_end(parts, place + 1) - 1
+        first, last = begins_at(parts, place), operand_end(parts, place + 1) - 1
         sides = [(first, place - 1), (place + 1, last)]
         for (begin, end), other, is_left in ((sides[0], sides[1], True), (sides[1], sides[0], False)):
             if tokens[begin].text != "(" or tokens[end].text != ")" or tokens[begin].depth != tokens[end].depth:
@@ -267,20 +196,6 @@ def _other_groups(parts: DeployedText) -> Iterator[Edit]:
             )
             texts = [parts.text[tokens[a].start : tokens[b].end] for a, b in (near, other, rest)]
             yield Edit(tokens[first].start, tokens[last].end, f"(({texts[0]} OR {texts[1]}) AND {texts[2]})", 3)
-
-
-def _begins(parts: DeployedText, place: int) -> int:
-    """The first token of the operand that ends before a place."""
-    tokens, first = parts.tokens, place
-    depth = tokens[place].depth
-    while first > 0:
-        token = tokens[first - 1]
-        if token.depth < depth or (token.depth == depth and token.word in (*ENDS, "CASE")):
-            break
-        if token.depth == depth - 1 or (token.text == "(" and token.depth < depth):
-            break
-        first -= 1
-    return first
 
 
 def _conditions_out(parts: DeployedText) -> Iterator[Edit]:

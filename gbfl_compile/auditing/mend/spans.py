@@ -27,6 +27,8 @@ def spans_of(parts: DeployedText, changes: Sequence[Change], clauses: Sequence[i
                 near = {value_of(each) for each in parts.tokens[first : last + 1] if each.kind == "number"}
                 if near & numbers:
                     yield parts.tokens[first].start, parts.tokens[last].end
+            elif token.kind == "number" and value_of(token) in numbers - set(numbers_in(change.approved)):
+                yield token.start, token.end  # a parameter with a name of its own: 602 AS least_score
             elif token.kind == "text" and features and _is_in(text_in(token), change.deployed, days):
                 yield token.start, token.end
         if re.match(r"leaf|split|every answer|the answer", change.where):

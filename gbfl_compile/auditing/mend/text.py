@@ -19,6 +19,7 @@ TOKEN = re.compile(
 )
 JOINS = ("AND", "OR")
 ENDS = (*JOINS, "THEN", "WHEN", "ELSE", "END", "WHERE", "GROUP", "ORDER", "AS")
+TWINS = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 NEAR = 5
 """How many tokens away the column of a comparison is looked for."""
 
@@ -91,6 +92,8 @@ class Edit:
     """The same, where it is compared with nothing and may be points."""
     beside: int | None = None
     """The feature of the condition that the points are for."""
+    total: bool = False
+    """Whether it is about what points must reach."""
     exchanged: tuple[str, str] | None = None
     """The two branches, where it does nothing but put the second before the first."""
 
@@ -138,6 +141,8 @@ def comparison(parts: DeployedText, first: int, last: int) -> tuple[int, int]:
             and "sign" in (tokens[last].kind, tokens[last + 1].kind)
         ):
             last += 1
+    if first > 0 and tokens[first].text == ".":  # with the name of its table
+        first -= 1
     return first, last
 
 

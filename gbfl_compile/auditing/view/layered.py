@@ -6,16 +6,17 @@ rows that come out. The view's whole text is then run on copies of all the table
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gbfl_compile.auditing.compare import AuditInput, Prover, compare_readings
 from gbfl_compile.auditing.mend import feature_columns, is_equal, keeps_rows, seeks_mend, with_mend
+from gbfl_compile.auditing.mend.names import feature_names
 from gbfl_compile.auditing.story import Story
 from gbfl_compile.auditing.verdict import DeployedVerdict
 from gbfl_compile.auditing.view.domains import prove_on_columns
 from gbfl_compile.auditing.view.layered_run import respect_constraints, with_run_of_layers
-from gbfl_compile.auditing.view.layers import known_functions, known_tables
+from gbfl_compile.auditing.view.layers import NOTHING, known_functions, known_tables
 from gbfl_compile.auditing.view.places import Places, feature_places, refuse_uncertain_words, with_assumptions
 from gbfl_compile.auditing.view.run import Outputs, outputs_of
 from gbfl_compile.auditing.view.story import StoredValue, find_stored_value, with_first_difference, with_view_story
@@ -26,7 +27,11 @@ from gbfl_compile.checking.general.sql.words import UTC
 from gbfl_compile.checking.reading.nodes import Reading, Unread
 from gbfl_compile.databases.catalog import Column
 from gbfl_compile.databases.views import Layers, parse_query
+from gbfl_compile.ir.nodes import Program
 from gbfl_compile.ir.text import printable
+
+FUNCTION = "the function "
+"""What a report calls the text of a function by, before its name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +68,13 @@ def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVe
         for feature, place in enumerate(places.columns)
     )
     artifact = ReadArtifact("read as equal", text.readings, "it is written by hand, or reads several tables or views")
-    domain = list(columns)
-    for each in places.computed:
-        column = each.as_column()
-        has_nan = column.type.engine_has_nan and inputs.holds_nan
-        domain[each.feature] = replace(column, type=replace(column.type, engine_has_nan=has_nan))
+    domain = _domain(inputs, places, columns)
     prover = prove_on_columns(domain, text.readings, inputs.program.kinds)
-    verdict = compare_readings(verdict, inputs, artifact, prover)
+
+    def elsewhere(other: Program) -> tuple[Reading, ...]:
+        return _read(inputs, view, label, layers, places, elsewhere=other)[0].readings
+
+    verdict = compare_readings(verdict, inputs, artifact, prover, None if text.passes else elsewhere)
     renamed = {
         name: place.column.name
         for name, place in zip(inputs.program.features, places.columns, strict=True)
@@ -103,6 +108,16 @@ def audit_layers(inputs: AuditInput, view: View, label: str, verdict: DeployedVe
     return LayeredAudit(verdict, text, columns)
 
 
+def _domain(inputs: AuditInput, places: Places, columns: Sequence[Column | None]) -> list[Column | None]:
+    """What each feature can be: the values of its column, or of the expression that computes it."""
+    domain = list(columns)
+    for each in places.computed:
+        column = each.as_column()
+        has_nan = column.type.engine_has_nan and inputs.holds_nan
+        domain[each.feature] = replace(column, type=replace(column.type, engine_has_nan=has_nan))
+    return domain
+
+
 def _refuse_defaults(view: View, places: Places, outer: Collection[int]) -> None:
     """ClickHouse gives 0, and not NULL, for a column that is not Nullable where an outer join finds no row."""
     for place in [places.columns[feature] for feature in outer] if view.database.dialect == "clickhouse" else []:
@@ -125,6 +140,7 @@ def _with_mend(
     assert layers is not None  # noqa: S101 - the caller has looked
     below = {name.name: (name, each) for name, each in layers.views.items()}
     known = {place.column.name: feature for feature, place in enumerate(places.columns) if place is not None}
+    called = {f"{FUNCTION}{name}": name for name in original.uses.functions}
 
     def prover_of(found: DeployedText) -> tuple[Prover, tuple[Reading, ...]]:
         if not keeps_rows(original, found):
@@ -132,6 +148,9 @@ def _with_mend(
         return prove_on_columns(list(domain), found.readings, inputs.program.kinds), found.readings
 
     def read(name: str, text: str) -> tuple[Prover, tuple[Reading, ...]]:
+        if name in called:
+            edited_body = {called[name]: text}
+            return prover_of(_read(inputs, view, label, layers, places, bodies=edited_body)[0])
         edited = parse_query(view.database, text)
         changed = replace(view, definition=text, query=edited) if not name else view
         lower = layers if not name else replace(layers, views={**layers.views, below[name][0]: edited})
@@ -147,7 +166,25 @@ def _with_mend(
         if mend is not None:
             return replace(verdict, story=replace(verdict.story or Story(), line=mend.line, mend=mend, was_sought=True))
     texts = {"": query.definition} | {name: each.definition for name, (_, each) in below.items()}
-    return with_mend(verdict, inputs, texts, feature_columns(inputs) | known, read)
+    texts |= {title: original.uses.functions[name] for title, name in called.items()}
+    columns = feature_columns(inputs) | known
+    trees = [query.tree, *(each.tree for _, each in below.values())]
+    columns = feature_names(trees, columns, _parameters(view)) | columns
+    return with_mend(verdict, inputs, texts, columns, read)
+
+
+def _parameters(view: View) -> Callable[[str], Sequence[str]]:
+    """The names of the parameters of a function that users made."""
+    functions = known_functions(view.database)
+
+    def parameters(name: str) -> Sequence[str]:
+        try:
+            known = functions("", name)
+        except Unread:
+            return ()
+        return () if known is None else [each for each, _ in known.parameters]
+
+    return parameters
 
 
 def _with_readable_casts(view: View, layers: Layers) -> Layers:
@@ -168,9 +205,20 @@ def _with_readable_casts(view: View, layers: Layers) -> Layers:
 
 
 def _read(
-    inputs: AuditInput, view: View, label: str, layers: Layers, places: Places, stored: StoredValue | None = None
+    inputs: AuditInput,
+    view: View,
+    label: str,
+    layers: Layers,
+    places: Places,
+    stored: StoredValue | None = None,
+    bodies: Mapping[str, str] = NOTHING,
+    elsewhere: Program | None = None,
 ) -> tuple[DeployedText, Outputs]:
-    """The label and, of the other answers, those that are understood; with a value `stored` in a table."""
+    """The label and, of the other answers, those that are understood.
+
+    With a value `stored` in a table, or other `bodies` of functions, what they would be. With a program `elsewhere`,
+    the label alone, and what that program answers for rows that do not come out.
+    """
     program, dialect = inputs.program, view.database.dialect
     features = places.features()
     tables = known_tables(layers, features, with_texts=not program.kinds)
@@ -180,7 +228,7 @@ def _read(
         for each in places.computed
         for text in each.spellings(view.database, view.catalog)
     )
-    functions = known_functions(view.database)
+    functions = known_functions(view.database, bodies)
     types = {
         feature: " ".join(place.column.declared.casefold().split())
         for feature, place in enumerate(places.columns)
@@ -196,11 +244,13 @@ def _read(
         layout = TextLayout(program.features, program.classes, (), tuple(outputs), tables=tables, approved=program)
         known = view.literals_in_utf8 and layers.literals_in_utf8
         layout = replace(layout, expressions=stated, functions=functions, types=types, known_texts=known)
-        layout = replace(layout, kinds=program.kinds, exact=exact, zone=_zone(view))
+        layout = replace(layout, kinds=program.kinds, exact=exact, zone=_zone(view), elsewhere=elsewhere)
         return read_deployed(definition, dialect, layout), outputs
 
     chosen = [("label", label)]
     result = read(chosen)
+    if elsewhere is not None:
+        return result
     every = [each for each in outputs_of(inputs, view, label) if each[0] in ("probabilities", "score")]
     for kind in dict.fromkeys(kind for kind, _ in every):
         more = [*chosen, *(output for output in every if output[0] == kind)]

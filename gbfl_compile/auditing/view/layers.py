@@ -18,6 +18,8 @@ from gbfl_compile.databases.catalog import Column, StoredFunction, TableName
 from gbfl_compile.databases.views import Base, Layers, Query
 from gbfl_compile.errors import CannotRun
 
+NOTHING: Mapping[str, str] = {}
+
 MOST_ROWS = 200
 """Of a table without features that is read as the constants it holds."""
 
@@ -107,8 +109,11 @@ def _constants(database: Database, column: Column, values: tuple[Any, ...], with
     return (Unread(f"{column.name} is {column.declared}, a type whose constants are not read"),) * len(values)
 
 
-def known_functions(database: Database) -> Functions:
-    """What each function is to the reader; Unread where several may be meant, or its text says too little."""
+def known_functions(database: Database, bodies: Mapping[str, str] = NOTHING) -> Functions:
+    """What each function is to the reader; Unread where several may be meant, or its text says too little.
+
+    `bodies` are read in the place of those that the database has; their names are in small letters.
+    """
     catalog, known = catalog_of(database), dict[str, list[StoredFunction]]()
 
     def function(schema: str, name: str) -> KnownFunction | None:
@@ -121,7 +126,8 @@ def known_functions(database: Database) -> Functions:
         (stored,) = known[name]
         if stored.problem is not None or (schema and schema != stored.schema):
             raise Unread(f"the function {name}: {stored.problem or f'it is in the schema {stored.schema}'}")
-        return KnownFunction(name, stored.language, stored.parameters, stored.returns, stored.body, stored.strict)
+        body = bodies.get(name.casefold(), stored.body)
+        return KnownFunction(name, stored.language, stored.parameters, stored.returns, body, stored.strict)
 
     return function
 

@@ -152,7 +152,7 @@ def _read_deployed(engine: Engine, text: str, layout: TextLayout, constants: boo
     )
     holds = relation.holds()
     if can_hold(opposite(holds)) and layout.approved is not None:
-        answers = where_it_answers(holds, answers, layout.approved)
+        answers = where_it_answers(holds, answers, layout.elsewhere or layout.approved)
     else:
         holds = TRUE
     readings = _as_readings(engine, answers, layout)

@@ -155,6 +155,8 @@ class TextLayout:
     """What the tables are, where several may be read, and rows left out: that is then said beside the readings."""
     approved: Program | None = None
     """What rows that the text leaves out are taken to be answered with."""
+    elsewhere: Program | None = None
+    """The same, where another program than the approved one is to be compared."""
     functions: Functions = lambda schema, name: None
     types: Mapping[int, str] = field(default_factory=dict)
     """The declared type of each feature's column, where that is known."""
