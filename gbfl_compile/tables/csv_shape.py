@@ -92,6 +92,19 @@ def category_hint(texts: Collection[str]) -> str:
     return ""
 
 
+def spelled_alike(labels: Sequence[Any]) -> list[str]:
+    """The texts among these that another differs from in blanks or capitals alone.
+
+    >>> spelled_alike(["bad", "good", "Good "])
+    ['good', 'Good ']
+    """
+    spellings: dict[str, list[str]] = {}
+    for label in labels:
+        if isinstance(label, str):
+            spellings.setdefault(" ".join(label.split()).casefold(), []).append(label)
+    return [text for texts in spellings.values() if len(texts) > 1 for text in texts]
+
+
 MOSTLY = 0.9
 
 

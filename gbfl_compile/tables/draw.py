@@ -201,10 +201,16 @@ def read_database_table(url: str, table: str) -> Any:
     return pd.DataFrame.from_records(rows, columns=list(columns))
 
 
+SELECTIONS = {
+    ("postgres", "character"): "CAST({column} AS text)",  # it is sent with the blanks that no comparison sees
+    ("duckdb", "TIMESTAMP WITH TIME ZONE"): "make_timestamp(epoch_us({column}))",  # which needs pytz to be fetched
+}
+"""By engine and type, a column as the SQL targets compare it, where it does not come so."""
+
+
 def _selection(database: Database, name: str, kind: str) -> str:
-    """A column as the SQL targets compare it: PostgreSQL sends CHAR(n) with the blanks that no comparison sees."""
-    quoted = database.quote(name)
-    return f"CAST({quoted} AS text)" if database.dialect == "postgres" and kind == "character" else quoted
+    template = SELECTIONS.get((database.dialect, kind), "{column}")
+    return template.format(column=database.quote(name))
 
 
 def _parts(table: str) -> list[str]:

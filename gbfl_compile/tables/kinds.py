@@ -18,6 +18,7 @@ import numpy as np
 from gbfl_compile.errors import BadInput, NotANumber
 from gbfl_compile.ir.kinds import Codebook, Columns, Value, decode_value
 from gbfl_compile.ir.nodes import TRUE, Kind
+from gbfl_compile.ir.text import printable
 from gbfl_compile.tables.conversion import DATE, NUMBER, TIME, TRUTH, convert, is_moment, is_number, text_of
 from gbfl_compile.tables.csv_shape import MOSTLY, PADDED, number_hint
 from gbfl_compile.tables.read import MISSING
@@ -166,6 +167,17 @@ def columns_of(facts: Sequence[ColumnFacts]) -> Columns:
     )
 
 
+def kinds_text(facts: Sequence[ColumnFacts]) -> str:
+    """Which column got which kind, on one line, and which values are missing how often."""
+    parts = []
+    for kind in KINDS:
+        if names := [printable(fact.name) for fact in facts if fact.kind == kind]:
+            parts.append(f"{kind}: {', '.join(names)}")
+    if missing := [f"{printable(fact.name)} {fact.missing}" for fact in facts if fact.missing]:
+        parts.append(f"missing: {', '.join(missing)}")
+    return f"{'; '.join(parts)} (--kind COLUMN=KIND changes a kind)"
+
+
 def known_texts(series: Any) -> tuple[str, ...]:
     """The different texts of a column."""
     texts = (text_of(value) for value in series.dropna().unique().tolist())
@@ -303,7 +315,11 @@ def _infer(column: _Column, marks: frozenset[str], categorical: bool) -> tuple[K
     kinds = sorted({type(value).__name__ for value in values})
     if kinds and set(kinds) <= {"str", "int", "float"}:
         _refuse_stray(column, [value for value in column.values if isinstance(value, str)])
-    raise BadInput(f"{column.where}: column {column.name!r} holds {' and '.join(kinds)}: use one type, or --drop it")
+    way = "make texts or numbers of them" if len(kinds) == 1 else "use one type"
+    raise BadInput(
+        f"{column.where}: column {column.name!r} holds values of type {' and '.join(kinds)}: {way}, or "
+        f"leave the column out with --drop {shlex.quote(column.name)}"
+    )
 
 
 def _infer_text(column: _Column, values: Sequence[str], marks: frozenset[str]) -> tuple[Kind, str]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,9 +19,8 @@ from numpy.typing import NDArray
 from gbfl_compile.errors import BadInput, NotANumber
 from gbfl_compile.ir.batch import Matrix
 from gbfl_compile.ir.kinds import Columns
-from gbfl_compile.ir.text import printable
 from gbfl_compile.tables.batches import column_names, give_back, refuse_many_rows
-from gbfl_compile.tables.csv_shape import NO_VALUE, category_hint, padded_columns, shown_text
+from gbfl_compile.tables.csv_shape import NO_VALUE, category_hint, padded_columns, shown_text, spelled_alike
 from gbfl_compile.tables.draw import (
     CLASSES_ONLY,
     MANY_ROWS,
@@ -38,10 +36,10 @@ from gbfl_compile.tables.draw import (
 from gbfl_compile.tables.frames import named_table
 from gbfl_compile.tables.kinds import (
     CATEGORICAL,
-    KINDS,
     ColumnFacts,
     columns_of,
     encode_table,
+    kinds_text,
     marks_of,
     missing_values,
     na_flags,
@@ -134,19 +132,7 @@ def read_sample(
     left_out, without_class, used = whole.left_out, whole.without_class, len(rows.x)
     del whole
     notes = [*rows.unused, *_missing_notes(rows)]
-    notes += [
-        f"column {fact.name!r} is a category of texts such as {shown_text(fact.texts)!r}: {hint}"
-        for fact in rows.facts
-        if fact.texts
-        and fact.why != CATEGORICAL
-        and not choice.is_asked_for(fact.name)
-        and (hint := category_hint(fact.texts))
-    ]
-    notes += [
-        f"column {key!r} has another number in every row; if it is a key, leave it out with --drop"
-        for key in keys_among(rows)
-        if not choice.is_asked_for(key)
-    ]
+    notes += _advice(rows, choice)
     if without_class:
         notes.append(f"{without_class} of {of} rows have no class in {choice.target!r} and are left out")
     if left_out > without_class:
@@ -171,23 +157,34 @@ def read_sample(
     return Sample(name, rows.features, split, facts, tuple(notes), columns_of(rows.facts), palettes)
 
 
+def _advice(rows: Rows, choice: Choice) -> list[str]:
+    """What in the table looks like an oversight."""
+    notes = [
+        f"column {fact.name!r} is a category of texts such as {shown_text(fact.texts)!r}: {hint}"
+        for fact in rows.facts
+        if fact.texts
+        and fact.why != CATEGORICAL
+        and not choice.is_asked_for(fact.name)
+        and (hint := category_hint(fact.texts))
+    ]
+    notes += [
+        f"column {key!r} has another number in every row; if it is a key, leave it out with --drop"
+        for key in keys_among(rows)
+        if not choice.is_asked_for(key)
+    ]
+    if alike := spelled_alike(np.unique(rows.y).tolist()):
+        notes.append(
+            f"classes {some_names(alike)} differ in blanks or capitals alone: if they are one, write them alike"
+        )
+    return notes
+
+
 def _missing_notes(rows: Rows) -> list[str]:
     """What was taken for a missing value."""
     if not (found := sorted({mark for fact in rows.facts for mark in fact.marks})):
         return []
     names = [fact.name for fact in rows.facts if fact.marks]
     return [f"{some_names(found)} means a missing value, in {some_names(names)}; --na names other texts"]
-
-
-def kinds_text(facts: Sequence[ColumnFacts]) -> str:
-    """Which column got which kind, on one line, and which values are missing how often."""
-    parts = []
-    for kind in KINDS:
-        if names := [printable(fact.name) for fact in facts if fact.kind == kind]:
-            parts.append(f"{kind}: {', '.join(names)}")
-    if missing := [f"{printable(fact.name)} {fact.missing}" for fact in facts if fact.missing]:
-        parts.append(f"missing: {', '.join(missing)}")
-    return f"{'; '.join(parts)} (--kind COLUMN=KIND changes a kind)"
 
 
 def _read(

@@ -3,6 +3,7 @@
 import gzip
 import re
 
+import pandas as pd
 import pytest
 
 from gbfl_compile.cli import main
@@ -196,3 +197,10 @@ def test_classes_that_are_codes_keep_their_zeros(folder, capsys):
     assert main(["mine", "t.csv", "--target", "class", "--train", "forest", "--clauses", "2", "--no-baselines"]) == 0
     assert load(folder / "model.gbfl.json").classes == ("01", "1")
     assert "rows have no class in 'class'" in capsys.readouterr().err
+
+
+def test_classes_that_differ_in_blanks_or_capitals_are_named():
+    labels = ["yes", "yes ", "No", "maybe"]
+    table = pd.DataFrame({"x": range(80), "b": [n % 7 for n in range(80)], "y": [labels[n % 4] for n in range(80)]})
+    notes = read_sample(table, Choice("y"), most=100).notes
+    assert "classes 'yes', 'yes ' differ in blanks or capitals alone: if they are one, write them alike" in notes

@@ -1,5 +1,6 @@
 """Rows drawn from a table that is larger than wanted: by seed, whatever the blocks, every class among them."""
 
+import datetime
 import gzip
 import json
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from gbfl_compile.cli import main
 from gbfl_compile.errors import BadInput
 from gbfl_compile.tables import draw as drawn_tables
-from gbfl_compile.tables.draw import draw, drawn_rows, most_rows
+from gbfl_compile.tables.draw import draw, drawn_rows, most_rows, read_database_table
 
 
 def in_blocks(values, ends):
@@ -162,3 +163,17 @@ def test_a_target_of_lists_is_refused_with_a_line(tmp_path, capsys):
     printed = capsys.readouterr().err
     assert printed.startswith("gbfl: ")
     assert len(printed.splitlines()) == 1
+
+
+def test_moments_with_a_zone_are_read_from_duckdb(tmp_path):
+    """DuckDB hands them to Python by way of pytz, which nothing else needs."""
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(str(tmp_path / "a.duckdb")) as connection:
+        connection.execute("SET TimeZone = 'Asia/Tokyo'")
+        connection.execute(
+            "CREATE TABLE t AS SELECT TIMESTAMPTZ '2024-03-01 10:00:00.5+02' AS seen UNION ALL SELECT NULL"
+        )
+    read = read_database_table(f"duckdb:///{tmp_path / 'a.duckdb'}", "t")
+    seen = sorted(read["seen"].dropna())
+    assert seen == [datetime.datetime(2024, 3, 1, 8, 0, 0, 500_000)]
+    assert len(read) == 2

@@ -135,3 +135,10 @@ def test_days_without_hyphens_are_dates_if_the_user_says_so(tmp_path):
     assert {*sample.split.x[:, 0], *sample.split.x_test[:, 0]} == {
         float((day - datetime.date(1970, 1, 1)).days) for day in DAYS
     }
+
+
+def test_values_of_a_type_that_is_no_kind_are_refused_with_the_way_out():
+    with pytest.raises(
+        BadInput, match=r"column 'c' holds values of type time: make texts or numbers of them, or .*--drop c"
+    ):
+        kind_of([datetime.time(10), datetime.time(11)])
