@@ -111,6 +111,21 @@ DO_MORE = {
         "postgres",
         f"CREATE VIEW below AS SELECT * FROM applications; CREATE VIEW v AS {SELECT.replace('applications', 'b.below')}",
     ),
+    **{
+        f"{what}, {dialect}": (dialect, f"CREATE VIEW {made} AS SELECT * FROM applications; CREATE VIEW v AS {query}")
+        for what, made, read, dialects in (
+            ("a view of a schema in which nothing is looked up", "a.below", "below", ("postgres", "snowflake", "tsql")),
+            ("a view whose name is another one in quotes", "below", '"Below"', ("postgres", "snowflake", "oracle")),
+            ("a view whose name is another one by its case", "below", "Below", ("mariadb", "bigquery", "clickhouse")),
+        )
+        for dialect in dialects
+        for query in (SELECT.replace("applications", read),)
+    },
+    "two tables that differ by case": (
+        "postgres",
+        "UPDATE \"T\" SET label = 'decline'; UPDATE \"t\" SET label = 'refer' WHERE {R} = 'refer'; "
+        "UPDATE \"t\" SET label = 'approve' WHERE {R} = 'approve'",
+    ),
     "a function of another dataset": (
         "bigquery",
         "CREATE FUNCTION a.double(x FLOAT64) AS (x); SELECT id, {R} AS label FROM applications WHERE b.double(1.0) > 0",

@@ -23,6 +23,7 @@ from gbfl_compile.auditing.scripts.effects import (
     refuse_other_label_type,
     refuse_other_place,
     refuse_other_schemas,
+    refuse_tables_of_other_case,
 )
 from gbfl_compile.auditing.scripts.statements import (
     Statement,
@@ -132,7 +133,8 @@ def _query_in(content: str, dialect: str, label: str) -> DeployedQuery:
         query, earlier = _query_of(deciding, label, parsed_as)
         tree = sqlglot.parse_one(query, read=parsed_as)
         refuse_other_case(deciding, ENGINES[dialect], label)
-        refuse_other_schemas(deciding, parsed_as)
+        refuse_other_schemas(deciding, parsed_as, any(each.kind == "Use" or LOOK_UP.match(each.text) for each in every))
+        refuse_tables_of_other_case(deciding, ENGINES[dialect])
         _refuse_other_columns(deciding, tree, label)
         place = refuse_other_place(deciding[-1], earlier, label)
     except (sqlglot.errors.SqlglotError, RecursionError) as error:

@@ -91,6 +91,35 @@ def refuse_other_case(statements: Sequence[Statement], engine: Engine, label: st
                 raise Unread(f"{name.name} in quotes, which may be another column than {label}")
 
 
+CASE_OF_TABLES = {"mysql", "mariadb", "tsql", "clickhouse", "bigquery"}
+"""Engines in which `S` and `s` may be two tables even without quotes."""
+
+
+def refuse_tables_of_other_case(statements: Sequence[Statement], engine: Engine) -> None:
+    """A table or view that the file makes, read by another spelling: PostgreSQL's `"S"` is not `s`."""
+    from sqlglot import exp
+
+    def own(name: Any) -> str:
+        is_exact = engine.name in CASE_OF_TABLES
+        return str(name.name) if is_exact else folded_name(engine, name.name, bool(name.args.get("quoted")))
+
+    made = {own(name).casefold(): own(name) for each in statements if (name := _made_table(each)) is not None}
+    for each in statements:
+        stages = {stage.alias.casefold() for stage in each.tree.find_all(exp.CTE)}
+        for name in (part.this for part in each.tree.find_all(exp.Table)):
+            key = name.name.casefold()
+            if isinstance(name, exp.Identifier) and key not in stages and made.get(key, own(name)) != own(name):
+                raise Unread(f"{name.name} may be another table than {made[key]}, which the file makes")
+
+
+def _made_table(statement: Statement) -> Any:
+    """The name of the table or view that a statement makes."""
+    from sqlglot import exp
+
+    table = statement.tree.this.find(exp.Table) if statement.kind == "Create" else None
+    return table.this if table is not None and isinstance(table.this, exp.Identifier) else None
+
+
 DEFAULT_SCHEMAS = {
     **dict.fromkeys(("postgres", "redshift", "snowflake"), "public"),
     **dict.fromkeys(("duckdb", "sqlite"), "main"),
@@ -99,8 +128,11 @@ DEFAULT_SCHEMAS = {
 """The schema of a name without one."""
 
 
-def refuse_other_schemas(statements: Sequence[Statement], parsed_as: str) -> None:
-    """A view, table or function that the file makes is the one that it reads: not another schema's of that name."""
+def refuse_other_schemas(statements: Sequence[Statement], parsed_as: str, looks_elsewhere: bool) -> None:
+    """A view, table or function that the file makes is the one that it reads: not another schema's of that name.
+
+    `looks_elsewhere` is whether the file says where names without a schema are looked up.
+    """
     from sqlglot import exp
 
     default = DEFAULT_SCHEMAS.get(parsed_as, "")
@@ -113,6 +145,8 @@ def refuse_other_schemas(statements: Sequence[Statement], parsed_as: str) -> Non
         tables = [(part.name, part.db) for part in each.tree.find_all(exp.Table)]
         calls = [(part.expression.name, part.this.name) for part in each.tree.find_all(exp.Dot)]
         for name, schema in ((name.casefold(), schema.casefold()) for name, schema in (*tables, *calls)):
+            if name in made and not schema and made[name] not in ("", default) and not looks_elsewhere:
+                raise Unread(f"{name} is created in {made[name]}, and read without a schema")
             if name in made and schema and schema != (made[name] or default):
                 place = f"in {made[name]}" if made[name] else "without a schema"
                 raise Unread(f"{name} is created {place}, and {schema}.{name} is read")

@@ -360,7 +360,7 @@ def update_series(statements: Sequence[Statement], label: str) -> str:
     from sqlglot import exp
 
     updates = [_update(each, label) for each in statements]
-    if len({each.table.casefold() for each in updates}) != 1 or updates[0].condition:
+    if len({each.table for each in updates}) != 1 or updates[0].condition:  # "T" is not t, nor T in some engines
         raise Unread("several UPDATEs, of which the first does not write every row of one table")
     for each in statements:
         every = {column.name.casefold() for column in each.tree.find_all(exp.Column)}
