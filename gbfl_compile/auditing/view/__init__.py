@@ -95,7 +95,7 @@ def _audit_found(inputs: AuditInput, found: CatalogView, what: str, label: str) 
     verdict = with_mended_view(inputs, view, label, verdict, lambda v: view_readings(replace(audit, view=v))[0])
     was_read = verdict.proof is not None and verdict.proof.answer != "unread"
     if verdict.verdict != "equal" and view.query is not None and not was_read:
-        layered = _through_layers(inputs, view, label, first, isinstance(audit.not_run, MissingFeature))
+        layered = _through_layers(inputs, view, label, first, isinstance(audit.not_run, MissingFeature | OtherRowCount))
         is_open = verdict.verdict != "different"
         if layered.verdict == "different" or (is_open and (layered.verdict != "unread" or layered.execution)):
             return layered

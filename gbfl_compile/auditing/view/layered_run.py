@@ -92,13 +92,20 @@ def copies_of(
 
 
 def run_unread(inputs: AuditInput, view: View, label: str, verdict: DeployedVerdict) -> DeployedVerdict:
-    """Runs a view whose text is not understood on its one table's own rows, where any difference is real."""
+    """Runs a view whose text is not understood on the own rows of the one table that has the features.
+
+    Its other tables stay as they are, so that any difference is real.
+    """
     layers = view.layers
-    if layers is None or layers.problem is not None or len(layers.distinct_bases()) != 1:
+    if layers is None or layers.problem is not None:
         return verdict
     try:
         places = feature_places(inputs, view, layers)
-        copies = copies_of(inputs.program, view, layers, places, frozenset(), None)
+        with_features = {place.base.key for place in places.columns if place is not None}
+        if len(with_features) != 1:
+            return verdict
+        others = frozenset(base.key for base in layers.distinct_bases()) - with_features
+        copies = copies_of(inputs.program, view, layers, places, others, None)
         features = [None if place is None else place.column for place in places.columns]
         run = run_copies(inputs, view, [("label", label)], features, copies, only_own=True)
     except (BadInput, CannotRun, Unread, OtherRowCount) as error:

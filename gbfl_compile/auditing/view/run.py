@@ -201,7 +201,7 @@ def run_view(inputs: AuditInput, view: View, outputs: Outputs, are_answers: bool
             _run_batch(inputs, view, copy, copy.stage_witnesses(*batch), tally)
         own = copy.stage_own_rows()
         own_rows = len(own.numbers)
-        _run_batch(inputs, view, copy, own, tally)
+        _run_batch(inputs, view, copy, own, tally, are_own=True)
     if not tally.rows:
         raise Unread(f"no row could be run: {_why_no_rows(others, tally)}")
     words = f"the view's query on {tally.rows - own_rows:,} witnesses and {own_rows:,} of its table's own rows"
@@ -235,19 +235,21 @@ def run_copies(
     batches = witness_batches(inputs, view, features) if can_fill else []
     with copied_tables(view, inputs, features, copies, filling) as copy:
         tally = _Tally(list(outputs), may_drop=True)
+        if only_own and copy.database.fetch(query_over(view, copy.names(), outputs)):
+            raise Unread("some of its rows do not come from the table that has the features")
         for batch in batches:
             _run_batch(inputs, view, copy, copy.stage_witnesses(*batch), tally)
         witnesses = tally.rows
         if len(copies) == 1:
-            _run_batch(inputs, view, copy, copy.stage_own_rows(), tally)
+            _run_batch(inputs, view, copy, copy.stage_own_rows(), tally, are_own=True)
     if not tally.rows:
         raise Unread(f"no row could be run: {tally.refusal or 'the tables accept none'}")
     if not tally.answers:
         raise NoRowPassed(f"none of {tally.rows:,} witnesses passed its filters and joins")
-    words = (
-        f"the view's query on {witnesses:,} witnesses in copies of {len(copies)} table{'s' if len(copies) > 1 else ''}"
-    )
-    if tally.rows > witnesses:
+    words = f"the view's query on {witnesses:,} witnesses in copies of {len(copies)} table{'s'[: len(copies) - 1]}"
+    if only_own:
+        words = f"the view's query on {tally.rows:,} of its table's own rows"
+    elif tally.rows > witnesses:
         words += f" and {tally.rows - witnesses:,} of its table's own rows"
     execution = Execution(view.database.version, tally.rows, tally.different, tally.first)
     return ViewRun(execution, tally.outputs, tuple(tally.own_columns or ()), words)
@@ -295,7 +297,10 @@ def witness_batches(
     return batches
 
 
-def _run_batch(inputs: AuditInput, view: View, copy: TableCopies, staged: StagedRows, tally: _Tally) -> None:
+def _run_batch(
+    inputs: AuditInput, view: View, copy: TableCopies, staged: StagedRows, tally: _Tally, are_own: bool = False
+) -> None:
+    """Run some rows; a row of the table's own is shown rather than a witness."""
     program = as_held(inputs.program, view)
     tally.refusal = staged.refusal or tally.refusal
     if not len(staged.numbers):
@@ -321,7 +326,8 @@ def _run_batch(inputs: AuditInput, view: View, copy: TableCopies, staged: Staged
     for parts in expected_answers(program, staged.rows, tally.outputs, inputs.class_names).parts():
         counts = [part.wrong(answers(part)) for part in parts]
         most = max(most, sum(counts))
-        if tally.first is None and any(counts):
+        if (tally.first is None or are_own) and any(counts):
+            are_own = False
             part = next(part for part, count in zip(parts, counts, strict=True) if count)
             tally.first = _first(program, part, answers, staged)
     tally.different += most
@@ -381,7 +387,7 @@ def _first(
     return {
         "row": dict(zip(program.features, values, strict=True)),
         "source": _as_json(names, part.answers[0]),
-        "target": _as_json(names, part.read(answers(part)[0])),
+        "target": _as_json(names, part.read(next(each for each in answers(part) if part.wrong([each])))),
     }
 
 

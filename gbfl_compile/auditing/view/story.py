@@ -257,10 +257,17 @@ def with_first_difference(inputs: AuditInput, verdict: DeployedVerdict) -> Deplo
         f"run on the example below, it answers {column} {deployed[column]!r} where {approved[column]!r} was approved"
     )
     row = {name: _value(inputs, name, value) for name, value in first["row"].items()}
+    own, other = (_as_class(inputs, side[label]) for side in (approved, deployed))
     beside = None if column == label else (column, approved[column], deployed[column])
-    region = Region("every value is as in this example", row, approved[label], deployed[label], beside)
+    region = Region("every value is as in this example", row, own, other, beside)
     reason = "; ".join(filter(None, (verdict.reason, reason)))
     return replace(verdict, verdict="different", reason=reason, region=region)
+
+
+def _as_class(inputs: AuditInput, label: Any) -> Any:
+    """A whole number that was compared as a double, as the program has it: 0 and not 0.0."""
+    classes = inputs.program.classes
+    return next((each for each in classes if type(label) is float and type(each) is int and each == label), label)
 
 
 def _value(inputs: AuditInput, name: str, value: Any) -> Value:
