@@ -303,7 +303,9 @@ def used_columns(
                 f"column {fact.name!r} has {len(fact.texts):,} different texts, {MOST_TEXTS:,} at most, and is left "
                 "out; put one text in place of all that are rare to learn from it"
             )
-        elif fact.kind == "number" and is_number_key(x[:, place], of, fact.name):
+        elif fact.kind == "number" and (
+            fact.integers == len(x) >= MANY_ROWS or is_number_key(x[:, place], of, fact.name)
+        ):
             keys.append(fact.name)
             notes.append(
                 f"column {fact.name!r} has another number in every row: it is a key and left out; "

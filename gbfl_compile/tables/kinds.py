@@ -68,6 +68,8 @@ class ColumnFacts:
     whole: bool
     texts: tuple[str, ...] = ()
     counts: tuple[int, ...] = ()
+    integers: int = 0
+    """How many different values it has, where all of them are integers that no double holds for certain."""
 
     def as_json(self) -> dict[str, Any]:
         """For a program's metadata."""
@@ -236,7 +238,9 @@ def _encode(
         values = _take(plain, column.codes)
         here = values[~np.isnan(values)]
         whole = bool((here == np.rint(here)).all())
-        return values, ColumnFacts(name, kind, why, int(np.isnan(values).sum()), found, whole)
+        beyond = whole and bool((np.abs(here) >= 2.0**53).all())
+        integers = len(column.values) if beyond and all(isinstance(value, int) for value in column.values) else 0
+        return values, ColumnFacts(name, kind, why, int(np.isnan(values).sum()), found, whole, integers=integers)
     counts = np.bincount(column.codes[column.codes >= 0], minlength=len(plain))
     by_text: dict[str, int] = {}
     for text, count in zip(plain, counts.tolist(), strict=True):

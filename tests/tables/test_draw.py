@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from gbfl_compile.cli import main
 from gbfl_compile.errors import BadInput
 from gbfl_compile.tables import draw as drawn_tables
-from gbfl_compile.tables.draw import draw, drawn_rows, most_rows, read_database_table
+from gbfl_compile.tables.draw import Choice, draw, drawn_rows, most_rows, read_database_table
+from gbfl_compile.tables.sample import read_sample
 
 
 def in_blocks(values, ends):
@@ -177,3 +178,16 @@ def test_moments_with_a_zone_are_read_from_duckdb(tmp_path):
     seen = sorted(read["seen"].dropna())
     assert seen == [datetime.datetime(2024, 3, 1, 8, 0, 0, 500_000)]
     assert len(read) == 2
+
+
+def test_numbers_of_accounts_beyond_what_doubles_tell_apart_are_a_key(tmp_path):
+    """As doubles some of them are equal, and rules on them would learn accounts by heart."""
+    lines = "".join(f"{10**18 + 7919 * (n * 37 % 200)},{n % 9},{n % 2}\n" for n in range(200))
+    (tmp_path / "t.csv").write_text(f"account,x,y\n{lines}")
+    frame = pd.read_csv(tmp_path / "t.csv")
+    for table in (tmp_path / "t.csv", frame):
+        sample = read_sample(table, Choice("y"), most=1000)
+        assert sample.features == ("x",)
+        assert sample.notes[0].startswith("column 'account' has another number in every row: it is a key and left out")
+    frame["account"] = frame["account"].astype(float)  # a quantity of that size
+    assert read_sample(frame, Choice("y"), most=1000).features == ("account", "x")
