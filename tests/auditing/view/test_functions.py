@@ -260,3 +260,11 @@ def test_a_parameter_that_rounds_is_not_read(declared):
     function = f"CREATE FUNCTION decide(income INTEGER, d {declared}) RETURNS TEXT DETERMINISTIC RETURN {rule}"
     found = verdict("mariadb", function)
     assert (found.verdict, found.proof.answer) == ("different", "unread"), found
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "answer"), [("$1", "$2", "equal"), ("income", "$2", "equal"), ("$2", "$1", "different")]
+)
+def test_parameters_by_number(first, second, answer):
+    rule = RULE.replace("income", first).replace("debt", second)
+    assert verdict("postgres", f"{HEAD} LANGUAGE sql AS $$ SELECT {rule} $$").verdict == answer

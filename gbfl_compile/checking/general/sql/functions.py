@@ -186,7 +186,23 @@ def _query(text: str, own: Mapping[str, Value], scope: Scope) -> Value:
     if len(nodes) != 1 or kind(nodes[0]) != "Select" or len(nodes[0].expressions) != 1:
         raise Unread("its body is not one SELECT of one value")
     only(nodes[0], "expressions")
-    return scope.follow(nodes[0].expressions[0].unalias(), _inner(own, scope))
+    inner = _inner(own, scope)
+    if scope.engine.name == "postgres":
+        inner = replace(inner, known=lambda node, _: _by_number(node, tuple(own.values())))
+    return scope.follow(nodes[0].expressions[0].unalias(), inner)
+
+
+def _by_number(node: Any, values: tuple[Value, ...]) -> Value | None:
+    """The parameter that PostgreSQL calls $1, $2, … even where it has a name."""
+    if kind(node) != "Parameter":
+        return None
+    only(node, "this")
+    number = node.this
+    if kind(number) != "Literal" or number.is_string or not re.fullmatch("[1-9][0-9]?", str(number.this)):
+        refuse(node, "a parameter without a plain number")
+    if int(number.this) > len(values):
+        refuse(node, "a parameter that the function does not have")
+    return values[int(number.this) - 1]
 
 
 def _kept_as(scope: Scope, value: Value, declared: str, is_parameter: bool = False) -> Value:
