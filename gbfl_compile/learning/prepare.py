@@ -249,7 +249,7 @@ def default_black_box(x: Matrix, y: NDArray[Any], random_state: Any) -> Pipeline
         solver="lbfgs" if small else "adam",
         alpha=1.0 if small else 1e-4,
         max_iter=300,
-        early_stopping=not small,
+        early_stopping=not small and can_hold_out(y),
         random_state=random_state,
     )
     # one thread: the steps are small, and on a busy machine threads that wait for each other took 40 times as long
@@ -257,6 +257,12 @@ def default_black_box(x: Matrix, y: NDArray[Any], random_state: Any) -> Pipeline
         # stopping before convergence is not a defect in a model that is only to be explained
         warnings.simplefilter("ignore", ConvergenceWarning)
         return make_pipeline(StandardScaler(), network).fit(x, y)
+
+
+def can_hold_out(y: NDArray[Any]) -> bool:
+    """Whether a tenth of the rows can be held out by class, to stop a fit early: not where a class has a single row."""
+    counts = np.unique(y, return_counts=True)[1]
+    return bool(counts.min() >= 2 and len(y) // 10 >= len(counts))
 
 
 def shared_classes(black_box: BlackBox, y: NDArray[Any] | None) -> NDArray[Any]:
@@ -324,7 +330,13 @@ def _train_on_numbers(kind: Kind, x: Any, y: Any, seed: int) -> Any:
         case "gbm":
             from sklearn.ensemble import HistGradientBoostingClassifier
 
-            return HistGradientBoostingClassifier(max_leaf_nodes=15, learning_rate=0.05, random_state=seed).fit(x, y)
+            boosting = HistGradientBoostingClassifier(
+                max_leaf_nodes=15,
+                learning_rate=0.05,
+                early_stopping="auto" if can_hold_out(y) else False,
+                random_state=seed,
+            )
+            return boosting.fit(x, y)
         case "forest":
             from sklearn.ensemble import RandomForestClassifier
 

@@ -19,7 +19,7 @@ from gbfl_compile.errors import BadInput
 from gbfl_compile.ir.kinds import Columns, EncodedTable
 from gbfl_compile.learning.black_box import Matrix, OriginalTable, as_black_box
 from gbfl_compile.learning.explain import Domain, domain_of, table_domain
-from gbfl_compile.learning.prepare import kinds_of
+from gbfl_compile.learning.prepare import can_hold_out, kinds_of
 from gbfl_compile.tables.frames import as_pandas
 from gbfl_compile.tables.kinds import KINDS, encode_rows, encode_table
 from gbfl_compile.tables.values import palettes_of
@@ -153,7 +153,7 @@ def boosting_on_codes(x: Matrix, y: NDArray[Any], is_word: NDArray[np.bool_], se
         max_leaf_nodes=15,
         learning_rate=0.05,
         max_iter=MOST_TREES,
-        early_stopping=not few,
+        early_stopping=not few and can_hold_out(y),
         categorical_features=is_word,
         random_state=seed,
     )
@@ -176,7 +176,7 @@ def network_on_codes(x: Matrix, y: Any, columns: Columns, seed: Any) -> OnPrepar
 
     # one column per word is many columns: without a stop, or on few rows a strong penalty, it learns rows by heart
     few = {"solver": "lbfgs", "alpha": 10.0, "max_iter": 300}
-    many = {"alpha": 1e-2, "max_iter": 150, "early_stopping": True}
+    many = {"alpha": 1e-2, "max_iter": 150, "early_stopping": can_hold_out(y)}
     network = MLPClassifier((40, 20), random_state=seed, **(few if len(x) < FEW_ROWS else many))
     preparation = preparation_of(x, columns)
     # one thread: the steps are small, and threads that wait for each other take many times as long

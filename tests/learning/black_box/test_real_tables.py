@@ -15,7 +15,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
 from gbfl_compile.errors import BadInput
 from gbfl_compile.learning.black_box import OriginalTable, as_black_box, probabilities
-from gbfl_compile.learning.prepare import shared_classes
+from gbfl_compile.learning.prepare import shared_classes, train_black_box
 from gbfl_compile.mining import mine
 from gbfl_compile.tables.kinds import encode_table
 from gbfl_compile.tables.values import as_table, palettes_of
@@ -236,3 +236,16 @@ def test_a_column_of_categories_stays_one_whatever_it_holds():
     x, columns, facts = encode_table(table, ("k", "b"), "t")
     assert columns.kinds == ("category", "boolean")
     pd.testing.assert_frame_equal(as_table(columns, palettes_of(table, facts), x), table)
+
+
+@pytest.mark.parametrize("words", [True, False], ids=["words", "numbers"])
+@pytest.mark.parametrize(("kind", "rows"), [("gbm", 10_500), ("mlp", 2_400), ("forest", 600)])
+def test_a_class_of_a_single_training_row_is_no_error(kind, rows, words):
+    """A fit that stops early holds out rows of every class, and cannot where there is one row."""
+    table, y = people(rows)
+    y = np.where(np.arange(rows) == 7, "rare", y)
+    table = table if words else pd.DataFrame({"late": table.late, "more": 1.5 * table.late})
+    x, columns, _ = encode_table(table, tuple(table.columns), "t")
+    model = train_black_box(kind, x, y, 0, columns if words else None)
+    assert set(model.predict_proba(x).argmax(1)) <= {0, 1, 2}
+    assert model.predict_proba(x).shape == (rows, len(model.classes_)) == (rows, 3)
