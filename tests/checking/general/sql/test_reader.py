@@ -64,9 +64,7 @@ def answers(dialect, condition, *, missing="NULL"):
 @seed(11)
 @given(programs())
 def test_queries_that_are_emitted_are_read_and_proved(program):
-    """All answers of trees and lists, and labels by points of two classes, in a query, view or table. Expressions,
-    functions and dbt models are for the strict reader; points of more classes may be refused, and are never misread.
-    """
+    """Trees and lists, and labels by points of two classes. More classes may be refused, and are never misread."""
     choose = random.Random(repr(program))
     for dialect, form in zip(choose.choices(RUN, k=4), choose.choices(FORMS, k=4), strict=True):
         options = {"form": form} | ({"outputs": "label"} if choose.random() < 0.6 else {})
