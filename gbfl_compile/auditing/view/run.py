@@ -246,7 +246,8 @@ def run_copies(
         raise Unread(f"no row could be run: {tally.refusal or 'the tables accept none'}")
     if not tally.answers:
         raise NoRowPassed(f"none of {tally.rows:,} witnesses passed its filters and joins")
-    words = f"the view's query on {witnesses:,} witnesses in copies of {len(copies)} table{'s'[: len(copies) - 1]}"
+    tables = "1 table" if len(copies) == 1 else f"{len(copies)} tables"
+    words = f"the view's query on {witnesses:,} witnesses in copies of {tables}"
     if only_own:
         words = f"the view's query on {tally.rows:,} of its table's own rows"
     elif tally.rows > witnesses:
